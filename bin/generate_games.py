@@ -1,0 +1,41 @@
+"""Self-play: the champion of a model plays itself, and the games become its game data.
+
+    python bin/generate_games.py NAME
+
+plays until --games are played, or Ctrl-C; files appear as gamedata/NAME/batch-0000001.tfrecord and so on. A snapshot
+that becomes the champion meanwhile plays the games after that.
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import get_args
+
+from absl import flags
+
+from seraphim import programs
+from seraphim.inference import Runtime
+
+GAMES = flags.DEFINE_integer("games", None, "How many games. Default: until Ctrl-C.", lower_bound=1)
+WORKERS = flags.DEFINE_integer("workers", 0, "Worker processes; 0 is one for each processor core.", lower_bound=0)
+RUNTIME = flags.DEFINE_enum("runtime", "auto", get_args(Runtime), "What runs the network; auto prefers a GPU.")
+SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
+programs.define_options("search", "self_play", "records")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Generate games."""
+    from seraphim.generating import generate_games
+    from seraphim.store import ModelFolder
+    from seraphim.workers import ENDLESS, WorkerPool
+
+    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    settings = programs.with_flags(folder.settings())
+    folder.champion()  # a missing one is told before the workers start
+    stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)
+    with WorkerPool(settings, RUNTIME.value, WORKERS.value) as pool:
+        print(generate_games(pool, folder, settings, stream, count=GAMES.value or ENDLESS))
+    print(f"game data: {folder.game_data}")
+
+
+if __name__ == "__main__":
+    programs.run(main)

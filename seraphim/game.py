@@ -1,0 +1,257 @@
+"""What a game is: batched rules, an adapter for plain-Python rules, and how a game is found by name.
+
+Knows no particular game. A game is any object with the members of `Game`; it is found through its package or
+module, which offers it as `GAME` (and, optionally, its own defaults as `SETTINGS`, and solved positions to be
+checked against as `position_sets()`). The conformance check of a game is `seraphim.conformance`.
+
+Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` shape of an observation,
+`S` symmetries.
+"""
+
+import importlib
+import sys
+from collections.abc import Hashable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seraphim.errors import GameError
+
+Array = NDArray[Any]
+
+
+class Symmetries(NamedTuple):
+    """The symmetries of a game as index arrays; row 0 is the identity.
+
+    The observation under symmetry `s` is `observation.ravel()[observations[s]]`, in the same shape, and the
+    policy that belongs to it is `policy[actions[s]]`.
+    """
+
+    observations: Array  # int32 [S, prod(O)]
+    actions: Array  # int32 [S, A]
+
+
+@runtime_checkable
+class Game(Protocol):
+    """The rules of a two-player, deterministic, perfect-information game, a batch of positions at a time.
+
+    A state is a row of `W` int64 words that encodes a position exactly, player to move included: it is the key of
+    every cache, so two rows are equal if and only if the positions are. No method modifies its arguments.
+    """
+
+    name: str
+    num_actions: int  # A
+    observation_shape: tuple[int, ...]  # O
+    state_words: int  # W
+    max_plies: int  # no game is longer; one that is cut off here has no result
+
+    def initial(self, batch: int) -> Array:
+        """Return `batch` copies of the initial state, int64 [B, W]."""
+
+    def step(self, states: Array, actions: Array) -> Array:
+        """Return the states int64 [B, W] after legal `actions` (any int type, [B]) in unfinished `states` [B, W]."""
+
+    def legal(self, states: Array) -> Array:
+        """Return the legal actions of each state, bool [B, A]; all False once the game has ended."""
+
+    def to_play(self, states: Array) -> Array:
+        """Return the player to move, 0 or 1, int8 [B]; a player may move twice in a row."""
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        """Return whether each game has ended, bool [B], and its result for player 0, float32 [B] in [-1, 1]."""
+
+    def observe(self, states: Array) -> Array:
+        """Return the network's input, uint8 [B, *O], as seen by the player to move."""
+
+    def symmetries(self) -> Symmetries:
+        """Return the symmetries of the board; at least the identity."""
+
+    def render(self, state: Array) -> str:
+        """Return a drawing of one state int64 [W] in plain text."""
+
+    def action_label(self, action: int) -> str:
+        """Return the game's usual name for an action."""
+
+    def parse_action(self, text: str) -> int:
+        """Return the action that `text` names; the inverse of `action_label`.
+
+        Raises:
+            GameError: `text` names no action of this game.
+        """
+
+
+class PlainGame:
+    """Base class for rules written one position at a time in plain Python; `PlainRules` makes a `Game` of them.
+
+    A state is any hashable object. If it is a tuple of `state_words` ints, nothing else is needed; otherwise
+    override `to_words` and `from_words`, because states are also stored in files and sent between processes.
+    """
+
+    name: str
+    num_actions: int
+    observation_shape: tuple[int, ...]
+    state_words: int
+    max_plies: int
+
+    def initial(self) -> Hashable:
+        """Return the initial state."""
+        raise NotImplementedError
+
+    def step(self, state: Any, action: int) -> Hashable:
+        """Return the state after a legal action."""
+        raise NotImplementedError
+
+    def legal(self, state: Any) -> Sequence[int]:
+        """Return the legal actions of an unfinished state."""
+        raise NotImplementedError
+
+    def to_play(self, state: Any) -> int:
+        """Return the player to move, 0 or 1."""
+        raise NotImplementedError
+
+    def outcome(self, state: Any) -> float | None:
+        """Return the result for player 0 in [-1, 1], or None if the game goes on."""
+        raise NotImplementedError
+
+    def observe(self, state: Any) -> Array:
+        """Return the network's input, small non-negative ints of shape `observation_shape`, for the player to move."""
+        raise NotImplementedError
+
+    def symmetries(self) -> Symmetries:
+        """Return the symmetries of the board; by default the identity alone."""
+        return identity_symmetry(self.observation_shape, self.num_actions)
+
+    def render(self, state: Any) -> str:
+        """Return a drawing of a state in plain text."""
+        return str(state)
+
+    def action_label(self, action: int) -> str:
+        """Return the usual name of an action; by default its number."""
+        return str(action)
+
+    def parse_action(self, text: str) -> int:
+        """Return the action that `text` names.
+
+        Raises:
+            GameError: `text` names no action of this game.
+        """
+        for action in range(self.num_actions):
+            if self.action_label(action) == text.strip():
+                return action
+        raise GameError(f"{text!r} is no action of {self.name}: expected one like {self.action_label(0)!r}")
+
+    def to_words(self, state: Any) -> Sequence[int]:
+        """Return the state as `state_words` ints of 64 bits, exactly."""
+        return tuple(state)
+
+    def from_words(self, words: tuple[int, ...]) -> Hashable:
+        """Return the state that `to_words` gave these ints for."""
+        return words
+
+
+class PlainRules:
+    """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python.
+
+    It works everywhere a batched game does and is the slow path: about ten microseconds a readout.
+    """
+
+    def __init__(self, plain: PlainGame) -> None:
+        self._plain = plain
+        self.name = plain.name
+        self.num_actions = plain.num_actions
+        self.observation_shape = tuple(plain.observation_shape)
+        self.state_words = plain.state_words
+        self.max_plies = plain.max_plies
+        self.symmetries = plain.symmetries
+        self.action_label = plain.action_label
+        self.parse_action = plain.parse_action
+
+    def _objects(self, states: Array) -> list[Any]:
+        return [self._plain.from_words(tuple(row)) for row in states.tolist()]
+
+    def _words(self, objects: Sequence[Any]) -> Array:
+        rows = [self._plain.to_words(state) for state in objects]
+        if any(len(row) != self.state_words for row in rows):
+            raise GameError(
+                f"{self.name}: a state has {len(rows[0])} words but state_words is {self.state_words}: "
+                "make states tuples of that many ints, or override to_words and from_words"
+            )
+        return np.array(rows, np.int64).reshape(len(rows), self.state_words)
+
+    def initial(self, batch: int) -> Array:
+        """See `Game.initial`."""
+        return np.repeat(self._words([self._plain.initial()]), batch, axis=0)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        """See `Game.step`."""
+        pairs = zip(self._objects(states), actions.tolist(), strict=True)
+        return self._words([self._plain.step(state, action) for state, action in pairs])
+
+    def legal(self, states: Array) -> Array:
+        """See `Game.legal`."""
+        legal = np.zeros((len(states), self.num_actions), np.bool_)
+        for row, state in enumerate(self._objects(states)):
+            if self._plain.outcome(state) is None:
+                legal[row, list(self._plain.legal(state))] = True
+        return legal
+
+    def to_play(self, states: Array) -> Array:
+        """See `Game.to_play`."""
+        return np.array([self._plain.to_play(state) for state in self._objects(states)], np.int8)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        """See `Game.outcome`."""
+        results = [self._plain.outcome(state) for state in self._objects(states)]
+        ended = np.array([result is not None for result in results], np.bool_)
+        return ended, np.array([result or 0.0 for result in results], np.float32)
+
+    def observe(self, states: Array) -> Array:
+        """See `Game.observe`."""
+        observations = np.empty((len(states), *self.observation_shape), np.uint8)
+        for row, state in enumerate(self._objects(states)):
+            observations[row] = self._plain.observe(state)
+        return observations
+
+    def render(self, state: Array) -> str:
+        """See `Game.render`."""
+        return self._plain.render(self._objects(state[None])[0])
+
+
+def identity_symmetry(observation_shape: Sequence[int], num_actions: int) -> Symmetries:
+    """Return the identity alone, for a game without symmetries."""
+    cells = int(np.prod(observation_shape))
+    return Symmetries(np.arange(cells, dtype=np.int32)[None], np.arange(num_actions, dtype=np.int32)[None])
+
+
+def load_game_module(name: str) -> ModuleType:
+    """Import the package or module of a game, e.g. `tictactoe` or `mine.breakthrough`; it offers `GAME`.
+
+    Raises:
+        GameError: there is no such module, or it offers no `GAME`.
+    """
+    cure = "name a package or module that offers GAME, such as tictactoe"
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise GameError(f"{name!r} is not a game: {cure}")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a game in the current folder needs no installation
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise  # the game's own imports are its author's business
+        raise GameError(f"there is no game {name!r}: {cure}") from error
+    if not hasattr(module, "GAME"):
+        raise GameError(f"module {name!r} offers no GAME: {cure}")
+    return module
+
+
+def load_game(name: str) -> Game:
+    """Return the game that `load_game_module` finds.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    game = load_game_module(name).GAME
+    return PlainRules(game) if isinstance(game, PlainGame) else game

@@ -1,0 +1,223 @@
+"""Dual-head Keras networks: how they are built, saved as snapshots, and loaded again.
+
+A network takes observations and gives the logits of the policy and the value for the player to move. Knows shapes,
+never rules, and nothing of how a network is trained. TensorFlow is imported by `tensorflow()`, when it is first used.
+"""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from seraphim.errors import ModelError, SettingsError
+from seraphim.game import Game
+
+Kind = Literal["mlp", "resnet"]
+
+ARCHIVE = Path("assets.extra/model.keras")
+"""Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
+
+HEAD_FILTERS = 32  # AGZ has 2 for the policy and 1 for the value, on a board of 361 points
+BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Options of the network, fixed when a model is made; `AGZ` is AlphaGo Zero (Silver et al. 2017)."""
+
+    kind: Kind = "resnet"
+    """Architecture: `mlp`, for an observation of any shape, or `resnet`, for one of rows, columns and planes (AGZ)."""
+    depth: int = 3
+    """Hidden layers of an mlp."""
+    width: int = 128
+    """Units in each hidden layer of an mlp."""
+    blocks: int = 5
+    """Residual blocks of a resnet (AGZ: 19 or 39)."""
+    filters: int = 64
+    """Filters of each convolution of a resnet (AGZ: 256)."""
+    value_width: int = 64
+    """Units in the hidden layer of the value head (AGZ: 256)."""
+    l2: float = 1e-4
+    """Weight c of the penalty c·‖θ‖² on kernels in the loss (AGZ: 0.0001)."""
+
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            SettingsError: a value is out of range.
+        """
+        for name, holds, expected in (
+            ("kind", self.kind in ("mlp", "resnet"), "mlp or resnet"),
+            ("depth", self.depth >= 1, "at least 1"),
+            ("width", self.width >= 1, "at least 1"),
+            ("blocks", self.blocks >= 0, "0 or more"),
+            ("filters", self.filters >= 1, "at least 1"),
+            ("value_width", self.value_width >= 1, "at least 1"),
+            ("l2", self.l2 >= 0, "0 or more"),
+        ):
+            if not holds:
+                raise SettingsError(f"{name} must be {expected}, not {getattr(self, name)}")
+
+
+def tensorflow() -> ModuleType:
+    """Return TensorFlow, imported quietly at the first call (about five seconds); every use of it comes through here.
+
+    A GPU's memory is taken as it is needed, so that processes can share one.
+    """
+    if "tensorflow" in sys.modules:
+        return sys.modules["tensorflow"]
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
+    with _quiet_stderr():
+        import tensorflow as tf
+
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)
+    return tf
+
+
+@contextlib.contextmanager
+def _quiet_stderr() -> Iterator[None]:
+    # While it starts, TensorFlow's C++ code writes to file descriptor 2 whatever the log level says. A start that fails
+    # shows what it wrote.
+    with tempfile.TemporaryFile() as kept:
+        stderr = os.dup(2)
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(stderr, kept.read())
+            raise
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+
+
+def build(game: Game, options: NetworkOptions, seed: int) -> Any:
+    """Return a Keras model with random weights; the same seed gives the same weights.
+
+    It maps `observation` uint8 [B, *O] to `policy`, logits float32 [B, A], and `value` float32 [B, 1] in [-1, 1]
+    for the player to move. Observations are small counts, mostly planes of 0 and 1, so they are cast, not divided.
+
+    Raises:
+        SettingsError: a resnet is asked for, but the game's observation is not of rows, columns and planes.
+    """
+    shape = tuple(game.observation_shape)
+    if options.kind == "resnet" and len(shape) != 3:
+        raise SettingsError(
+            f"a resnet needs observations of rows, columns and planes, but those of {game.name} have shape {shape}: "
+            "choose --kind=mlp"
+        )
+    tensorflow()
+    import keras
+
+    layers = _Layers(keras, options.l2, seed)
+    observation = keras.Input(shape, dtype="uint8", name="observation")
+    planes = keras.layers.Rescaling(1.0, name="cast")(observation)
+    heads = _mlp if options.kind == "mlp" else _resnet
+    policy, hidden = heads(layers, planes, options)
+    outputs = {
+        "policy": layers.dense(policy, game.num_actions, "policy", None),
+        "value": layers.dense(hidden, 1, "value", "tanh"),
+    }
+    return keras.Model(observation, outputs, name="network")
+
+
+class _Layers:
+    """Applies Keras layers, each with a name and a seed of its own, so that neither depends on what was built before."""
+
+    def __init__(self, keras: ModuleType, l2: float, seed: int) -> None:
+        self._keras = keras
+        self._l2 = l2
+        self._seeds = np.random.SeedSequence(seed)
+
+    def _kernel(self, activation: str | None) -> dict[str, Any]:
+        seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
+        kind = self._keras.initializers.HeNormal if activation == "relu" else self._keras.initializers.GlorotUniform
+        return {"kernel_initializer": kind(seed), "kernel_regularizer": self._keras.regularizers.L2(self._l2)}
+
+    def flat(self, tensor: Any, name: str) -> Any:
+        return self._keras.layers.Flatten(name=name)(tensor)
+
+    def dense(self, tensor: Any, width: int, name: str, activation: str | None = "relu") -> Any:
+        layer = self._keras.layers.Dense(width, activation=activation, name=name, **self._kernel(activation))
+        return layer(tensor)
+
+    def conv(self, tensor: Any, filters: int, size: int, name: str, skip: Any = None) -> Any:
+        """Return relu(batch norm(convolution) + skip)."""
+        layers = self._keras.layers
+        convolution = layers.Conv2D(filters, size, padding="same", use_bias=False, name=name, **self._kernel("relu"))
+        normalized = layers.BatchNormalization(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")(convolution(tensor))
+        if skip is not None:
+            normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
+        return layers.ReLU(name=f"{name}_relu")(normalized)
+
+
+def _mlp(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any, Any]:
+    hidden = layers.flat(planes, "flat")
+    for number in range(options.depth):
+        hidden = layers.dense(hidden, options.width, f"hidden_{number}")
+    return hidden, layers.dense(hidden, options.value_width, "value_hidden")
+
+
+def _resnet(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any, Any]:
+    hidden = layers.conv(planes, options.filters, 3, "stem")
+    for number in range(options.blocks):
+        inner = layers.conv(hidden, options.filters, 3, f"block_{number}_a")
+        hidden = layers.conv(inner, options.filters, 3, f"block_{number}_b", skip=hidden)
+    policy = layers.flat(layers.conv(hidden, HEAD_FILTERS, 1, "policy_conv"), "policy_flat")
+    value = layers.flat(layers.conv(hidden, HEAD_FILTERS, 1, "value_conv"), "value_flat")
+    return policy, layers.dense(value, options.value_width, "value_hidden")
+
+
+def save_snapshot(model: Any, path: Path) -> None:
+    """Write a model into the folder `path`: a SavedModel that serves, and the Keras archive that trains on.
+
+    The signature `serving_default` maps `observation` uint8 [N, *O] to `policy` float32 [N, A] (logits) and `value`
+    float32 [N]; it needs no code of ours. The archive holds the weights, the optimizer's state and the step.
+    """
+    tf = tensorflow()
+
+    def serve(observation: Any) -> dict[str, Any]:
+        outputs = model(observation, training=False)
+        return {"policy": outputs["policy"], "value": tf.reshape(outputs["value"], [-1])}
+
+    # The module holds the weights and nothing else, so that neither the optimizer nor Keras's own graphs are saved.
+    module = tf.Module()
+    module.weights = [weight.value for weight in model.weights]
+    observation = tf.TensorSpec([None, *model.input_shape[1:]], tf.uint8, name="observation")
+    module.serve = tf.function(serve, input_signature=[observation], autograph=False)
+    tf.saved_model.save(module, str(path), signatures={"serving_default": module.serve})
+    archive = path / ARCHIVE
+    archive.parent.mkdir(exist_ok=True)
+    model.save(archive)
+
+
+def load_model(path: Path) -> Any:
+    """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
+
+    Raises:
+        ModelError: the snapshot has no Keras archive, or a damaged one.
+    """
+    archive = path / ARCHIVE
+    cure = "point the champion at another snapshot, or start a new model with --init"
+    if not archive.is_file():
+        raise ModelError(f"{path} cannot be trained, because {ARCHIVE} is missing: {cure}")
+    tensorflow()
+    import keras
+
+    try:
+        return keras.models.load_model(archive)
+    except MemoryError:
+        raise
+    except Exception as error:  # zip, HDF5 and JSON each have their own
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"{archive} is damaged ({reason}): {cure}") from error

@@ -1,0 +1,109 @@
+"""What the programs share: flags made of the option classes, model names, and errors as one sentence.
+
+The only module that imports absl. It defines no flag by itself: a program calls `define_options`.
+"""
+
+import dataclasses
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from absl import app, flags
+
+from seraphim.errors import SeraphimError, SettingsError
+from seraphim.settings import SECTIONS, Settings
+
+FLAGS = flags.FLAGS
+
+
+def define_options(*sections: str) -> None:
+    """Define one flag for each option of these sections of the settings; a flag not given leaves the setting."""
+    for section in sections:
+        kind = SECTIONS[section]
+        hints = get_type_hints(kind)
+        meanings = option_meanings(kind)
+        for option in dataclasses.fields(kind):
+            text = f"{meanings[option.name]} Default: settings.json, which starts at {option.default}."
+            choices = get_args(hints[option.name])
+            if choices:
+                flags.DEFINE_enum(option.name, None, list(choices), text)
+            elif hints[option.name] is bool:
+                flags.DEFINE_bool(option.name, None, text)
+            elif hints[option.name] is int:
+                flags.DEFINE_integer(option.name, None, text)
+            elif hints[option.name] is float:
+                flags.DEFINE_float(option.name, None, text)
+            else:
+                flags.DEFINE_string(option.name, None, text)
+
+
+def with_flags(settings: Settings) -> Settings:
+    """Return the settings with every option flag that was given put in its place."""
+    given = {
+        name: FLAGS[name].value
+        for kind in SECTIONS.values()
+        for name in get_type_hints(kind)
+        if name in FLAGS and FLAGS[name].value is not None
+    }
+    return settings.override(given)
+
+
+def option_meanings(kind: type) -> dict[str, str]:
+    """Return the docstring below each field of an option class, by the field's name."""
+    import ast
+    import inspect
+
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    meanings = {}
+    for field, text in zip(body, body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            meanings[field.target.id] = " ".join(text.value.value.split())  # type: ignore[union-attr, attr-defined]
+    return meanings
+
+
+def data_root() -> Path:
+    """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder."""
+    return Path(os.environ.get("SERAPHIM_DATA") or ".")
+
+
+def model_name(arguments: Sequence[str]) -> str:
+    """Return the model's name: the only positional argument, else SERAPHIM_MODEL_NAME.
+
+    Raises:
+        SettingsError: neither was given, or there are more arguments.
+    """
+    program, *names = arguments
+    if len(names) > 1:
+        raise SettingsError(f"expected one model NAME, not {len(names)} arguments: {' '.join(names)}")
+    name = names[0] if names else os.environ.get("SERAPHIM_MODEL_NAME", "")
+    if not name:
+        raise SettingsError(f"which model? Try: {Path(program).name} NAME, or set SERAPHIM_MODEL_NAME")
+    return name
+
+
+def run(main: Callable[[Sequence[str]], Any]) -> None:
+    """Run a program: parse the flags, call `main(arguments)`, and print an error that a person can cure in one line."""
+
+    def guarded(arguments: Sequence[str]) -> None:
+        # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            main(arguments)
+        except SeraphimError as error:
+            _fail(arguments, str(error))
+        except OSError as error:  # a full disk, a read-only folder
+            where = f" ({error.filename})" if error.filename else ""
+            _fail(arguments, f"{error.strerror or error}{where}: free the disk or mend the permissions, then run again")
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+    app.run(guarded)
+
+
+def _fail(arguments: Sequence[str], message: str) -> None:
+    print(f"{Path(arguments[0]).name}: {message}", file=sys.stderr)
+    sys.exit(1)

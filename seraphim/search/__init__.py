@@ -1,0 +1,1 @@
+"""The tree search: options, trees, kernels, and the loop that runs them."""

@@ -1,0 +1,268 @@
+"""The search: PUCT over many trees in lock step, with one network batch a step for all of them.
+
+Knows neither a game nor a network, only their protocols. Trees do not affect each other: what a tree's search finds is
+a function of its position, its options and its noise key, whatever else is in the batch.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.errors import GameError, ModelError
+from seraphim.game import Array, Game
+from seraphim.inference import Inference
+from seraphim.search import kernels
+from seraphim.search.options import SearchOptions
+from seraphim.search.randomness import uniform_of
+from seraphim.search.tree import ROOT, Trees, allocate, grow
+
+# A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
+_STRAGGLERS = 0.02
+
+
+class Result(NamedTuple):
+    """What the search found at the roots of K trees."""
+
+    visits: Array  # int32 [K, A]
+    policies: Array  # float32 [K, A]: the visit distribution
+    values: Array  # float32 [K]: mean value of the root's visits, for its player to move
+    action_values: Array  # float32 [K, A]: Q(s,a), 0 for actions without a visit
+    priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
+
+
+class Search:
+    """Trees, and the readouts under way in them.
+
+    Usage: `begin` some trees, `advance` until they are done, look at their `result`, `move` to a successor to keep the
+    part of the tree below it, and `begin` again.
+    """
+
+    def __init__(
+        self, game: Game, inference: Inference, options: SearchOptions, num_trees: int, leaves: int = 1
+    ) -> None:
+        """Create trees without roots.
+
+        Args:
+            game: the rules.
+            inference: the model.
+            options: the options.
+            num_trees: `T`.
+            leaves: how many leaves of one tree may be with the network at a time. More than one makes a search of few
+                trees faster and a little different: a leaf under way counts as lost until its value is known.
+        """
+        self.game = game
+        self.options = options
+        self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
+        self.evaluations = 0
+        self._last_lap = 0.0
+        self._inference = inference
+        self._leaves = leaves
+        nodes = options.readouts + options.readouts // 2 + 2
+        self._trees = allocate(
+            num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
+        )
+        self._rows_out = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
+        self._active = np.empty(0, np.int64)
+        self._new_roots = np.empty(0, np.int64)  # rows whose trees wait for a root
+        self._root_states = np.zeros((num_trees, game.state_words), np.int64)
+        self._noise_keys = np.zeros(num_trees, np.uint64)
+        self._noisy = np.zeros(num_trees, np.bool_)
+
+    @property
+    def trees(self) -> Trees:
+        """The trees, to be read."""
+        return self._trees
+
+    def begin(
+        self,
+        trees: Array,
+        states: Array,
+        noise_keys: Array | None = None,
+        readouts: int | None = None,
+    ) -> None:
+        """Give each of some trees a number of readouts; a tree without a root first gets one.
+
+        Args:
+            trees: int64 [K], none of them at work.
+            states: int64 [K, W], unfinished; of a tree that has a root, the root's.
+            noise_keys: uint64 [K], the streams of the noise on the roots' priors; None searches without noise.
+            readouts: how many; by default the options'.
+        """
+        self._trees.remaining[trees] = self.options.readouts if readouts is None else readouts
+        self._root_states[trees] = states
+        self._noisy[trees] = noise_keys is not None
+        if noise_keys is not None:
+            self._noise_keys[trees] = noise_keys
+        self._rows_out[trees] = self._leaves
+        rooted = self._trees.num_nodes[trees] > 0
+        self._new_roots = np.concatenate([self._new_roots, trees[~rooted] * self._leaves])
+        self._prepare(trees[rooted])
+
+    def _prepare(self, trees: Array) -> None:
+        # Roots are there: draw their noise, and let the rows of their trees go.
+        for noisy in (False, True):
+            chosen = trees[self._noisy[trees] == noisy]
+            coefficient = self.options.noise_coefficient if noisy else 0.0
+            if len(chosen):
+                kernels.prepare_roots(
+                    self._trees, chosen, self._noise_keys[chosen], self.options.dirichlet_alpha, coefficient
+                )
+        rows = trees[:, None] * self._leaves + np.arange(self._leaves)
+        self._active = np.concatenate([self._active, rows.ravel()])
+
+    def advance(self) -> Array:
+        """Run all trees until they need the network, evaluate their leaves as one batch, and put them into the trees.
+
+        Returns:
+            int64 [K] the trees that have spent their readouts during this step.
+
+        Raises:
+            ModelError: the model gave a NaN or an infinity.
+            GameError: the game offers no legal action in an unfinished position.
+        """
+        self._last_lap = time.perf_counter()
+        parts, done = self._collect()
+        if parts:
+            rows, states, to_play = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+            self._lap("search")
+            self._evaluate(rows, states, to_play)
+        self._lap("search")
+        return done
+
+    def _lap(self, stage: str) -> None:
+        # Books the time since the last lap on a stage.
+        now = time.perf_counter()
+        self.seconds[stage] += now - self._last_lap
+        self._last_lap = now
+
+    def _collect(self) -> tuple[list[tuple[Array, Array, Array]], Array]:
+        # Moves every row until it stands before a position for the network, and returns those positions.
+        parts, waiting, resting = [], [], []
+        if len(self._new_roots):
+            states = self._root_states[self._new_roots // self._leaves]
+            parts.append((self._new_roots, states, self.game.to_play(states)))
+            self._new_roots = np.empty(0, np.int64)
+        active = self._active
+        needed = sum(len(part[0]) for part in parts)
+        while len(active) > _STRAGGLERS * needed:
+            parents = np.empty((len(active), self.game.state_words), np.int64)
+            actions = np.empty(len(active), np.int32)
+            num_new, num_waiting = kernels.select(
+                self._trees, active, self.options.cpuct, self._leaves, parents, actions
+            )
+            waiting.append(active[num_new : num_new + num_waiting])
+            resting.append(active[num_new + num_waiting :])
+            rows = active[:num_new]
+            active = active[:0]
+            if num_new:
+                states, to_play, ended, results = self._follow(parents[:num_new], actions[:num_new])
+                active = rows[ended]
+                if len(active):
+                    kernels.add_terminals(
+                        self._with_room(active, 0), active, states[ended], to_play[ended], results[ended], self._leaves
+                    )
+                    rows, states, to_play = rows[~ended], states[~ended], to_play[~ended]
+                parts.append((rows, states, to_play))
+                needed += len(rows)
+        self._active = np.concatenate([active, *waiting])
+        return [part for part in parts if len(part[0])], self._retire(np.concatenate([active[:0], *resting]))
+
+    def _follow(self, parents: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
+        self._lap("search")
+        states = self.game.step(parents, actions)
+        ended, results = self.game.outcome(states)
+        to_play = self.game.to_play(states)
+        self._lap("rules")
+        return states, to_play, ended, results
+
+    def _retire(self, rows: Array) -> Array:
+        trees = rows // self._leaves
+        np.subtract.at(self._rows_out, trees, 1)
+        trees = np.unique(trees) if self._leaves > 1 else trees
+        return trees[self._rows_out[trees] == 0]
+
+    def _with_room(self, rows: Array, most_edges: int) -> Trees:
+        nodes, edges = kernels.room_needed(self._trees, rows, most_edges, self._leaves)
+        have_nodes, have_edges = self._trees.nodes.shape[1], self._trees.edges.shape[1]
+        if nodes > have_nodes or edges > have_edges:
+            nodes = max(nodes, have_nodes + have_nodes // 2) if nodes > have_nodes else have_nodes
+            edges = max(edges, have_edges + have_edges // 2) if edges > have_edges else have_edges
+            self._trees = grow(self._trees, nodes, edges)
+        return self._trees
+
+    def _evaluate(self, rows: Array, states: Array, to_play: Array) -> None:
+        observations = self.game.observe(states)
+        legal = self.game.legal(states)
+        self._lap("rules")
+        logits, values = self._inference.infer(observations)
+        self._lap("network")
+        self.evaluations += len(states)
+        new_roots = rows[self._trees.num_nodes[rows // self._leaves] == 0] // self._leaves
+        trees = self._with_room(rows, int(legal.sum(axis=1).max()))
+        playout = self.options.leaf == "playout"
+        expanded = kernels.expand(trees, rows, states, to_play, legal, logits, values, self._leaves, playout)
+        if expanded < len(rows):
+            self._refuse(states[expanded], legal[expanded], logits[expanded], values[expanded])
+        if len(new_roots):
+            rows = rows[~np.isin(rows // self._leaves, new_roots)]
+            self._prepare(new_roots)
+        self._active = np.concatenate([self._active, rows])
+
+    def _refuse(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
+        if not legal.any():
+            raise GameError(
+                f"{self.game.name} has not ended here but offers no legal action; run bin/check_game.py on it:\n"
+                f"{self.game.render(state)}"
+            )
+        raise ModelError(
+            f"{self._inference.name} gave logits {logits[legal].tolist()} and value {value}, but finite numbers are "
+            "expected: its training has diverged; promote an older snapshot and lower the learning rate"
+        )
+
+    def run(self) -> None:
+        """Advance until every tree has spent its readouts.
+
+        Raises:
+            ModelError: the model gave a NaN or an infinity.
+            GameError: the game offers no legal action in an unfinished position.
+        """
+        while self._rows_out.any():
+            self.advance()
+
+    def result(self, trees: Array) -> Result:
+        """Return what was found at the roots of some trees int64 [K]."""
+        shape = (len(trees), self.game.num_actions)
+        visits, totals, priors = np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.float32)
+        kernels.root_edges(self._trees, trees, visits, totals, priors)
+        counts = np.maximum(visits.sum(axis=1), 1)
+        return Result(
+            visits=visits,
+            policies=(visits / counts[:, None]).astype(np.float32),
+            values=(totals.sum(axis=1) / counts).astype(np.float32),
+            action_values=(totals / np.maximum(visits, 1)).astype(np.float32),
+            priors=priors,
+        )
+
+    def move(self, trees: Array, actions: Array) -> None:
+        """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots."""
+        kernels.move_roots(self._trees, trees, actions)
+
+    def reset(self, trees: Array) -> None:
+        """Take the roots of some trees int64 [K] away."""
+        self._trees.num_nodes[trees] = ROOT
+        self._trees.num_edges[trees] = 0
+
+
+def choose_actions(visits: Array, hot: Array, keys: Array) -> Array:
+    """Choose an action for each root, int32 [K].
+
+    Args:
+        visits: int32 [K, A].
+        hot: bool [K]: in proportion to visits (temperature 1); otherwise the most visited, the first of equals.
+        keys: uint64 [K]: streams of which one number is used.
+    """
+    cumulated = np.cumsum(visits, axis=1)
+    # A number in (0, total) falls into the interval of exactly one action with visits.
+    drawn = (cumulated <= (uniform_of(keys) * cumulated[:, -1])[:, None]).sum(axis=1)
+    return np.where(hot, drawn, visits.argmax(axis=1)).astype(np.int32)

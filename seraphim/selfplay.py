@@ -1,0 +1,170 @@
+"""Self-play: many games at once, each move searched, each finished game given out as a `GameRecord`.
+
+Knows games and the search; knows neither files nor processes. A game is a function of the stream's name, its number
+and the model: it does not depend on which other games are under way, so any process may play any game.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.errors import SettingsError
+from seraphim.game import Array, Game
+from seraphim.inference import Inference
+from seraphim.records import GameRecord
+from seraphim.search.options import SearchOptions
+from seraphim.search.randomness import fork, stream_key
+from seraphim.search.search import Search, choose_actions
+
+# Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
+_MOVED_TOGETHER = 0.1
+_NOISE, _CHOICE = np.uint64(0), np.uint64(1)  # what a ply's two streams are for
+
+
+@dataclass(frozen=True)
+class SelfPlayOptions:
+    """Options of self-play."""
+
+    concurrent_games: int = 256
+    """Games under way at a time in each worker process: the batch of the network."""
+
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            SettingsError: a value is out of range.
+        """
+        if self.concurrent_games < 1:
+            raise SettingsError(f"concurrent_games must be at least 1, not {self.concurrent_games}")
+
+
+class _Slots(NamedTuple):
+    # The games under way: G of them, with the plies so far. Every ply's search is kept, as counts of visits.
+    numbers: Array  # int64 [G]: the games' numbers, which their luck depends on
+    plies: Array  # int64 [G]: how many have been played
+    states: Array  # int64 [G, W]: the positions to move in
+    past_states: Array  # int64 [G, plies, W]
+    past_actions: Array  # int32 [G, plies]
+    past_visits: Array  # int32 [G, plies, A]
+    past_values: Array  # float32 [G, plies]
+
+
+class SelfPlay:
+    """Plays games against itself with one model."""
+
+    def __init__(
+        self, game: Game, inference: Inference, search: SearchOptions, options: SelfPlayOptions, stream: str
+    ) -> None:
+        """Prepare to play.
+
+        Args:
+            game: the rules.
+            inference: the model.
+            search: how each move is searched, and for how many plies moves are drawn in proportion to visits.
+            options: how many games at a time.
+            stream: any name, for instance a seed; with a game's number it determines the game's luck.
+        """
+        self._game = game
+        self._tempering_point = search.tempering_point
+        self._concurrent_games = options.concurrent_games
+        self._stream = stream
+        self.search = Search(game, inference, search, options.concurrent_games)
+        self.readouts = 0
+
+    def play(self, numbers: Iterator[int]) -> Iterator[GameRecord]:
+        """Play the games with these numbers, and yield each when it is finished.
+
+        Raises:
+            ModelError: the model gave a NaN or an infinity.
+            GameError: the game breaks its contract.
+        """
+        taken = [number for number, _ in zip(numbers, range(self._concurrent_games), strict=False)]
+        slots = self._allocate(np.array(taken, np.int64))
+        self.search.reset(np.arange(len(taken)))
+        self._search(slots, np.arange(len(taken)))
+        busy, done = len(taken), [np.empty(0, np.int64)]
+        while busy:
+            done.append(self.search.advance())
+            num_done = sum(len(trees) for trees in done)
+            if num_done < min(busy, max(1, _MOVED_TOGETHER * self._concurrent_games)):
+                continue
+            trees, done = np.concatenate(done), [np.empty(0, np.int64)]
+            slots = self._move(slots, trees)
+            ended, results = self._game.outcome(slots.states[trees])
+            cut_off = ~ended & (slots.plies[trees] >= self._game.max_plies)
+            going_on = trees[~(ended | cut_off)]
+            for tree, result in zip(trees[ended], results[ended], strict=True):
+                yield self._record(slots, tree, float(result))
+            for tree in trees[cut_off]:
+                yield self._record(slots, tree, None)
+            fresh = self._refill(slots, trees[ended | cut_off], numbers)
+            busy += len(going_on) + len(fresh) - len(trees)
+            self._search(slots, np.concatenate([going_on, fresh]))
+
+    def _allocate(self, numbers: Array) -> _Slots:
+        games, plies = len(numbers), min(self._game.max_plies, 64)
+        return _Slots(
+            numbers=numbers,
+            plies=np.zeros(games, np.int64),
+            states=self._game.initial(games),
+            past_states=np.empty((games, plies, self._game.state_words), np.int64),
+            past_actions=np.empty((games, plies), np.int32),
+            past_visits=np.empty((games, plies, self._game.num_actions), np.int32),
+            past_values=np.empty((games, plies), np.float32),
+        )
+
+    def _search(self, slots: _Slots, trees: Array) -> None:
+        self.search.begin(trees, slots.states[trees], noise_keys=self._streams(slots, trees, _NOISE))
+
+    def _streams(self, slots: _Slots, trees: Array, purpose: np.uint64) -> Array:
+        # One stream for each game, ply and purpose.
+        games = fork(np.full(len(trees), stream_key(self._stream)), slots.numbers[trees].astype(np.uint64))
+        return fork(games, 2 * slots.plies[trees].astype(np.uint64) + purpose)
+
+    def _move(self, slots: _Slots, trees: Array) -> _Slots:
+        # Plays one move in each of some games whose search is done.
+        result = self.search.result(trees)
+        plies = slots.plies[trees]
+        hot = plies < self._tempering_point
+        actions = choose_actions(result.visits, hot, self._streams(slots, trees, _CHOICE))
+        if plies.max() >= slots.past_actions.shape[1]:
+            slots = slots._replace(
+                **{name: _twice_as_long(getattr(slots, name)) for name in slots._fields if name.startswith("past_")}
+            )
+        slots.past_states[trees, plies] = slots.states[trees]
+        slots.past_actions[trees, plies] = actions
+        slots.past_visits[trees, plies] = result.visits
+        slots.past_values[trees, plies] = result.values
+        slots.states[trees] = self._game.step(slots.states[trees], actions)
+        slots.plies[trees] += 1
+        self.search.move(trees, actions)
+        self.readouts += len(trees) * self.search.options.readouts
+        return slots
+
+    def _record(self, slots: _Slots, tree: int, result: float | None) -> GameRecord:
+        plies = slots.plies[tree]
+        visits = slots.past_visits[tree, :plies]
+        return GameRecord(
+            game_id=f"{self._stream}-{slots.numbers[tree]}",
+            states=slots.past_states[tree, :plies].copy(),
+            actions=slots.past_actions[tree, :plies].copy(),
+            policies=(visits / visits.sum(axis=1, keepdims=True)).astype(np.float32),
+            root_values=slots.past_values[tree, :plies].copy(),
+            result=result,
+        )
+
+    def _refill(self, slots: _Slots, trees: Array, numbers: Iterator[int]) -> Array:
+        # Starts a new game in each of some slots, as long as there are numbers; returns the slots that got one.
+        taken = [number for _, number in zip(trees, numbers, strict=False)]
+        fresh = trees[: len(taken)]
+        slots.numbers[fresh] = taken
+        slots.plies[fresh] = 0
+        slots.states[fresh] = self._game.initial(len(fresh))
+        self.search.reset(fresh)
+        return fresh
+
+
+def _twice_as_long(past: Array) -> Array:
+    return np.concatenate([past, np.empty_like(past)], axis=1)

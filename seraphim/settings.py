@@ -1,0 +1,125 @@
+"""Every option of a model in one value, `Settings`, and its file `settings.json`.
+
+A default exists once, in the dataclass of the module that uses it; a game overrides some of them in its
+`SETTINGS`; `settings.json` holds the result; a flag overrides that for one run.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from seraphim.errors import SettingsError
+from seraphim.game import load_game_module
+from seraphim.networks import NetworkOptions
+from seraphim.records import RecordOptions
+from seraphim.search.options import SearchOptions
+from seraphim.selfplay import SelfPlayOptions
+from seraphim.training import TrainingOptions
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All options of a model."""
+
+    game: str
+    """Package or module of the game."""
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+    search: SearchOptions = field(default_factory=SearchOptions)
+    self_play: SelfPlayOptions = field(default_factory=SelfPlayOptions)
+    records: RecordOptions = field(default_factory=RecordOptions)
+    training: TrainingOptions = field(default_factory=TrainingOptions)
+
+    def override(self, values: Mapping[str, Any]) -> "Settings":
+        """Return these settings with some options replaced, each named by itself, e.g. `{"readouts": 100}`.
+
+        Raises:
+            SettingsError: an option is unknown, or its value of the wrong type or out of range.
+        """
+        sections = {name: {} for name in SECTIONS}
+        for option, value in values.items():
+            section = next((name for name, kind in SECTIONS.items() if option in _hints(kind)), None)
+            if section is None:
+                raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(sorted(OPTIONS))}")
+            sections[section][option] = value
+        return _with_sections(self, sections)
+
+
+SECTIONS: dict[str, type] = {
+    "network": NetworkOptions,
+    "search": SearchOptions,
+    "self_play": SelfPlayOptions,
+    "records": RecordOptions,
+    "training": TrainingOptions,
+}
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    return {name: hint for name, hint in get_type_hints(kind).items() if name in kind.__dataclass_fields__}
+
+
+OPTIONS: dict[str, type] = {option: kind for kind in SECTIONS.values() for option in _hints(kind)}
+"""The dataclass of each option, by the option's name; names are unique over all sections."""
+
+
+def default_settings(game: str) -> Settings:
+    """Return the settings with which models of a game start: the defaults, and the game's own `SETTINGS` over them.
+
+    Raises:
+        GameError: there is no such game.
+        SettingsError: the game's `SETTINGS` are not valid.
+    """
+    return _with_sections(Settings(game), getattr(load_game_module(game), "SETTINGS", {}))
+
+
+def load_settings(path: Path) -> Settings:
+    """Read a `settings.json`.
+
+    Raises:
+        SettingsError: the file is no JSON, names an unknown option, or a value is of the wrong type or out of range.
+    """
+    try:
+        content = json.loads(path.read_text())
+    except ValueError as error:
+        raise SettingsError(f"{path} is not valid JSON ({error}): mend it, or start a new model with --init") from error
+    if not isinstance(content, dict) or not isinstance(content.get("game"), str):
+        raise SettingsError(f"{path} names no game: expected an object with the key 'game'")
+    try:
+        return _with_sections(Settings(content.pop("game")), content)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from error
+
+
+def dump_settings(settings: Settings) -> str:
+    """Return the content of a `settings.json`."""
+    return json.dumps(dataclasses.asdict(settings), indent=2) + "\n"
+
+
+def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
+    changes = {}
+    for section, values in sections.items():
+        if section not in SECTIONS:
+            raise SettingsError(f"unknown section {section!r}: expected one of {', '.join(SECTIONS)}")
+        if not isinstance(values, Mapping):
+            raise SettingsError(f"section {section!r} must be an object, not {values!r}")
+        hints = _hints(SECTIONS[section])
+        checked = {option: _checked(option, value, hints) for option, value in values.items()}
+        changes[section] = dataclasses.replace(getattr(settings, section), **checked)
+    return dataclasses.replace(settings, **changes)
+
+
+def _checked(option: str, value: Any, hints: Mapping[str, Any]) -> Any:
+    if option not in hints:
+        raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(hints)}")
+    expected = hints[option]
+    choices = get_args(expected)
+    if expected is float and type(value) is int:
+        return float(value)
+    if choices:
+        if value not in choices:
+            raise SettingsError(f"{option} must be one of {', '.join(map(str, choices))}, not {value!r}")
+    elif type(value) is not expected:
+        raise SettingsError(f"{option} must be {expected.__name__}, not {value!r}")
+    return value

@@ -1,0 +1,215 @@
+"""How a Keras model is trained on positions: the loss, the batches, the growing replay window, TensorBoard's figures.
+
+Knows no files of game data and no snapshots: `seraphim.generations` joins them with this.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seraphim import networks
+from seraphim.errors import SettingsError
+from seraphim.game import Symmetries
+from seraphim.records import Positions
+
+LOG_EVERY = 100  # steps between two points in TensorBoard
+PREFETCH = 32  # batches prepared ahead; no fewer than the steps of one execution
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Options of the training; `AGZ` is AlphaGo Zero (Silver et al. 2017), `KataGo` is Wu (2019)."""
+
+    learning_rate: float = 1e-3
+    """Step size of Adam."""
+    batch_size: int = 512
+    """Positions in a batch (AGZ: 2048)."""
+    steps: int = 1000
+    """Batches trained on before the next snapshot is published (AGZ: 1000)."""
+    value_loss_weight: float = 1.0
+    """Weight of the value's squared error against the policy's cross-entropy (AGZ: 1)."""
+    window_start: int = 25_000
+    """Positions c up to which all game data is trained on; from there the window grows slower (KataGo: 250,000)."""
+    window_exponent: float = 0.75
+    """Exponent alpha of the window's growth (KataGo: 0.75)."""
+    window_growth: float = 0.4
+    """Growth beta of the window per new position, where it begins to grow slower (KataGo: 0.4)."""
+    max_window: int = 1_000_000
+    """Most positions in the window, which is held in memory."""
+    max_snapshots: int = 10
+    """Newest snapshots kept on disk; the champion is kept in any case."""
+
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            SettingsError: a value is out of range.
+        """
+        for name, holds, expected in (
+            ("learning_rate", self.learning_rate > 0, "above 0"),
+            ("batch_size", self.batch_size >= 1, "at least 1"),
+            ("steps", self.steps >= 1, "at least 1"),
+            ("value_loss_weight", self.value_loss_weight >= 0, "0 or more"),
+            ("window_start", self.window_start >= 1, "at least 1"),
+            ("window_exponent", 0 < self.window_exponent <= 1, "above 0, up to 1"),
+            ("window_growth", 0 < self.window_growth <= 1, "above 0, up to 1"),
+            ("max_window", self.max_window >= 1, "at least 1"),
+            ("max_snapshots", self.max_snapshots >= 1, "at least 1"),
+        ):
+            if not holds:
+                raise SettingsError(f"{name} must be {expected}, not {getattr(self, name)}")
+
+
+class Losses(NamedTuple):
+    """Means over the steps of one training."""
+
+    total: float  # value weighted, with L2
+    policy: float  # cross-entropy, in nats; no less than the entropy of the visit distributions
+    value: float  # squared error
+
+
+def window_size(generated: int, options: TrainingOptions) -> int:
+    """Return how many of the newest positions to train on, once `generated` have been.
+
+    All of them up to c; from there a power law, N = c·(1 + β·((generated/c)^α - 1)/α), by which KataGo keeps more of
+    the past the longer it has run (Wu 2019, "Accelerating Self-Play Learning in Go", appendix C). Ours has a cap too.
+    """
+    start, alpha, beta = options.window_start, options.window_exponent, options.window_growth
+    if generated > start:
+        generated = int(start * (1 + beta * ((generated / start) ** alpha - 1) / alpha))
+    return min(generated, options.max_window)
+
+
+class ScalarLog:
+    """Figures over steps, written where TensorBoard shows them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Write below `folder`, in a file of this log's own."""
+        self._summary = networks.tensorflow().summary
+        self._writer = self._summary.create_file_writer(str(folder))
+
+    def write(self, step: int, scalars: Mapping[str, float]) -> None:
+        """Write figures, by name, at a step: the number of batches that the model has been trained on."""
+        with self._writer.as_default(step):
+            for name, value in scalars.items():
+                self._summary.scalar(name, value)
+        self._writer.flush()
+
+
+def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) -> None:
+    """Compile a Keras model for `train`; the optimizer that it has, with its state, is kept.
+
+    The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2.
+    """
+    networks.tensorflow()
+    import keras
+
+    optimizer = model.optimizer if model.compiled else keras.optimizers.Adam(options.learning_rate, name="adam")
+    model.compile(
+        optimizer,
+        loss={"policy": keras.losses.CategoricalCrossentropy(from_logits=True), "value": "mean_squared_error"},
+        loss_weights={"policy": 1.0, "value": options.value_loss_weight},
+        steps_per_execution=steps_per_execution,
+        jit_compile=False,  # on a processor XLA is slower
+    )
+    if not optimizer.built:
+        optimizer.build(model.trainable_variables)
+
+
+def train(
+    model: Any,
+    positions: Positions,
+    symmetries: Symmetries,
+    options: TrainingOptions,
+    seed: int,
+    log: ScalarLog | None = None,
+    quiet: bool = False,
+) -> Losses:
+    """Train a model that `prepare` was called with on `options.steps` random batches of the positions.
+
+    A batch depends on the positions, the seed and the model's step only, so that a training that was interrupted,
+    saved and loaded goes on as if it had not been. Each position is seen under a random symmetry.
+
+    Args:
+        model: the Keras model; its optimizer counts the steps.
+        positions: at least one.
+        symmetries: of the game.
+        options: of the training.
+        seed: of the batches.
+        log: takes the losses.
+        quiet: show no progress bar.
+
+    Returns:
+        The means of the losses over these steps.
+    """
+    networks.tensorflow()
+    import keras
+
+    first = current_step(model)
+    model.optimizer.learning_rate = options.learning_rate
+    intervals = _Intervals(log, first)
+    history = model.fit(
+        batches(positions, symmetries, options, seed, first),
+        shuffle=False,
+        verbose=0 if quiet else 1,
+        callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)],
+    )
+    means = {name: values[0] for name, values in history.history.items()}
+    return Losses(means["loss"], means["policy_loss"], means["value_loss"])
+
+
+def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptions, seed: int, first: int) -> Any:
+    """Return the batches of `options.steps` steps from the step `first` on, as a `tf.data.Dataset`.
+
+    Each is `(observations uint8 [B, *O], {"policy": float32 [B, A], "value": float32 [B, 1]}, weights)`: positions
+    drawn with replacement, each under a random symmetry. `weights` has a weight float32 [B] for each target.
+    """
+    tf = networks.tensorflow()
+    count, *shape = positions.observations.shape
+    size = options.batch_size
+    # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
+    observations, policies = (tf.constant(array.ravel()) for array in (positions.observations, positions.policies))
+    values, value_weights = tf.constant(positions.values[:, None]), tf.constant(positions.value_weights)
+    cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
+
+    def batch(step: Any) -> tuple[Any, Any, Any]:
+        rows = tf.random.stateless_uniform([size], [seed, 2 * step], 0, count, tf.int64)
+        turns = tf.random.stateless_uniform([size], [seed, 2 * step + 1], 0, len(symmetries.actions), tf.int64)
+        offsets = rows[:, None]
+        seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
+        policy = tf.gather(policies, offsets * actions.shape[1] + tf.gather(actions, turns))
+        targets = {"policy": policy, "value": tf.gather(values, rows)}
+        weights = {"policy": tf.ones([size]), "value": tf.gather(value_weights, rows)}
+        return tf.reshape(seen, [size, *shape]), targets, weights
+
+    return tf.data.Dataset.range(first, first + options.steps).map(batch).prefetch(PREFETCH)
+
+
+def current_step(model: Any) -> int:
+    """Return the number of batches that a Keras model has been trained on."""
+    return int(model.optimizer.iterations.numpy())
+
+
+class _Intervals:
+    """Turns Keras's means since the first batch into means over about LOG_EVERY batches, and logs them."""
+
+    def __init__(self, log: ScalarLog | None, first: int) -> None:
+        self._log = log
+        self._first = first
+        self._done = self._logged = 0
+        self._sums: dict[str, float] = {}
+        self._logged_sums: dict[str, float] = {}
+
+    def add(self, batch: int, logs: Mapping[str, float]) -> None:
+        self._done = batch + 1
+        self._sums = {name: mean * self._done for name, mean in logs.items()}
+        if self._done - self._logged >= LOG_EVERY:
+            self.end()
+
+    def end(self, _: Any = None) -> None:
+        count = self._done - self._logged
+        if self._log is not None and count > 0:
+            sums = {name: total - self._logged_sums.get(name, 0.0) for name, total in self._sums.items()}
+            self._log.write(self._first + self._done, {f"training/{name}": sums[name] / count for name in sums})
+        self._logged, self._logged_sums = self._done, self._sums

@@ -1,0 +1,224 @@
+"""Worker processes that play: one a core, each with its own search and its own copy of the model.
+
+Processes are spawned, never forked, since TensorFlow does not survive a fork. Whole games travel, as serialized
+examples. A worker that dies ends the parent's iteration with its error; a parent that dies takes its workers along.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from seraphim.errors import SeraphimError, WorkerError
+from seraphim.game import load_game
+from seraphim.inference import Runtime, Uniform, load_inference
+from seraphim.records import encode
+from seraphim.selfplay import SelfPlay
+from seraphim.settings import Settings
+
+ENDLESS = 2**62  # more games than anybody plays
+
+_SECONDS_BETWEEN_MESSAGES = 0.2
+_LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
+
+
+class FinishedGame(NamedTuple):
+    """A game as it travels."""
+
+    number: int
+    examples: list[bytes]  # one serialized example for each ply
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one or several workers have done since `play` was called."""
+
+    readouts: int = 0
+    evaluations: int = 0
+    """Positions evaluated by the network."""
+    seconds: Counter[str] = field(default_factory=Counter)
+    """Seconds by stage: network, rules, search, and other; summed over workers."""
+    runtime: str = ""
+    """What runs the network, and on which device."""
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(
+            self.readouts + other.readouts,
+            self.evaluations + other.evaluations,
+            self.seconds + other.seconds,
+            self.runtime or other.runtime,
+        )
+
+
+class _Play(NamedTuple):
+    snapshot: Path | None  # None plays with uniform priors
+    stream: str
+
+
+class WorkerPool:
+    """Worker processes, to be used in a `with` statement."""
+
+    def __init__(self, settings: Settings, runtime: Runtime = "auto", num_workers: int = 0) -> None:
+        """Start the processes.
+
+        Args:
+            settings: those of the model.
+            runtime: what runs the network.
+            num_workers: how many; 0 is one for each processor that this process may use.
+        """
+        context = multiprocessing.get_context("spawn")
+        self.num_workers = num_workers or len(os.sched_getaffinity(0))
+        self._work: dict[Connection, Work] = {}
+        self._stopped = False
+        self._next = context.Value("q", 0)  # the number of the next game
+        self._end = context.Value("q", 0)  # no game with this number or a higher one is started
+        self._connections: list[Connection] = []
+        self._processes: list[SpawnProcess] = []
+        for index in range(self.num_workers):
+            ours, theirs = context.Pipe()
+            arguments = (theirs, settings, runtime, self._next, self._end)
+            process = context.Process(target=_work, args=arguments, name=f"worker {index}", daemon=True)
+            process.start()
+            theirs.close()
+            self._connections.append(ours)
+            self._processes.append(process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for process in self._processes:
+            process.terminate()
+        for process, connection in zip(self._processes, self._connections, strict=True):
+            process.join()
+            connection.close()
+
+    def play(self, snapshot: Path | None, stream: str, first: int = 0, count: int = ENDLESS) -> Iterator[FinishedGame]:
+        """Play games `first` … `first + count - 1` of a stream, and yield them in the order of their numbers.
+
+        After `stop`, the games that are finished by then come last, and may lack predecessors.
+
+        Args:
+            snapshot: the model; None plays with uniform priors.
+            stream: the name of the games' luck.
+            first: the number of the first game.
+            count: how many.
+
+        Raises:
+            SeraphimError: what a worker ran into.
+            WorkerError: a worker died.
+        """
+        self._next.value = first
+        self._end.value = first + count
+        self._work = {}
+        self._stopped = False
+        for connection in self._connections:
+            connection.send(_Play(snapshot, stream))
+        playing = dict(zip(self._connections, self._processes, strict=True))
+        early: dict[int, FinishedGame] = {}
+        number = first
+        while playing and not self._stopped:
+            for connection in wait(list(playing), timeout=_LONGEST_WAIT):
+                message = self._receive(connection, playing[connection])  # type: ignore[arg-type, index]
+                if message is None:
+                    del playing[connection]  # type: ignore[arg-type]
+                    continue
+                games, self._work[connection] = message  # type: ignore[index]
+                early.update((game.number, game) for game in games)
+            while number in early:
+                yield early.pop(number)
+                number += 1
+        for number in sorted(early):
+            yield early.pop(number)
+
+    def work(self) -> Work:
+        """Return what the workers have reported since `play` was called; they report several times a second."""
+        return sum(self._work.values(), Work())
+
+    def finish(self) -> None:
+        """Start no further games: `play` ends when those under way are finished."""
+        with self._next.get_lock():
+            self._end.value = min(self._end.value, self._next.value)
+
+    def stop(self) -> None:
+        """End `play` at once: games under way are lost, and so is the use of the pool."""
+        self._stopped = True
+
+    def _receive(self, connection: Connection, process: SpawnProcess) -> Any:
+        try:
+            message = connection.recv()
+        except (EOFError, ConnectionResetError) as error:
+            process.join(timeout=5)
+            raise WorkerError(
+                f"{process.name} died with exit code {process.exitcode}; finished games are kept: if memory ran out, "
+                "lower --concurrent_games or --workers, then run again"
+            ) from error
+        if isinstance(message, BaseException):
+            raise message
+        return message
+
+
+def _work(connection: Connection, settings: Settings, runtime: Runtime, next_number: Any, end: Any) -> None:
+    # The main function of a worker process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        while True:
+            _play(connection, settings, runtime, next_number, end, connection.recv())
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # the parent is gone
+    except SeraphimError as error:
+        connection.send(error)
+    except Exception:
+        connection.send(WorkerError(f"a worker failed:\n{traceback.format_exc()}"))
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _numbers(next_number: Any, end: Any) -> Iterator[int]:
+    while True:
+        with next_number.get_lock():
+            number = next_number.value
+            if number >= end.value:
+                return
+            next_number.value = number + 1
+        yield number
+
+
+def _play(
+    connection: Connection, settings: Settings, runtime: Runtime, next_number: Any, end: Any, command: _Play
+) -> None:
+    game = load_game(settings.game)
+    inference = Uniform(game) if command.snapshot is None else load_inference(command.snapshot, game, runtime)
+    player = SelfPlay(game, inference, settings.search, settings.self_play, command.stream)
+    started = sent = time.perf_counter()
+    games: list[FinishedGame] = []
+
+    def send() -> None:
+        seconds = Counter(player.search.seconds)
+        seconds["other"] = time.perf_counter() - started - seconds.total()
+        connection.send((games, Work(player.readouts, player.search.evaluations, seconds, inference.description)))
+        games.clear()
+
+    for record in player.play(_numbers(next_number, end)):
+        number = int(record.game_id.rsplit("-", 1)[1])
+        games.append(FinishedGame(number, encode(game, record)))
+        if time.perf_counter() - sent > _SECONDS_BETWEEN_MESSAGES:
+            send()
+            sent = time.perf_counter()
+    send()
+    connection.send(None)

@@ -1,0 +1,145 @@
+"""A naive search, one position at a time and recursive: slow, and obviously right. The compiled one must equal it."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seraphim.game import Array, Game
+from seraphim.inference import Inference
+from seraphim.search.options import SearchOptions
+
+
+@dataclass
+class Node:
+    """A position: whose turn it is, its result if the game has ended, and one edge for each legal action."""
+
+    state: Array
+    mover: int
+    result: float | None  # for player 0
+    value: float = 0.0  # the network's, for the mover
+    visits: int = 0
+    edges: list["Edge"] = field(default_factory=list)
+
+
+@dataclass
+class Edge:
+    action: int
+    prior: np.float32
+    searched_prior: np.float32  # the prior with the root's noise
+    visits: int = 0
+    total: float = 0.0  # for the player who chooses this edge
+    child: Node | None = None
+
+
+def softmax(logits: Array) -> Array:
+    """Probabilities float32 [K]: weights stored in single precision, and divided by their sum in double."""
+    weights = [math.exp(logit - max(logits)) for logit in logits]
+    return np.array([np.float32(np.float32(weight) / sum(weights)) for weight in weights], np.float32)
+
+
+def evaluate(game: Game, inference: Inference, state: Array) -> Node:
+    row = state[None]
+    ended, result = game.outcome(row)
+    node = Node(state, int(game.to_play(row)[0]), float(result[0]) if ended[0] else None)
+    if node.result is None:
+        logits, values = inference.infer(game.observe(row))
+        actions = np.flatnonzero(game.legal(row)[0])
+        priors = softmax(logits[0][actions])
+        node.edges = [Edge(int(a), p, p) for a, p in zip(actions, priors, strict=True)]
+        node.value = float(values[0])
+    return node
+
+
+def best_edge(node: Node, cpuct: float) -> Edge:
+    def score(edge: Edge) -> float:
+        q = edge.total / edge.visits if edge.visits else 0.0
+        u = cpuct * math.sqrt(node.visits) * float(edge.searched_prior) / (1 + edge.visits)
+        return u + q if edge.visits else u
+
+    return max(node.edges, key=score)
+
+
+def readout(game: Game, inference: Inference, node: Node, options: SearchOptions) -> tuple[float, int]:
+    """Play one readout from `node`; return its value and for which player that value is."""
+    if node.result is not None:
+        node.visits += 1
+        return node.result, 0
+    edge = best_edge(node, options.cpuct)
+    if edge.child is None:
+        edge.child = evaluate(game, inference, game.step(node.state[None], np.array([edge.action]))[0])
+        if edge.child.result is None and options.leaf == "value":
+            edge.child.visits += 1
+            value, player = edge.child.value, edge.child.mover
+        else:
+            value, player = readout(game, inference, edge.child, options)
+    else:
+        value, player = readout(game, inference, edge.child, options)
+    node.visits += 1
+    edge.visits += 1
+    edge.total += value if player == node.mover else -value
+    return value, player
+
+
+def search(
+    game: Game,
+    inference: Inference,
+    state: Array,
+    options: SearchOptions,
+    root: Node | None = None,
+    noise: Array | None = None,
+) -> Node:
+    """Search a position with `options.readouts` readouts; go on with `root` if it is given."""
+    if root is None:
+        root = evaluate(game, inference, state)
+        root.visits = 1
+    for k, edge in enumerate(root.edges):
+        edge.searched_prior = edge.prior
+        if noise is not None:
+            share = options.noise_coefficient
+            edge.searched_prior = np.float32((1 - share) * float(edge.prior) + share * noise[k])
+    for _ in range(options.readouts):
+        readout(game, inference, root, options)
+    return root
+
+
+def visits(root: Node, num_actions: int) -> Array:
+    counts = np.zeros(num_actions, np.int32)
+    for edge in root.edges:
+        counts[edge.action] = edge.visits
+    return counts
+
+
+class ArbitraryNetwork:
+    """A function of the observation that looks like a network's: smooth, arbitrary, the same for the same seed."""
+
+    description = "arithmetic"
+
+    def __init__(self, game: Game, seed: int = 0, scale: float = 2.0) -> None:
+        self.name = f"arbitrary network {seed}"
+        self.positions = 0
+        self._scale = scale
+        cells = int(np.prod(game.observation_shape))
+        self._weights = np.random.default_rng(seed).normal(size=(cells, game.num_actions + 1))
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        """See `seraphim.inference.Inference.infer`; row by row, so that a row does not depend on the batch."""
+        self.positions += len(observations)
+        rows = [np.sin(3 * (row.ravel().astype(float) @ self._weights)) for row in observations]
+        outputs = np.array(rows, np.float32).reshape(len(observations), -1)
+        return self._scale * outputs[:, :-1], outputs[:, -1].copy()
+
+
+def random_states(game: Game, count: int, seed: int) -> Array:
+    """Unfinished positions int64 [count, W] after a random number of random moves."""
+    rng = np.random.default_rng(seed)
+    found = []
+    while len(found) < count:
+        state = game.initial(1)
+        for _ in range(rng.integers(game.max_plies)):
+            successor = game.step(state, rng.choice(np.flatnonzero(game.legal(state)[0]), 1))
+            if game.outcome(successor)[0][0]:
+                break
+            state = successor
+        found.append(state[0])
+    return np.stack(found)

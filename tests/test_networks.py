@@ -1,0 +1,225 @@
+"""Networks: shapes, seeds, and snapshots that serve and train on."""
+
+import functools
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seraphim import networks
+from seraphim.errors import ModelError, SettingsError
+from seraphim.game import Array
+from seraphim.networks import ARCHIVE, NetworkOptions
+from tictactoe.game import GAME
+
+MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
+RESNET = NetworkOptions("resnet", blocks=2, filters=8, value_width=8)
+Snapshots = dict[NetworkOptions, Path]
+KINDS = pytest.mark.parametrize("options", [MLP, RESNET], ids=["mlp", "resnet"])
+
+
+def observations(count: int, seed: int = 0) -> Array:
+    shape = (count, *GAME.observation_shape)
+    return np.random.default_rng(seed).integers(0, 2, shape).astype(np.uint8)
+
+
+@functools.cache
+def trained(options: NetworkOptions) -> Any:
+    """Return a model after some steps, so that batch norm's averages and the optimizer's slots are not the initial ones.
+
+    The same model for all tests: a test may not change it.
+    """
+    model = networks.build(GAME, options, seed=1)
+    model.compile("adam", {"policy": "mse", "value": "mse"}, jit_compile=False)
+    rng = np.random.default_rng(2)
+    targets = {"policy": rng.normal(size=(96, 9)), "value": rng.normal(size=(96, 1))}
+    model.fit(observations(96), targets, batch_size=32, verbose=0)
+    return model
+
+
+@pytest.fixture(scope="module")
+def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Snapshots:
+    """Return a snapshot of each trained model; a test may not change it."""
+    paths = {options: tmp_path_factory.mktemp(options.kind) / "snapshot" for options in (MLP, RESNET)}
+    for options, path in paths.items():
+        networks.save_snapshot(trained(options), path)
+    return paths
+
+
+def evaluate(model: Any, batch: Array) -> tuple[Array, Array]:
+    outputs = model(batch, training=False)
+    return outputs["policy"].numpy(), outputs["value"].numpy()[:, 0]
+
+
+def serve(path: Path, batch: Array) -> tuple[Array, Array]:
+    loaded = networks.tensorflow().saved_model.load(str(path))
+    outputs = loaded.signatures["serving_default"](observation=networks.tensorflow().constant(batch))
+    return outputs["policy"].numpy(), outputs["value"].numpy()
+
+
+@KINDS
+def test_network_gives_a_logit_per_action_and_a_value_within_one(options: NetworkOptions) -> None:
+    outputs = networks.build(GAME, options, seed=0)(observations(5))
+    assert outputs["policy"].shape == (5, 9)
+    assert outputs["value"].shape == (5, 1)
+    assert np.abs(outputs["value"]).max() <= 1
+
+
+def test_mlp_takes_observations_of_any_shape() -> None:
+    for shape in ((7,), (2, 3), (2, 3, 4, 5)):
+        game = SimpleNamespace(name="odd", observation_shape=shape, num_actions=4)
+        outputs = networks.build(game, MLP, seed=0)(np.ones((3, *shape), np.uint8))  # type: ignore[arg-type]
+        assert outputs["policy"].shape == (3, 4)
+
+
+def test_resnet_refuses_observations_that_are_not_planes() -> None:
+    game = SimpleNamespace(name="line", observation_shape=(7,), num_actions=4)
+    with pytest.raises(SettingsError, match=r"those of line have shape \(7,\): choose --kind=mlp"):
+        networks.build(game, RESNET, seed=0)  # type: ignore[arg-type]
+
+
+@KINDS
+def test_same_seed_gives_the_same_weights_whatever_was_built_before(options: NetworkOptions) -> None:
+    first = networks.build(GAME, options, seed=3)
+    networks.build(GAME, MLP, seed=4)
+    again = networks.build(GAME, options, seed=3)
+    assert [weight.path for weight in first.weights] == [weight.path for weight in again.weights]
+    for before, after in zip(first.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+@KINDS
+def test_another_seed_gives_other_weights_and_layers_differ_from_each_other(options: NetworkOptions) -> None:
+    kernels = [
+        weight.numpy()
+        for seed in (0, 1)
+        for weight in networks.build(GAME, options, seed).weights
+        if weight.path.endswith("kernel")
+    ]
+    shared = [kernel.ravel()[:8].tobytes() for kernel in kernels]
+    assert len(set(shared)) == len(shared)
+
+
+@KINDS
+def test_names_of_weights_are_unique(options: NetworkOptions) -> None:
+    paths = [weight.path for weight in networks.build(GAME, options, seed=0).weights]
+    assert len(set(paths)) == len(paths)
+
+
+@KINDS
+def test_the_penalty_is_l2_times_the_sum_of_squared_kernels(options: NetworkOptions) -> None:
+    model = networks.build(GAME, options, seed=0)
+    squares = sum(float((weight.numpy() ** 2).sum()) for weight in model.weights if weight.path.endswith("kernel"))
+    assert float(sum(model.losses)) == pytest.approx(options.l2 * squares, rel=1e-5)
+
+
+@KINDS
+def test_served_snapshot_equals_the_model_outside_training(options: NetworkOptions, snapshots: Snapshots) -> None:
+    model = trained(options)
+    batch = observations(64, seed=5)
+    for expected, served in zip(evaluate(model, batch), serve(snapshots[options], batch), strict=True):
+        assert served.dtype == np.float32
+        np.testing.assert_allclose(served, expected, atol=1e-5)
+    # The test would prove nothing if training made no difference.
+    if options is RESNET:
+        copy = networks.load_model(snapshots[options])
+        assert np.abs(copy(batch, training=True)["policy"] - evaluate(model, batch)[0]).max() > 1e-3
+
+
+@KINDS
+def test_batch_of_one_equals_a_row_of_a_batch_of_64(options: NetworkOptions, snapshots: Snapshots) -> None:
+    batch = observations(64, seed=6)
+    policies, values = serve(snapshots[options], batch)
+    policy, value = serve(snapshots[options], batch[17:18])
+    np.testing.assert_allclose(policy[0], policies[17], atol=1e-5)
+    np.testing.assert_allclose(value[0], values[17], atol=1e-5)
+
+
+@KINDS
+def test_openvino_serves_what_the_model_says(options: NetworkOptions, snapshots: Snapshots) -> None:
+    openvino = pytest.importorskip("openvino")
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(snapshots[options]), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    batch = observations(64, seed=7)
+    outputs = compiled(batch)
+    for name, expected in zip(("policy", "value"), evaluate(trained(options), batch), strict=True):
+        np.testing.assert_allclose(outputs[name], expected, atol=1e-5)
+
+
+@KINDS
+def test_loaded_model_has_the_same_weights_optimizer_and_step(options: NetworkOptions, snapshots: Snapshots) -> None:
+    model = trained(options)
+    loaded = networks.load_model(snapshots[options])
+    assert int(loaded.optimizer.iterations) == 3
+    assert len(loaded.optimizer.variables) > 2 * len(loaded.trainable_variables)
+    pairs = [*zip(model.weights, loaded.weights, strict=True)]
+    pairs += zip(model.optimizer.variables, loaded.optimizer.variables, strict=True)
+    for before, after in pairs:
+        np.testing.assert_array_equal(before.numpy(), after.numpy())
+
+
+def test_saved_model_serves_without_seraphim_or_keras(snapshots: Snapshots, tmp_path: Path) -> None:
+    np.save(tmp_path / "batch.npy", observations(3))
+    program = """
+import sys, numpy, tensorflow
+sys.modules["seraphim"] = sys.modules["keras"] = None
+served = tensorflow.saved_model.load(sys.argv[1]).signatures["serving_default"]
+outputs = served(observation=tensorflow.constant(numpy.load("batch.npy")))
+print([outputs["policy"].numpy().tolist(), outputs["value"].numpy().tolist()])
+"""
+    command = [sys.executable, "-c", program, snapshots[RESNET]]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    policies, values = evaluate(trained(RESNET), observations(3))
+    served = json.loads(run.stdout)
+    np.testing.assert_allclose(served[0], policies, atol=1e-5)
+    np.testing.assert_allclose(served[1], values, atol=1e-5)
+
+
+def test_saved_model_holds_the_weights_and_nothing_of_the_optimizer(snapshots: Snapshots) -> None:
+    variables = networks.tensorflow().train.list_variables(str(snapshots[RESNET] / "variables" / "variables"))
+    saved = [shape for name, shape in variables if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]
+    assert sum(int(np.prod(shape)) for shape in saved) == trained(RESNET).count_params()
+
+
+def test_snapshot_without_archive_names_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="model.keras is missing: point the champion at another snapshot"):
+        networks.load_model(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "no zip", "config gone"])
+def test_damaged_archive_names_the_cure(damage: str, snapshots: Snapshots, tmp_path: Path) -> None:
+    archive = tmp_path / ARCHIVE
+    archive.parent.mkdir()
+    content = (snapshots[MLP] / ARCHIVE).read_bytes()
+    if damage == "config gone":
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("metadata.json", "{}")
+    else:
+        archive.write_bytes({"empty": b"", "truncated": content[: len(content) // 2], "no zip": b"?" * 999}[damage])
+    with pytest.raises(ModelError, match="model.keras is damaged .*: point the champion at another snapshot"):
+        networks.load_model(tmp_path)
+
+
+@pytest.mark.parametrize("values", [{"kind": "cnn"}, {"depth": 0}, {"width": 0}, {"filters": 0}, {"l2": -1.0}])
+def test_options_out_of_range_are_refused(values: dict[str, Any]) -> None:
+    (name,) = values
+    with pytest.raises(SettingsError, match=f"^{name} must be "):
+        NetworkOptions(**values)
+
+
+def test_tensorflow_starts_without_a_word() -> None:
+    program = "from seraphim import networks; networks.tensorflow().constant(1) + 1"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout + run.stderr == ""
+
+
+def test_importing_networks_does_not_import_tensorflow() -> None:
+    program = "import sys; import seraphim.networks, seraphim.training; print('tensorflow' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"

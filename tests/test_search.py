@@ -1,0 +1,434 @@
+"""The compiled search against the naive one, and what must hold after every search."""
+
+from dataclasses import replace
+
+import games
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import ArbitraryNetwork, random_states
+
+from seraphim.errors import GameError, ModelError
+from seraphim.game import Array, Game, PlainRules
+from seraphim.inference import Uniform
+from seraphim.search.options import SearchOptions
+from seraphim.search.randomness import dirichlet, stream_key, uniform_of
+from seraphim.search.search import Search, choose_actions
+from seraphim.search.tree import NO_CHILD, ROOT
+from tictactoe.game import TicTacToe
+
+pytestmark = pytest.mark.kernels
+
+GAME = TicTacToe()
+OPTIONS = SearchOptions(readouts=50)
+
+
+def position(drawing: str) -> Array:
+    """The state [W] that a drawing shows, e.g. `X O · / · X · / · · O`."""
+    marks = [mark for mark in drawing if mark in "XO·"]
+    return np.array([sum(1 << cell for cell in range(9) if marks[cell] == side) for side in "XO"], np.int64)
+
+
+def searched(
+    game: Game, inference: object, states: Array, options: SearchOptions, keys: Array | None = None, leaves: int = 1
+) -> Search:
+    search = Search(game, inference, options, len(states), leaves)  # type: ignore[arg-type]
+    search.begin(np.arange(len(states)), states, keys)
+    search.run()
+    return search
+
+
+def visits(search: Search) -> Array:
+    return search.result(np.arange(len(search.trees.num_nodes))).visits
+
+
+def keys(*names: str) -> Array:
+    return np.array([stream_key(name) for name in names], np.uint64)
+
+
+def noise_of(key: np.uint64, count: int, alpha: float) -> Array:
+    draw = np.zeros(count)
+    dirichlet(alpha, key, draw)
+    return draw
+
+
+def check_invariants(search: Search) -> None:
+    trees = search.trees
+    for tree in range(len(trees.num_nodes)):
+        nodes, edges = trees.nodes[tree, : trees.num_nodes[tree]], trees.edges[tree, : trees.num_edges[tree]]
+        assert not edges["pending"].any()
+        assert (np.abs(edges["total"]) <= edges["visits"] + 1e-9).all()
+        assert ((edges["visits"] > 0) == (edges["child"] != NO_CHILD)).all()
+        for node in nodes:
+            own = edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
+            if node["terminal"]:
+                assert not len(own)
+                continue
+            assert own["prior"].sum() == pytest.approx(1.0, abs=1e-5)
+            children = own["child"][own["child"] != NO_CHILD]
+            assert (nodes["visits"][children] == own["visits"][own["child"] != NO_CHILD]).all()
+
+
+# ---------------------------------------------------------------- equal to the naive search
+
+
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    readouts=st.integers(1, 120),
+    cpuct=st.sampled_from([0.1, 0.25, 1.0, 1.5, 4.0]),
+    scale=st.sampled_from([0.1, 1.0, 5.0]),
+    leaf=st.sampled_from(["value", "playout"]),
+    noisy=st.booleans(),
+)
+def test_visits_equal_those_of_the_naive_search(
+    seed: int, readouts: int, cpuct: float, scale: float, leaf: str, noisy: bool
+) -> None:
+    options = SearchOptions(readouts=readouts, cpuct=cpuct, leaf=leaf)  # type: ignore[arg-type]
+    network = ArbitraryNetwork(GAME, seed, scale)
+    states = random_states(GAME, 4, seed)
+    streams = keys(*(f"{seed}-{row}" for row in range(4))) if noisy else None
+    search = searched(GAME, network, states, options, streams)
+    check_invariants(search)
+    for row, found in enumerate(visits(search)):
+        count = int(GAME.legal(states[row : row + 1]).sum())
+        noise = noise_of(streams[row], count, options.dirichlet_alpha) if streams is not None else None
+        root = reference.search(GAME, network, states[row], options, noise=noise)
+        assert found.tolist() == reference.visits(root, GAME.num_actions).tolist()
+
+
+@pytest.mark.parametrize("leaf", ["value", "playout"])
+def test_a_reused_tree_equals_the_naive_search_that_goes_on_with_its_own(leaf: str) -> None:
+    options = replace(OPTIONS, leaf=leaf)
+    for seed in range(6):
+        network = ArbitraryNetwork(GAME, seed)
+        search = searched(GAME, network, GAME.initial(1), options)
+        state, root = GAME.initial(1), reference.search(GAME, network, GAME.initial(1)[0], options)
+        while True:
+            action = visits(search).argmax(axis=1)
+            edge = next(edge for edge in root.edges if edge.action == action[0])
+            state = GAME.step(state, action)
+            if GAME.outcome(state)[0][0]:
+                break
+            search.move(np.array([0]), action)
+            search.begin(np.array([0]), state)
+            search.run()
+            assert edge.child is not None
+            root = reference.search(GAME, network, state[0], options, root=edge.child)
+            assert visits(search)[0].tolist() == reference.visits(root, GAME.num_actions).tolist()
+            check_invariants(search)
+
+
+def test_players_who_move_twice_are_searched_as_by_the_naive_search() -> None:
+    game = PlainRules(games.MovesTwice())
+    for seed in range(4):
+        network = ArbitraryNetwork(game, seed)
+        states = random_states(game, 5, seed)
+        for leaf in ("value", "playout"):
+            options = SearchOptions(readouts=60, leaf=leaf)  # type: ignore[arg-type]
+            found = visits(searched(game, network, states, options))
+            for row in range(len(states)):
+                root = reference.search(game, network, states[row], options)
+                assert found[row].tolist() == reference.visits(root, game.num_actions).tolist()
+
+
+# ---------------------------------------------------------------- trees do not affect each other
+
+
+def test_a_tree_alone_equals_the_same_tree_among_many() -> None:
+    network = ArbitraryNetwork(GAME, 3)
+    states = random_states(GAME, 64, 5)
+    streams = keys(*map(str, range(64)))
+    together = visits(searched(GAME, network, states, OPTIONS, streams))
+    for row in (0, 17, 63):
+        alone = visits(searched(GAME, network, states[row : row + 1], OPTIONS, streams[row : row + 1]))
+        assert alone[0].tolist() == together[row].tolist()
+
+
+def test_a_tree_finds_the_same_when_the_others_start_later() -> None:
+    network = ArbitraryNetwork(GAME, 4)
+    states = random_states(GAME, 8, 6)
+    together = visits(searched(GAME, network, states, OPTIONS))
+    search = Search(GAME, network, OPTIONS, 8)
+    for tree in range(8):
+        search.begin(np.array([tree]), states[tree : tree + 1])
+        search.advance()
+    search.run()
+    assert visits(search).tolist() == together.tolist()
+
+
+# ---------------------------------------------------------------- budgets, growth, leaves
+
+
+@pytest.mark.parametrize("readouts", [1, 2, 3, 50, 333])
+def test_exactly_the_readouts_asked_for_are_spent(readouts: int) -> None:
+    states = random_states(GAME, 16, 1)
+    search = searched(GAME, ArbitraryNetwork(GAME), states, replace(OPTIONS, readouts=readouts))
+    assert (visits(search).sum(axis=1) == readouts).all()
+    assert (search.trees.nodes[:, ROOT]["visits"] == readouts + 1).all()
+
+
+def test_trees_grow_when_readouts_are_added_to_them() -> None:
+    network = ArbitraryNetwork(GAME)
+    options = replace(OPTIONS, readouts=10)
+    search = searched(GAME, network, GAME.initial(2), options)
+    for _ in range(30):
+        search.begin(np.arange(2), GAME.initial(2))
+        search.run()
+    whole = reference.search(GAME, network, GAME.initial(1)[0], replace(OPTIONS, readouts=310))
+    assert visits(search)[1].tolist() == reference.visits(whole, 9).tolist()
+    check_invariants(search)
+
+
+@pytest.mark.parametrize("leaves", [2, 8, 32])
+@pytest.mark.parametrize("leaf", ["value", "playout"])
+def test_several_leaves_at_a_time_spend_the_budget_and_leave_no_virtual_loss(leaves: int, leaf: str) -> None:
+    states = random_states(GAME, 6, 2)
+    search = searched(GAME, ArbitraryNetwork(GAME, 2), states, replace(OPTIONS, readouts=203, leaf=leaf), leaves=leaves)
+    assert (visits(search).sum(axis=1) == 203).all()
+    check_invariants(search)
+
+
+def test_eight_leaves_make_batches_of_different_positions() -> None:
+    class Watched(ArbitraryNetwork):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            batches.append(len(np.unique(observations.reshape(len(observations), -1), axis=0)))
+            return super().infer(observations)
+
+    batches: list[int] = []
+    searched(GAME, Watched(GAME, 1, scale=0.3), GAME.initial(1), replace(OPTIONS, readouts=400), leaves=8)
+    assert np.median(batches) >= 6
+
+
+# ---------------------------------------------------------------- the end of the game
+
+
+def test_positions_in_which_the_game_has_ended_are_never_evaluated() -> None:
+    class Watched(ArbitraryNetwork):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            stones = observations.reshape(len(observations), 9, 2)
+            lines = ([0, 1, 2], [3, 4, 5], [6, 7, 8], [0, 3, 6], [1, 4, 7], [2, 5, 8], [0, 4, 8], [2, 4, 6])
+            assert not any(stones[:, line, :].all(axis=1).any() for line in lines)
+            assert not stones.any(axis=2).all(axis=1).any()
+            return super().infer(observations)
+
+    searched(GAME, Watched(GAME), random_states(GAME, 32, 8), replace(OPTIONS, readouts=200))
+
+
+@pytest.mark.parametrize(
+    ("drawing", "winning"),
+    [("X X · / O O · / · · ·", 2), ("X X O / O O X / X · ·", None), ("X X · / O O · / X · ·", 5)],
+    ids=["first player wins", "draw", "second player wins"],
+)
+def test_a_win_at_hand_gets_the_visits_and_the_value_goes_to_one(drawing: str, winning: int | None) -> None:
+    search = searched(GAME, Uniform(GAME), position(drawing)[None], replace(OPTIONS, readouts=400))
+    result = search.result(np.array([0]))
+    if winning is None:
+        assert abs(result.values[0]) < 0.2
+    else:
+        assert result.policies[0, winning] > 0.75
+        assert result.values[0] > 0.75
+
+
+def test_a_loss_in_sight_has_a_value_near_minus_one() -> None:
+    # O to move; X threatens two lines at once.
+    search = searched(GAME, Uniform(GAME), position("X · X / O · · / X · O")[None], replace(OPTIONS, readouts=2000))
+    assert search.result(np.array([0])).values[0] < -0.8
+
+
+def test_playouts_score_only_the_end_of_the_game() -> None:
+    class Biased(Uniform):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            return logits, values + np.float32(0.9)
+
+    options = replace(OPTIONS, leaf="playout")
+    states = random_states(GAME, 8, 3)
+    biased = searched(GAME, Biased(GAME), states, options).result(np.arange(8))
+    plain = searched(GAME, Uniform(GAME), states, options).result(np.arange(8))
+    assert biased.visits.tolist() == plain.visits.tolist()
+    assert biased.values.tolist() == plain.values.tolist()
+
+
+def test_a_game_of_ten_thousand_plies_is_searched_without_recursion() -> None:
+    game = PlainRules(games.Chain(plies=10_000))
+    search = searched(game, Uniform(game), game.initial(1), SearchOptions(readouts=1, leaf="playout"))
+    assert search.trees.num_nodes[0] == 10_001
+    assert visits(search).sum() == 1
+
+
+# ---------------------------------------------------------------- priors
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.sampled_from([-1e4, -30.0, -1.0, 0.0, 1.0, 30.0, 1e4]), min_size=9, max_size=9), st.integers(0, 99))
+def test_priors_are_probabilities_over_the_legal_actions(logits: list[float], seed: int) -> None:
+    class Fixed(Uniform):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            return np.tile(np.array(logits, np.float32), (len(observations), 1)), np.zeros(len(observations), np.float32)
+
+    states = random_states(GAME, 4, seed)
+    result = searched(GAME, Fixed(GAME), states, OPTIONS).result(np.arange(4))
+    legal = GAME.legal(states)
+    assert (result.priors >= 0).all()
+    assert result.priors.sum(axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert not result.priors[~legal].any()
+    assert not result.visits[~legal].any()
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("head", ["policy", "value"])
+def test_a_model_that_gives_no_numbers_is_named(broken: float, head: str) -> None:
+    class Broken(Uniform):
+        name = "models/broken/00000100-20250101T000000Z"
+
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            (logits if head == "policy" else values)[-1] = broken
+            return logits, values
+
+    with pytest.raises(ModelError, match="models/broken/00000100.*finite"):
+        searched(GAME, Broken(GAME), GAME.initial(2), OPTIONS)
+
+
+def test_an_unfinished_position_without_a_legal_action_is_shown() -> None:
+    class Stuck(TicTacToe):
+        def legal(self, states: Array) -> Array:
+            return super().legal(states) & (states[:, :1] == 0)
+
+    with pytest.raises(GameError, match=r"(?s)no legal action.*X"):
+        searched(Stuck(), Uniform(GAME), GAME.initial(1), OPTIONS)
+
+
+# ---------------------------------------------------------------- noise
+
+
+def test_noise_is_one_draw_over_the_legal_actions_of_the_root_alone() -> None:
+    network = ArbitraryNetwork(GAME, 7)
+    state = position("X O · / · X · / · · O")[None]
+    options = replace(OPTIONS, noise_coefficient=1.0)
+    noisy = searched(GAME, network, state, options, keys("a"))
+    clean = searched(GAME, network, state, options)
+    count = int(GAME.legal(state).sum())
+    root_priors = noisy.trees.root_priors[0, :count]
+    assert root_priors.sum() == pytest.approx(1.0, abs=1e-6)
+    assert root_priors == pytest.approx(noise_of(keys("a")[0], count, options.dirichlet_alpha), abs=1e-6)
+    for node in noisy.trees.nodes[0, : noisy.trees.num_nodes[0]]:
+        own = noisy.trees.edges[0, node["first_edge"] : node["first_edge"] + node["num_edges"]]
+        if len(own) == count:  # the root: its own priors stay the network's
+            assert own["prior"].tolist() == clean.trees.edges[0, :count]["prior"].tolist()
+
+
+def test_noise_is_mixed_in_by_its_coefficient() -> None:
+    network = ArbitraryNetwork(GAME, 7)
+    search = searched(GAME, network, GAME.initial(1), replace(OPTIONS, noise_coefficient=0.25), keys("a"))
+    priors = search.result(np.array([0])).priors[0]
+    expected = 0.75 * priors + 0.25 * noise_of(keys("a")[0], 9, OPTIONS.dirichlet_alpha)
+    assert search.trees.root_priors[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_reused_root_is_noised_once_and_anew() -> None:
+    network = ArbitraryNetwork(GAME, 7)
+    search = searched(GAME, network, GAME.initial(1), OPTIONS, keys("a"))
+    action = visits(search).argmax(axis=1)
+    state = GAME.step(GAME.initial(1), action)
+    search.move(np.array([0]), action)
+    search.begin(np.array([0]), state, keys("b"))
+    priors = search.result(np.array([0])).priors[0][GAME.legal(state)[0]]
+    raw = reference.softmax(network.infer(GAME.observe(state))[0][0][GAME.legal(state)[0]])
+    assert priors == pytest.approx(raw, abs=1e-7)
+    expected = 0.75 * raw + 0.25 * noise_of(keys("b")[0], 8, OPTIONS.dirichlet_alpha)
+    assert search.trees.root_priors[0, :8] == pytest.approx(expected, abs=1e-6)
+
+
+def test_without_noise_two_searches_are_the_same_and_with_noise_they_follow_their_keys() -> None:
+    network = ArbitraryNetwork(GAME, 7)
+    states = GAME.initial(3)
+    clean = visits(searched(GAME, network, states, OPTIONS))
+    assert (clean == clean[0]).all()
+    options = replace(OPTIONS, noise_coefficient=0.8)
+    noisy = visits(searched(GAME, network, states, options, keys("a", "b", "a")))
+    assert noisy[0].tolist() != noisy[1].tolist()
+    assert noisy[0].tolist() == noisy[2].tolist()
+
+
+@pytest.mark.parametrize("alpha", [0.03, 0.3, 1.0, 10.0])
+def test_noise_has_the_moments_of_the_dirichlet_distribution(alpha: float) -> None:
+    count, draws = 4, 4000
+    sample = np.array([noise_of(key, count, alpha) for key in keys(*(f"{alpha}-{n}" for n in range(draws)))])
+    assert sample.sum(axis=1) == pytest.approx(1.0)
+    variance = (1 / count) * (1 - 1 / count) / (count * alpha + 1)
+    # Five standard errors.
+    assert sample.mean(axis=0) == pytest.approx(1 / count, abs=5 * np.sqrt(variance / draws))
+    assert sample.var(axis=0) == pytest.approx(variance, rel=0.12)
+    theirs = np.random.default_rng(0).dirichlet([alpha] * count, draws)
+    # Kolmogorov-Smirnov distance of the first component to NumPy's; exceeded with probability below 0.0001.
+    grid = np.sort(np.concatenate([sample[:, 0], theirs[:, 0]]))
+    distance = np.abs(
+        np.searchsorted(np.sort(sample[:, 0]), grid, "right") - np.searchsorted(np.sort(theirs[:, 0]), grid, "right")
+    ).max()
+    assert distance / draws < 2.23 * np.sqrt(2 / draws)
+
+
+# ---------------------------------------------------------------- choosing a move
+
+
+def test_hot_moves_are_drawn_in_proportion_to_visits() -> None:
+    counts, draws = np.array([0, 10, 0, 30, 60]), 10_000
+    streams = np.arange(draws, dtype=np.uint64)
+    actions = choose_actions(np.tile(counts, (draws, 1)), np.ones(draws, bool), streams)
+    found = np.bincount(actions, minlength=5)
+    assert found[counts == 0].sum() == 0
+    expected = draws * counts[counts > 0] / counts.sum()
+    # χ² with two degrees of freedom exceeds 18.4 with probability 0.0001.
+    assert ((found[counts > 0] - expected) ** 2 / expected).sum() < 18.4
+
+
+def test_cold_moves_are_the_most_visited_first_of_equals() -> None:
+    counts = np.array([[5, 9, 9, 1], [0, 0, 1, 0]], np.int32)
+    assert choose_actions(counts, np.zeros(2, bool), keys("a", "b")).tolist() == [1, 2]
+
+
+def test_a_million_visits_do_not_overflow() -> None:
+    counts = np.tile(np.array([0, 2**30, 2**30, 2**30], np.int32), (64, 1))
+    actions = choose_actions(counts, np.ones(64, bool), np.arange(64, dtype=np.uint64))
+    assert set(actions.tolist()) == {1, 2, 3}
+
+
+def test_numbers_of_different_streams_are_uniform_and_unrelated() -> None:
+    numbers = uniform_of(np.arange(20_000, dtype=np.uint64))
+    assert np.bincount((numbers * 10).astype(int), minlength=10) == pytest.approx(2000, abs=250)
+    assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 0.05
+
+
+# ---------------------------------------------------------------- moving the root
+
+
+def test_an_action_that_was_never_searched_gives_a_fresh_root() -> None:
+    class Sure(Uniform):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            logits[:, 4] = 1e4
+            return logits, values
+
+    network = Sure(GAME)
+    options = replace(OPTIONS, readouts=3)
+    search = searched(GAME, network, GAME.initial(1), options)
+    unseen = int(np.flatnonzero(visits(search)[0] == 0)[0])
+    state = GAME.step(GAME.initial(1), np.array([unseen]))
+    search.move(np.array([0]), np.array([unseen]))
+    assert search.trees.num_nodes[0] == 0
+    search.begin(np.array([0]), state)
+    search.run()
+    assert visits(search).tolist() == visits(searched(GAME, network, state, options)).tolist()
+
+
+def test_a_reset_tree_remembers_nothing() -> None:
+    network = ArbitraryNetwork(GAME, 9)
+    search = searched(GAME, network, random_states(GAME, 2, 4), OPTIONS)
+    search.reset(np.arange(2))
+    search.begin(np.arange(2), GAME.initial(2))
+    search.run()
+    assert visits(search).tolist() == visits(searched(GAME, network, GAME.initial(2), OPTIONS)).tolist()

@@ -1,0 +1,294 @@
+"""Training: losses against an oracle, batches that depend on seed and step only, resuming, the window, figures."""
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seraphim import networks, training
+from seraphim.errors import SettingsError
+from seraphim.game import Array, Symmetries
+from seraphim.networks import NetworkOptions
+from seraphim.records import Positions
+from seraphim.training import ScalarLog, TrainingOptions, train, window_size
+from tictactoe.game import GAME
+
+MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
+RESNET = NetworkOptions("resnet", blocks=1, filters=8, value_width=8)
+KINDS = pytest.mark.parametrize("network", [MLP, RESNET], ids=["mlp", "resnet"])
+OPTIONS = TrainingOptions(batch_size=32, steps=4)
+IDENTITY = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
+
+
+def to_positions(observations: Array, policies: Array, values: Array, value_weights: Array | None = None) -> Positions:
+    weights = np.ones(len(values), np.float32) if value_weights is None else value_weights
+    given = {"observations": observations, "policies": policies, "values": values, "value_weights": weights}
+    return Positions(*(given.get(name, np.zeros(len(values))) for name in Positions._fields))
+
+
+def random_positions(count: int, seed: int = 0) -> Positions:
+    rng = np.random.default_rng(seed)
+    return to_positions(
+        rng.integers(0, 2, (count, 3, 3, 2)).astype(np.uint8),
+        rng.dirichlet(np.ones(9), count).astype(np.float32),
+        rng.choice([-1.0, 0.0, 1.0], count).astype(np.float32),
+    )
+
+
+def prepared(network: NetworkOptions = MLP, options: TrainingOptions = OPTIONS, at_a_time: int = 1) -> Any:
+    model = networks.build(GAME, network, seed=0)
+    training.prepare(model, options, at_a_time)
+    return model
+
+
+def variables(model: Any) -> dict[str, Array]:
+    """Return the weights, and the optimizer's slots and step."""
+    return {variable.path: variable.numpy() for variable in (*model.weights, *model.optimizer.variables)}
+
+
+def assert_equal_bits(left: Any, right: Any) -> None:
+    before, after = variables(left), variables(right)
+    assert before.keys() == after.keys()
+    for path in before:
+        np.testing.assert_array_equal(before[path], after[path], err_msg=path)
+
+
+def test_losses_are_cross_entropy_squared_error_and_penalty() -> None:
+    # All positions are the same, so every batch is; one has a weight of 0 for its value.
+    one = random_positions(1)
+    positions = Positions(*(np.repeat(array, 8, axis=0) for array in one))
+    options = TrainingOptions(batch_size=16, steps=1, value_loss_weight=3.0)
+    model = prepared(options=options)
+    outputs = model(one.observations)
+    logits = outputs["policy"].numpy()[0].astype(np.float64)
+    squares = sum(float((weight.numpy() ** 2).sum()) for weight in model.weights if weight.path.endswith("kernel"))
+    policy = -(one.policies[0] * (logits - np.log(np.exp(logits).sum()))).sum()
+    value = (outputs["value"].numpy()[0, 0] - one.values[0]) ** 2
+
+    losses = train(model, positions, IDENTITY, options, seed=0, quiet=True)
+    assert losses.policy == pytest.approx(policy, rel=1e-5)
+    assert losses.value == pytest.approx(value, rel=1e-5)
+    assert losses.total == pytest.approx(policy + 3.0 * value + MLP.l2 * squares, rel=1e-5)
+
+
+def test_positions_of_games_that_were_cut_off_do_not_teach_a_value() -> None:
+    some = random_positions(64)
+    cut_off = some._replace(value_weights=np.zeros(64, np.float32))
+    model = prepared(NetworkOptions("mlp", depth=1, width=8, l2=0.0))
+    before = variables(model)
+    losses = train(model, cut_off, IDENTITY, OPTIONS, seed=0, quiet=True)
+    after = variables(model)
+    assert losses.value == 0
+    for path in ("value/kernel", "value_hidden/kernel"):
+        np.testing.assert_array_equal(before[path], after[path])
+    assert (before["policy/kernel"] != after["policy/kernel"]).any()
+
+
+def test_network_learns_what_it_is_shown() -> None:
+    positions = random_positions(8)
+    options = TrainingOptions(learning_rate=1e-2, batch_size=64, steps=400)
+    model = prepared(NetworkOptions("mlp", depth=2, width=64, l2=0.0), options, at_a_time=32)
+    first = train(model, positions, IDENTITY, TrainingOptions(steps=1), seed=0, quiet=True)
+    train(model, positions, IDENTITY, options, seed=0, quiet=True)
+    last = train(model, positions, IDENTITY, TrainingOptions(steps=1), seed=0, quiet=True)
+    entropy = -(positions.policies * np.log(positions.policies)).sum(axis=1).mean()
+    assert first.policy > entropy + 0.2
+    assert last.policy == pytest.approx(entropy, abs=0.2)  # of those that happen to be in the batch
+    assert last.value < 0.02 < first.value
+    outputs = model(positions.observations, training=False)
+    np.testing.assert_allclose(networks.tensorflow().nn.softmax(outputs["policy"]), positions.policies, atol=0.05)
+
+
+def test_symmetries_move_observation_and_policy_together() -> None:
+    # X · ·    The policy plays where the only stone is: so it must in every batch, wherever the stone went.
+    # · · ·    The second position has its stone in the middle of a side, and a value that tells it from the first.
+    observations = np.zeros((2, 3, 3, 2), np.uint8)
+    observations[0, 0, 0, 0] = observations[1, 0, 1, 1] = 1
+    policies = np.eye(9, dtype=np.float32)[[0, 1]]
+    positions = to_positions(observations, policies, np.array([1.0, -1.0], np.float32))
+    cells: dict[float, set[int]] = {1.0: set(), -1.0: set()}
+    for seen, targets, _ in training.batches(positions, GAME.symmetries(), OPTIONS, seed=0, first=0):
+        stones = seen.numpy().reshape(-1, 9, 2)
+        played = targets["policy"].numpy().argmax(axis=1)
+        np.testing.assert_array_equal(stones.sum(axis=2).argmax(axis=1), played)
+        for value, cell in zip(targets["value"].numpy()[:, 0], played, strict=True):
+            cells[float(value)].add(int(cell))
+        np.testing.assert_array_equal(stones.sum(axis=1).argmax(axis=1), np.where(targets["value"][:, 0] > 0, 0, 1))
+    assert cells == {1.0: {0, 2, 6, 8}, -1.0: {1, 3, 5, 7}}
+
+
+def test_batches_hold_the_positions_as_they_are_under_the_identity() -> None:
+    positions = random_positions(50)
+    weights = np.arange(50, dtype=np.float32)  # tells which position it is
+    positions = positions._replace(value_weights=weights)
+    drawn = set()
+    for seen, targets, weight in training.batches(positions, IDENTITY, OPTIONS, seed=0, first=0):
+        rows = weight["value"].numpy().astype(int)
+        drawn.update(rows.tolist())
+        np.testing.assert_array_equal(seen, positions.observations[rows])
+        np.testing.assert_array_equal(targets["policy"], positions.policies[rows])
+        np.testing.assert_array_equal(targets["value"], positions.values[rows][:, None])
+        np.testing.assert_array_equal(weight["policy"], np.ones(32))
+    assert len(drawn) > 40  # of 50, in 128 draws
+
+
+def test_batches_depend_on_seed_and_step_only() -> None:
+    positions = random_positions(500)
+
+    def drawn(seed: int, first: int, steps: int) -> list[bytes]:
+        options = TrainingOptions(batch_size=8, steps=steps)
+        dataset = training.batches(positions, GAME.symmetries(), options, seed, first)
+        return [targets["policy"].numpy().tobytes() for _, targets, _ in dataset]
+
+    whole = drawn(seed=1, first=0, steps=6)
+    assert len(set(whole)) == 6
+    assert drawn(seed=1, first=0, steps=6) == whole
+    assert drawn(seed=1, first=4, steps=2) == whole[4:]
+    assert not set(drawn(seed=2, first=0, steps=6)) & set(whole)
+
+
+@KINDS
+def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
+    network: NetworkOptions, tmp_path: Path
+) -> None:
+    positions, symmetries = random_positions(100), GAME.symmetries()
+    options = TrainingOptions(batch_size=32, steps=5)
+    model = prepared(network, options)
+    train(model, positions, symmetries, TrainingOptions(batch_size=32, steps=10), seed=3, quiet=True)
+
+    stopped = prepared(network, options)
+    train(stopped, positions, symmetries, options, seed=3, quiet=True)
+    networks.save_snapshot(stopped, tmp_path / "snapshot")
+    resumed = networks.load_model(tmp_path / "snapshot")
+    training.prepare(resumed, options)
+    assert training.current_step(resumed) == 5
+    train(resumed, positions, symmetries, options, seed=3, quiet=True)
+    assert training.current_step(resumed) == 10
+    assert_equal_bits(model, resumed)
+
+
+def test_many_steps_at_a_time_give_the_same_weights_as_one() -> None:
+    positions, options = random_positions(100), TrainingOptions(batch_size=32, steps=7)
+    models = [prepared(MLP, options, at_a_time) for at_a_time in (1, 3, 32)]
+    for model in models:
+        train(model, positions, GAME.symmetries(), options, seed=0, quiet=True)
+        assert training.current_step(model) == 7
+        assert_equal_bits(models[0], model)
+
+
+def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None:
+    networks.save_snapshot(prepared(), tmp_path / "snapshot")
+    model = networks.load_model(tmp_path / "snapshot")
+    options = TrainingOptions(batch_size=32, steps=1, learning_rate=1e-20)
+    training.prepare(model, options)
+    before = variables(model)
+    train(model, random_positions(10), IDENTITY, options, seed=0, quiet=True)
+    np.testing.assert_array_equal(before["policy/kernel"], variables(model)["policy/kernel"])
+
+
+def test_training_again_on_another_window_traces_nothing_anew() -> None:
+    model = prepared()
+    traced, step = [], model.train_step
+    model.train_step = lambda data: (traced.append(1), step(data))[1]
+    train(model, random_positions(100), GAME.symmetries(), OPTIONS, seed=0, quiet=True)
+    first = len(traced)
+    for count in (50, 150, 1):
+        train(model, random_positions(count), GAME.symmetries(), OPTIONS, seed=0, quiet=True)
+    assert 0 < first == len(traced)
+
+
+def test_memory_is_flat_over_many_trainings_and_snapshots(tmp_path: Path) -> None:
+    model, positions = prepared(), random_positions(100)
+
+    def generation() -> None:
+        train(model, positions, GAME.symmetries(), OPTIONS, seed=0, quiet=True)
+        networks.save_snapshot(model, tmp_path / "snapshot")
+        networks.load_model(tmp_path / "snapshot")
+
+    def megabytes() -> float:
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+    for _ in range(10):
+        generation()
+    before = megabytes()
+    for _ in range(25):
+        generation()
+    assert megabytes() - before < 25
+
+
+def test_progress_bar_is_shown_unless_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    model = prepared()
+    train(model, random_positions(10), IDENTITY, OPTIONS, seed=0, quiet=True)
+    assert capfd.readouterr() == ("", "")
+    train(model, random_positions(10), IDENTITY, OPTIONS, seed=0)
+    shown = capfd.readouterr()
+    assert "4/4" in shown.out
+    assert "policy_loss" in shown.out
+    assert shown.err == ""
+
+
+def logged(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    tf = networks.tensorflow()
+    scalars: dict[str, list[tuple[int, float]]] = {}
+    for file in sorted(folder.iterdir()):
+        for record in tf.data.TFRecordDataset(str(file)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                scalars.setdefault(value.tag, []).append((event.step, float(tf.make_ndarray(value.tensor))))
+    return scalars
+
+
+def test_losses_are_logged_over_the_step_that_goes_on_from_training_to_training(tmp_path: Path) -> None:
+    log, model, positions = ScalarLog(tmp_path), prepared(), random_positions(100)
+    options = TrainingOptions(batch_size=4, steps=250)
+    means = [train(model, positions, IDENTITY, options, seed=0, log=log, quiet=True) for _ in range(2)]
+    points = logged(tmp_path)["training/policy_loss"]
+    assert [step for step, _ in points] == [100, 200, 250, 350, 450, 500]
+    values = [value for _, value in points]
+    # Each point is the mean over the steps since the one before, so the points average to the means of the training.
+    for part, mean in ((values[:3], means[0]), (values[3:], means[1])):
+        assert np.average(part, weights=[100, 100, 50]) == pytest.approx(mean.policy, rel=1e-4)
+    assert logged(tmp_path).keys() == {"training/loss", "training/policy_loss", "training/value_loss"}
+
+
+def test_other_figures_can_be_logged(tmp_path: Path) -> None:
+    log = ScalarLog(tmp_path / "logs")
+    log.write(1000, {"check/searched_wrong": 3, "self_play/readouts_per_second": 1e6})
+    log.write(2000, {"check/searched_wrong": 0})
+    assert logged(tmp_path / "logs") == {
+        "check/searched_wrong": [(1000, 3.0), (2000, 0.0)],
+        "self_play/readouts_per_second": [(1000, 1e6)],
+    }
+
+
+def test_window_is_everything_until_it_starts_to_grow_slower() -> None:
+    options = TrainingOptions(window_start=1000)
+    assert [window_size(generated, options) for generated in (0, 1, 999, 1000)] == [0, 1, 999, 1000]
+
+
+def test_window_grows_at_the_rate_of_the_power_law() -> None:
+    # dN/dT = β (T/c)^(α-1): integrate that from the start, step by step.
+    options = TrainingOptions(window_start=1000, window_exponent=0.75, window_growth=0.4)
+    generated = np.arange(1000, 100_000) + 0.5
+    expected = 1000 + (0.4 * (generated / 1000) ** (0.75 - 1)).sum()
+    assert window_size(100_000, options) == pytest.approx(expected, abs=2)
+
+
+def test_window_never_exceeds_its_cap_nor_what_there_is() -> None:
+    options = TrainingOptions(window_start=1000, max_window=1500)
+    sizes = [window_size(generated, options) for generated in range(0, 20_000, 100)]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == 1500
+    assert all(size <= generated for size, generated in zip(sizes, range(0, 20_000, 100), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("learning_rate", 0.0), ("batch_size", 0), ("steps", 0), ("window_exponent", 1.5), ("max_snapshots", 0)],
+)
+def test_options_out_of_range_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=f"^{name} must be .*, not {value}$"):
+        TrainingOptions(**{name: value})

@@ -1,0 +1,167 @@
+"""The rules of tic-tac-toe, batched, and the options that learn it well.
+
+An action is a cell, numbered
+
+    0 1 2
+    3 4 5
+    6 7 8
+
+and named by row (a-c) and column (1-3): `a1` is cell 0, `b2` cell 4. A state is two words, the stones of player 0
+(X) and of player 1 (O) as bit sets of cells; X moves first, so the counts tell who is to move.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from seraphim.errors import GameError
+from seraphim.game import Array, Symmetries
+
+CELLS = 9
+FULL = 0b111_111_111
+# Rows, columns, diagonals, as bit sets of cells.
+LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
+
+# What differs from the defaults of the option classes, by section. A small game is explored to its last corner:
+# much noise, and moves drawn in proportion to visits until the end.
+SETTINGS: dict[str, Any] = {
+    "network": {"kind": "mlp"},
+    "search": {"readouts": 100, "cpuct": 1.5, "tempering_point": 9, "dirichlet_alpha": 1.0},
+    "self_play": {},
+    "training": {},
+}
+
+
+@njit(cache=True, nogil=True)
+def _has_line(stones: int) -> bool:
+    for line in LINES:
+        if stones & line == line:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _second_to_move(crosses: int, noughts: int) -> bool:
+    # Stones are taken from both sides in turn, so the loop ends with the surplus cross, if there is one.
+    while noughts:
+        crosses &= crosses - 1
+        noughts &= noughts - 1
+    return crosses != 0
+
+
+@njit(cache=True, nogil=True)
+def _step(states: Array, actions: Array) -> Array:
+    successors = states.copy()
+    for row in range(len(states)):
+        player = 1 if _second_to_move(states[row, 0], states[row, 1]) else 0
+        successors[row, player] |= np.int64(1) << np.int64(actions[row])
+    return successors
+
+
+@njit(cache=True, nogil=True)
+def _legal(states: Array) -> Array:
+    legal = np.zeros((len(states), CELLS), np.bool_)
+    for row in range(len(states)):
+        crosses, noughts = states[row]
+        if not (_has_line(crosses) or _has_line(noughts)):
+            for cell in range(CELLS):
+                legal[row, cell] = not ((crosses | noughts) >> cell) & 1
+    return legal
+
+
+@njit(cache=True, nogil=True)
+def _to_play(states: Array) -> Array:
+    players = np.empty(len(states), np.int8)
+    for row in range(len(states)):
+        players[row] = _second_to_move(states[row, 0], states[row, 1])
+    return players
+
+
+@njit(cache=True, nogil=True)
+def _outcome(states: Array) -> tuple[Array, Array]:
+    ended = np.zeros(len(states), np.bool_)
+    results = np.zeros(len(states), np.float32)
+    for row in range(len(states)):
+        crosses, noughts = states[row]
+        if _has_line(crosses):
+            results[row] = 1.0
+        elif _has_line(noughts):
+            results[row] = -1.0
+        ended[row] = results[row] != 0.0 or crosses | noughts == FULL
+    return ended, results
+
+
+@njit(cache=True, nogil=True)
+def _observe(states: Array) -> Array:
+    observations = np.empty((len(states), 3, 3, 2), np.uint8)
+    for row in range(len(states)):
+        mover = 1 if _second_to_move(states[row, 0], states[row, 1]) else 0
+        for cell in range(CELLS):
+            observations[row, cell // 3, cell % 3, 0] = (states[row, mover] >> cell) & 1
+            observations[row, cell // 3, cell % 3, 1] = (states[row, 1 - mover] >> cell) & 1
+    return observations
+
+
+class TicTacToe:
+    """Tic-tac-toe; the observation is the mover's stones, then the opponent's, as two planes of the 3×3 board."""
+
+    name = "tictactoe"
+    num_actions = CELLS
+    observation_shape = (3, 3, 2)
+    state_words = 2
+    max_plies = CELLS
+
+    def initial(self, batch: int) -> Array:
+        """See `seraphim.game.Game.initial`."""
+        return np.zeros((batch, 2), np.int64)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        """See `seraphim.game.Game.step`."""
+        return _step(states, actions)
+
+    def legal(self, states: Array) -> Array:
+        """See `seraphim.game.Game.legal`."""
+        return _legal(states)
+
+    def to_play(self, states: Array) -> Array:
+        """See `seraphim.game.Game.to_play`."""
+        return _to_play(states)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        """See `seraphim.game.Game.outcome`."""
+        return _outcome(states)
+
+    def observe(self, states: Array) -> Array:
+        """See `seraphim.game.Game.observe`."""
+        return _observe(states)
+
+    def symmetries(self) -> Symmetries:
+        """Return the eight symmetries of the square: four rotations, and their mirror images."""
+        board = np.arange(CELLS, dtype=np.int32).reshape(3, 3)
+        boards = [np.rot90(side, turns) for side in (board, board.T) for turns in range(4)]
+        actions = np.stack([board.ravel() for board in boards])
+        # Cell c of plane p stands at index 2c + p of the flat observation.
+        planes = np.arange(2, dtype=np.int32)
+        return Symmetries((2 * actions[:, :, None] + planes).reshape(len(actions), 2 * CELLS), actions)
+
+    def render(self, state: Array) -> str:
+        """See `seraphim.game.Game.render`."""
+        crosses, noughts = (int(word) for word in state)
+        marks = ["X" if crosses >> cell & 1 else "O" if noughts >> cell & 1 else "·" for cell in range(CELLS)]
+        rows = [f"{'abc'[row]} {' '.join(marks[3 * row : 3 * row + 3])}" for row in range(3)]
+        return "\n".join(["  1 2 3", *rows])
+
+    def action_label(self, action: int) -> str:
+        """See `seraphim.game.Game.action_label`."""
+        return "abc"[action // 3] + "123"[action % 3]
+
+    def parse_action(self, text: str) -> int:
+        """See `seraphim.game.Game.parse_action`."""
+        labels = [self.action_label(action) for action in range(CELLS)]
+        if text.strip().lower() not in labels:
+            raise GameError(f"{text.strip()!r} is no cell: expected a row a-c and a column 1-3, such as b2")
+        return labels.index(text.strip().lower())
+
+
+GAME = TicTacToe()

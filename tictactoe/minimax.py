@@ -1,0 +1,65 @@
+"""Tic-tac-toe solved: every position that play can reach, and the exact value of each action in it."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.evaluation import PositionSet
+from seraphim.game import Array
+from tictactoe.game import CELLS, FULL, GAME
+
+
+class Layer(NamedTuple):
+    """The distinct positions with one number of stones that play can reach."""
+
+    states: Array  # int64 [P, 2], in ascending order of the rows
+    values: Array  # float32 [P]: exact, for the player to move
+    action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+
+
+@cache
+def solve() -> tuple[Layer, ...]:
+    """Return the layers with 0 to 9 stones, 5,478 positions in all; the arrays are read-only, since they are shared."""
+    layers: list[Layer] = []
+    # A move adds a stone, so it leads into the next layer: solve them from the full board backwards.
+    for states in reversed(_reachable()):
+        layers.append(_solve_layer(states, layers[-1] if layers else None))
+        for array in layers[-1]:
+            array.flags.writeable = False
+    return tuple(reversed(layers))
+
+
+def position_sets() -> list[PositionSet]:
+    """Return one set, all 4,520 reachable positions that are not over: a player without errors there is perfect."""
+    states = np.concatenate([layer.states for layer in solve()])
+    action_values = np.concatenate([layer.action_values for layer in solve()])
+    unfinished = ~GAME.outcome(states)[0]
+    return [PositionSet("all positions", states[unfinished], action_values[unfinished])]
+
+
+def _reachable() -> list[Array]:
+    layers = [GAME.initial(1)]
+    for _ in range(CELLS):
+        rows, actions = np.nonzero(GAME.legal(layers[-1]))
+        keys = np.unique(_keys(GAME.step(layers[-1][rows], actions)))
+        layers.append(np.stack([keys >> CELLS, keys & FULL], axis=1))
+    return layers
+
+
+def _solve_layer(states: Array, following: Layer | None) -> Layer:
+    ended, results = GAME.outcome(states)
+    action_values = np.full((len(states), CELLS), np.nan, np.float32)
+    if following is not None:
+        rows, actions = np.nonzero(GAME.legal(states))
+        found = np.searchsorted(_keys(following.states), _keys(GAME.step(states[rows], actions)))
+        # The other player moves there.
+        action_values[rows, actions] = -following.values[found]
+    values = np.where(GAME.to_play(states) == 0, results, -results)
+    values[~ended] = np.nanmax(action_values[~ended], axis=1)
+    return Layer(states, values, action_values)
+
+
+def _keys(states: Array) -> Array:
+    # One number for each state, in the order of the rows.
+    return states[:, 0] << CELLS | states[:, 1]
