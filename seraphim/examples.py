@@ -146,25 +146,30 @@ def with_end_of_file(example: bytes) -> bytes:
     return example[:-1] + bytes([END_OF_FILE])
 
 
-def check_features(game: Game, example: bytes) -> dict[str, Feature]:
-    """Return the features of an example, after a check that they are all there and of this game.
+def is_cut_off(example: bytes) -> bool:
+    """Return whether a file that ends with this example, if it is of this schema, was longer once.
 
     Raises:
-        DamageError: the example misses a feature or is of another schema version.
-        RecordError: the example is of another game, by its name or its shapes.
+        DamageError: this is no `tf.train.Example`.
     """
     features = parse_example(example)
-    schema = features.get("schema", Feature("empty", [])).values
+    return _values(features, "schema") == [SCHEMA_VERSION] and _values(features, "end") != [END_OF_FILE]
+
+
+def _check_features(game: Game, example: bytes) -> dict[str, Feature]:
+    """Return the features of an example, after a check that they are all there and of this game."""
+    features = parse_example(example)
+    schema = _values(features, "schema")
     if schema != [SCHEMA_VERSION]:
         version = f"schema version {schema[0]}" if schema else "no schema version"
         raise DamageError(f"{version}, expected {SCHEMA_VERSION}: not written by this version of Seraphim")
-    name = features.get("game", Feature("empty", [])).values
+    name = _values(features, "game")
     if name != [game.name.encode()]:
         other = name[0].decode(errors="replace") if name and isinstance(name[0], bytes) else "unknown"
         raise RecordError(f"holds positions of {other}, but the game is {game.name}: use another folder or game")
     for feature, (kind, dtype) in _stored(_shapes(game)).items():
-        values = features.get(feature, Feature("empty", [])).values
-        if features.get(feature, Feature("empty", [])).kind != kind or not values:
+        values = _values(features, feature)
+        if not values or features[feature].kind != kind:
             raise DamageError(f"feature {feature!r} is missing or no {kind}")
         expected = dtype.itemsize // 4 if kind == "float_list" else dtype.itemsize
         found = len(values[0]) if kind == "bytes_list" else len(values) if kind == "float_list" else dtype.itemsize
@@ -174,6 +179,10 @@ def check_features(game: Game, example: bytes) -> dict[str, Feature]:
                 f"has {expected}: the rules have changed, start with a new folder"
             )
     return features
+
+
+def _values(features: Mapping[str, Feature], name: str) -> list[Any]:
+    return features[name].values if name in features else []
 
 
 class _Shapes(NamedTuple):
@@ -298,7 +307,7 @@ def _check_moves(records: Sequence[GameRecord], plies: Array, actions: Array, po
 def _decode_group(game: Game, examples: Sequence[bytes], indices: Array, columns: Mapping[str, Array]) -> list[int]:
     """Write the examples at `indices`, of one length, to the columns; return the indices of those of another layout."""
     first = examples[indices[0]]
-    layout = _layout(_shapes(game), len(check_features(game, first)["game_id"].values[0]))
+    layout = _layout(_shapes(game), len(_check_features(game, first)["game_id"].values[0]))
     if layout.row.itemsize != len(first):
         return indices.tolist()
     data = b"".join([examples[index] for index in indices.tolist()])
@@ -315,7 +324,7 @@ def _decode_group(game: Game, examples: Sequence[bytes], indices: Array, columns
 
 
 def _decode_one(game: Game, example: bytes, index: int, columns: Mapping[str, Array]) -> None:
-    features = check_features(game, example)
+    features = _check_features(game, example)
     stored = _stored(_shapes(game))
     for name, column in columns.items():
         kind, dtype = stored[name]

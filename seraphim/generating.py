@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from seraphim.examples import end_of
+from seraphim.gamefiles import published_files, read_examples
 from seraphim.records import GameWriter
+from seraphim.selfplay import number_in
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
+from seraphim.tfrecord import DamageError, parse_example
 from seraphim.workers import ENDLESS, Work, WorkerPool
 
 # Games between two looks at whether there is a new champion.
@@ -43,21 +48,20 @@ def generate_games(
     folder: ModelFolder,
     settings: Settings,
     stream: str,
-    first: int = 0,
     count: int = ENDLESS,
     announce: Callable[[str], None] = print,
 ) -> Generated:
-    """Let the champion play games and write them to the model's game data, until `count` are played.
+    """Let the champion play the first `count` games of a stream, and write them to the model's game data.
 
-    When another snapshot becomes the champion, the games under way are finished, and it plays the next ones. On
-    Ctrl-C (or SIGTERM) all finished games are written; a second one ends the program at once.
+    Games of the stream that are there already, because an earlier call was interrupted, are not played again. When
+    another snapshot becomes the champion, the games under way are finished, and it plays the next ones. On Ctrl-C (or
+    SIGTERM) all finished games are written; a second one ends the program at once.
 
     Args:
         pool: the workers; not to be used again after an interrupt.
         folder: of the model.
         settings: of the model.
-        stream: the name of the games' luck; no two calls should have the same stream and numbers in common.
-        first: number of the first game.
+        stream: the name of the games' luck.
         count: how many games.
         announce: takes a sentence for the person, such as which model plays on what.
 
@@ -67,7 +71,7 @@ def generate_games(
     """
     started = time.perf_counter()
     games = positions = 0
-    work, interrupted = Work(), []
+    work, interrupted, ended = Work(), [], False
 
     def interrupt() -> None:
         interrupted.append(True)
@@ -78,22 +82,43 @@ def generate_games(
         _interrupts_call(interrupt),
         _progress() as progress,
     ):
-        bar = progress.add_task("games", total=None if count == ENDLESS else count, rate="")
-        while games < count and not interrupted:
+        played = played_numbers(folder, stream)
+        bar = progress.add_task("games", total=None if count == ENDLESS else count, completed=len(played), rate="")
+        first, runtime = 0, ""
+        while not ended:
             champion = folder.champion()
-            announced = False
-            for game in pool.play(champion.path, stream, first + games, count - games):
-                if not announced:
-                    announce(f"champion {champion.name} on {pool.num_workers} × {pool.work().runtime}")
-                    announced = True
+            ended = True
+            for game in pool.play(champion.path, stream, first, count, played):
+                if not runtime:
+                    runtime = pool.work().runtime
+                    announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
                 writer.add(game.examples)
                 games += 1
                 positions += len(game.examples)
-                progress.update(bar, advance=1, rate=_rate(work + pool.work(), started))
-                if games % _GAMES_BETWEEN_LOOKS == 0 and folder.champion() != champion:
-                    pool.finish()
+                first = game.number + 1
+                if games % _GAMES_BETWEEN_LOOKS == 0:
+                    progress.update(bar, completed=len(played) + games, rate=_rate(work + pool.work(), started))
+                    if folder.champion() != champion:
+                        pool.finish()
+                        ended = False
             work += pool.work()
     return Generated(games, positions, time.perf_counter() - started, work, bool(interrupted))
+
+
+def played_numbers(folder: ModelFolder, stream: str) -> set[int]:
+    """Return the numbers of the games of a stream that are in a model's game data; the stream must be its newest."""
+    numbers: set[int] = set()
+    for path in reversed(published_files(folder.game_data)):
+        try:
+            last_positions = [parse_example(example) for example in read_examples(path) if end_of(example)]
+        except DamageError:
+            continue  # named when it is trained on
+        ids = [features["game_id"].values[0].decode() for features in last_positions]
+        own = {number_in(identity) for identity in ids if identity.rpartition("-")[0] == stream}
+        if not own:
+            break
+        numbers |= own
+    return numbers
 
 
 def _rate(work: Work, started: float) -> str:
@@ -101,12 +126,15 @@ def _rate(work: Work, started: float) -> str:
 
 
 def _progress() -> Progress:
+    console = Console()
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.fields[rate]}"),
+        console=console,
+        disable=not console.is_terminal,
         transient=True,
     )
 

@@ -5,6 +5,7 @@ never rules, and nothing of how a network is trained. TensorFlow is imported by 
 """
 
 import contextlib
+import logging
 import os
 import sys
 import tempfile
@@ -80,6 +81,11 @@ def tensorflow() -> ModuleType:
 
         for gpu in tf.config.list_physical_devices("GPU"):
             tf.config.experimental.set_memory_growth(gpu, True)
+    # Its Python code logs each file that it saves, and sets the loggers' levels back and forth: hence a filter.
+    for name in ("absl", "tensorflow"):
+        logging.getLogger(name).addFilter(
+            lambda record: record.levelno >= logging.WARNING or "tensorflow" not in record.pathname
+        )
     return tf
 
 
@@ -132,7 +138,7 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
 
 
 class _Layers:
-    """Applies Keras layers, each with a name and a seed of its own, so that neither depends on what was built before."""
+    """Applies Keras layers, each with a name and a seed of its own, whatever was built before."""
 
     def __init__(self, keras: ModuleType, l2: float, seed: int) -> None:
         self._keras = keras
@@ -221,3 +227,18 @@ def load_model(path: Path) -> Any:
     except Exception as error:  # zip, HDF5 and JSON each have their own
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(f"{archive} is damaged ({reason}): {cure}") from error
+
+
+def check_fit(model: Any, game: Game, path: Path) -> None:
+    """Check that a Keras model, which was loaded from `path`, has the shapes of a game.
+
+    Raises:
+        ModelError: it has not.
+    """
+    shapes = model.input_shape[1:], model.output["policy"].shape[1]
+    expected = tuple(game.observation_shape), game.num_actions
+    if shapes != expected:
+        raise ModelError(
+            f"{path} takes observations of shape {shapes[0]} and has {shapes[1]} actions, but {game.name} has "
+            f"{expected[0]} and {expected[1]}: was it trained for another game?"
+        )

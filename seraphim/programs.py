@@ -10,9 +10,9 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import get_args, get_type_hints
 
-from absl import app, flags
+from absl import app, flags, logging
 
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.settings import SECTIONS, Settings
@@ -85,25 +85,29 @@ def model_name(arguments: Sequence[str]) -> str:
     return name
 
 
-def run(main: Callable[[Sequence[str]], Any]) -> None:
-    """Run a program: parse the flags, call `main(arguments)`, and print an error that a person can cure in one line."""
+def run(main: Callable[[Sequence[str]], int | None]) -> None:
+    """Run a program: parse the flags, call `main(arguments)`, and print an error that a person can cure in one line.
 
-    def guarded(arguments: Sequence[str]) -> None:
+    What `main` returns is the exit code; None is 0.
+    """
+
+    def guarded(arguments: Sequence[str]) -> int | None:
+        logging.set_verbosity(logging.WARNING)
         # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            main(arguments)
+            return main(arguments)
         except SeraphimError as error:
-            _fail(arguments, str(error))
+            return _failed(arguments, str(error))
         except OSError as error:  # a full disk, a read-only folder
             where = f" ({error.filename})" if error.filename else ""
-            _fail(arguments, f"{error.strerror or error}{where}: free the disk or mend the permissions, then run again")
+            return _failed(arguments, f"{error.strerror or error}{where}: free the disk or mend the permissions, then run again")
         except KeyboardInterrupt:
-            sys.exit(130)
+            return 130
 
     app.run(guarded)
 
 
-def _fail(arguments: Sequence[str], message: str) -> None:
+def _failed(arguments: Sequence[str], message: str) -> int:
     print(f"{Path(arguments[0]).name}: {message}", file=sys.stderr)
-    sys.exit(1)
+    return 1

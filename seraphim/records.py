@@ -1,24 +1,12 @@
-"""A folder of finished games: files that appear whole, are numbered upwards, and are read newest first.
+"""Finished games on disk: a writer that loses none, and the window of the newest positions that training reads.
 
-What a game looks like in bytes is `seraphim.examples`; this module knows the files:
-
-    batch-0000001.tfrecord   published: whole, never changed again
-    .ID.partial              the games that a writer has been given since it last published, locked while it lives
-    .ID.sealed               what that writer is about to publish
-    .writers.lock            held while a file is published
-    .readers.lock            shared by readers; the oldest files are removed only when there is none
-
-`kill -9` at any moment loses no finished game and stores none twice: a sealed file is whole before the partial file
-is emptied, and the next writer publishes what it finds of writers that are gone.
+Game data is a folder of TFRecord files (`seraphim.gamefiles`), whose records are positions (`seraphim.examples`).
 """
 
-import contextlib
-import errno
 import fcntl
 import os
-import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,20 +15,22 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import (
-    END_OF_FILE,
-    END_OF_GAME,
-    SCHEMA_VERSION,
-    GameRecord,
-    Positions,
-    decode,
-    encode,
-    encode_games,
-    end_of,
-    with_end_of_file,
-)
+from seraphim.examples import END_OF_GAME, SCHEMA_VERSION, GameRecord, Positions, decode, encode, encode_games, end_of
 from seraphim.game import Game
-from seraphim.tfrecord import DamageError, count_frames, frame, frames
+from seraphim.gamefiles import (
+    PARTIAL,
+    number_of,
+    publish,
+    published_files,
+    read_examples,
+    reading,
+    remove_oldest,
+    rescue,
+    total_positions,
+    write,
+    writing,
+)
+from seraphim.tfrecord import DamageError, frame
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -52,17 +42,9 @@ __all__ = [
     "WindowReport",
     "encode",
     "encode_games",
-    "published_files",
-    "read_examples",
     "read_window",
-    "reading",
     "total_positions",
 ]
-
-_FILE_NAME = re.compile(r"batch-(\d{7,})\.tfrecord")
-_PARTIAL, _SEALED = ".partial", ".sealed"
-# What file systems without hard links answer.
-_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @dataclass(frozen=True)
@@ -113,60 +95,56 @@ class GameWriter:
         self._folder = folder
         self._options = options
         self._games = 0
+        self._partial = folder / f".{uuid.uuid4().hex}{PARTIAL}"
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder / ".writers.lock"):
-            self.rescued = _rescue(folder)
-            self._partial = folder / f".{uuid.uuid4().hex}{_PARTIAL}"
+        with writing(folder):
+            self.rescued = rescue(folder)
             self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            _remove_oldest(folder, options.max_files)
 
-    def add(self, examples: Sequence[bytes]) -> Path | None:
-        """Write one whole game, as `encode` made it, and return the file that was published, if it was the last one.
+    def add(self, examples: Sequence[bytes]) -> None:
+        """Write one whole game, as `encode` made it, and publish a file if that is its last one.
 
         Raises:
-            OSError: the disk is full, say; games that were added before are safe, this one is not stored.
+            OSError: the disk is full, say; the games added before are safe, and published by a later call or writer.
             RecordError: the examples are not those of one whole game.
         """
         ends = [end_of(example) for example in examples]
         if not ends or any(ends[:-1]) or ends[-1] != END_OF_GAME:
-            raise RecordError(f"expected the {len(ends)} examples of one whole game in order, as `encode` makes them")
+            raise RecordError(f"expected the examples of one whole game, as encode() makes them, not these {len(ends)}")
         size = os.fstat(self._file).st_size
         try:
-            _write(self._file, b"".join(map(frame, examples)))
+            write(self._file, b"".join(map(frame, examples)))
         except BaseException:
             os.ftruncate(self._file, size)
             raise
         self._games += 1
-        return self.publish() if self._games >= self._options.games_per_file else None
+        if self._games >= self._options.games_per_file:
+            self.publish()
 
-    def publish(self) -> Path | None:
-        """Publish the games added so far as one file now, and return it; None if there are none.
+    def publish(self) -> None:
+        """Publish the games added so far, if there are any, as one file now.
 
         Raises:
-            OSError: the disk is full, say; the games are kept for the next attempt, also of a later writer.
+            OSError: the disk is full, say; the games are kept, for a later call or writer.
         """
-        with _locked(self._folder / ".writers.lock"):
-            published = _publish(self._folder, self._partial)
+        with writing(self._folder):
+            publish(self._partial)
             self._games = 0
-            _remove_oldest(self._folder, self._options.max_files)
-        return published
+            remove_oldest(self._folder, self._options.max_files)
 
-    def close(self) -> Path | None:
-        """Publish the rest and leave the folder; nothing happens if that was done.
+    def close(self) -> None:
+        """Publish the rest and leave the folder.
 
         Raises:
             OSError: the disk is full, say; the games are kept for a later writer.
         """
-        if self._file < 0:
-            return None
         try:
-            published = self.publish()
-            self._partial.unlink()
+            self.publish()
+            with writing(self._folder):
+                self._partial.unlink()
         finally:
-            os.close(self._file)  # also ends the lock
-            self._file = -1
-        return published
+            os.close(self._file)  # and with it the lock
 
     def __enter__(self) -> Self:
         """Return the writer."""
@@ -175,12 +153,12 @@ class GameWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the writer; after an error of the disk, leave what is not published to a later writer."""
-        if isinstance(error, OSError):
-            os.close(self._file)
-            self._file = -1
-        else:
+        """Close the writer; if the disk is full, what is not published is left to a later writer."""
+        try:
             self.close()
+        except OSError:
+            if not isinstance(error, OSError):  # which says it already
+                raise
 
 
 def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions, WindowReport]:
@@ -205,7 +183,7 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
             except RecordError as error:
                 raise RecordError(f"{path} {error}") from error
             else:
-                newest = newest or _number(path)
+                newest = newest or number_of(path)
                 parts.append(Positions(*(column[-missing:] for column in positions)))
                 missing -= len(positions.plies)
     if not parts:
@@ -219,79 +197,3 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
     window = Positions(*(np.concatenate(columns) for columns in zip(*reversed(parts), strict=True)))
     games = int(window.ends.sum())
     return window, WindowReport(len(parts), games, len(window.plies), tuple(damaged), newest)
-
-
-def read_examples(path: Path) -> list[bytes]:
-    """Return the examples of one published file, all checksums verified.
-
-    Raises:
-        DamageError: the file is truncated or corrupt, or cannot be read.
-    """
-    try:
-        examples = list(frames(path.read_bytes()))
-    except OSError as error:
-        raise DamageError(f"unreadable: {error.strerror}") from error
-    if not examples:
-        raise DamageError("truncated: the file is empty")
-    if end_of(examples[-1]) != END_OF_FILE:
-        raise DamageError("truncated: the last record is not marked as the end of the file")
-    return examples
-
-
-def total_positions(folder: Path) -> int:
-    """Return how many positions were ever published in a folder, from the lengths of records alone.
-
-    It is exact until files are removed; those count as much as the average of the files that are there.
-    """
-    with reading(folder):
-        files = published_files(folder)
-        positions = sum(count_frames(path) for path in files)
-    removed = _number(files[0]) - 1 if files else 0
-    return positions + (removed * positions // len(files) if files else 0)
-
-
-def published_files(folder: Path) -> list[Path]:
-    """Return the published files of a folder, oldest first; none if there is no such folder."""
-    if not folder.is_dir():
-        return []
-    return sorted((path for path in folder.iterdir() if _FILE_NAME.fullmatch(path.name)), key=_number)
-
-
-@contextlib.contextmanager
-def reading(folder: Path) -> Iterator[None]:
-    """While the block runs, no writer removes a file of the folder."""
-    with contextlib.ExitStack() as stack:
-        # A folder that cannot be locked, such as a read-only one, is read without a lock.
-        with contextlib.suppress(OSError):
-            stack.enter_context(_locked(folder / ".readers.lock", fcntl.LOCK_SH))
-        yield
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.rpartition("-")[2])
-
-
-@contextlib.contextmanager
-def _locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
-    file = os.open(path, os.O_CREAT | (os.O_RDONLY if how == fcntl.LOCK_SH else os.O_RDWR), 0o666)
-    try:
-        fcntl.flock(file, how)
-        yield
-    finally:
-        os.close(file)
-
-
-def _rescue(folder: Path) -> int:
-    """Publish the finished games that killed writers left, remove their files, and return the number of games."""
-    rescued = 0
-    for partial in sorted(folder.glob(f".*{_PARTIAL}")):
-        file = os.open(partial, os.O_RDWR)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue  # its writer lives
-        else:
-            ...
-        finally:
-            os.close(file)
-    return rescued

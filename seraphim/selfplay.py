@@ -29,6 +29,8 @@ class SelfPlayOptions:
 
     concurrent_games: int = 256
     """Games under way at a time in each worker process: the batch of the network."""
+    games_per_generation: int = 1000
+    """Games that a champion plays before it is trained, where bin/learn.py does both."""
 
     def __post_init__(self) -> None:
         """Validate.
@@ -36,8 +38,19 @@ class SelfPlayOptions:
         Raises:
             SettingsError: a value is out of range.
         """
-        if self.concurrent_games < 1:
-            raise SettingsError(f"concurrent_games must be at least 1, not {self.concurrent_games}")
+        for name in ("concurrent_games", "games_per_generation"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+def game_id(stream: str, number: int) -> str:
+    """Return the id of a game: its stream and its number there."""
+    return f"{stream}-{number}"
+
+
+def number_in(identity: str) -> int:
+    """Return the number in a game's id; the inverse of `game_id` but for the stream."""
+    return int(identity.rpartition("-")[2])
 
 
 class _Slots(NamedTuple):
@@ -80,7 +93,7 @@ class SelfPlay:
             ModelError: the model gave a NaN or an infinity.
             GameError: the game breaks its contract.
         """
-        taken = [number for number, _ in zip(numbers, range(self._concurrent_games), strict=False)]
+        taken = [number for _, number in zip(range(self._concurrent_games), numbers, strict=False)]
         slots = self._allocate(np.array(taken, np.int64))
         self.search.reset(np.arange(len(taken)))
         self._search(slots, np.arange(len(taken)))
@@ -147,7 +160,7 @@ class SelfPlay:
         plies = slots.plies[tree]
         visits = slots.past_visits[tree, :plies]
         return GameRecord(
-            game_id=f"{self._stream}-{slots.numbers[tree]}",
+            game_id=game_id(self._stream, slots.numbers[tree]),
             states=slots.past_states[tree, :plies].copy(),
             actions=slots.past_actions[tree, :plies].copy(),
             policies=(visits / visits.sum(axis=1, keepdims=True)).astype(np.float32),

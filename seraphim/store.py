@@ -85,12 +85,16 @@ class ModelFolder:
                 file = folder / self._settings.name
                 file.write_text(dump_settings(settings))
                 _sync(file)
-                os.replace(file, self._settings)
+                file.replace(self._settings)
                 _sync(self.path)
 
+    def is_new(self) -> bool:
+        """Return whether there is no such model yet: none that has a champion or was ever trained."""
+        return not os.path.lexists(self._champion) and all(snapshot.step == 0 for snapshot in self.snapshots())
+
     def check_new(self) -> None:
-        """Raise a ModelError if the model exists: that is, if it has a champion or was ever trained."""
-        if os.path.lexists(self._champion) or any(snapshot.step > 0 for snapshot in self.snapshots()):
+        """Raise a ModelError if the model exists."""
+        if not self.is_new():
             raise ModelError(
                 f"model {self.name!r} exists: leave --init out to train it on, or choose another name, "
                 f"or remove {self.path}"
@@ -131,17 +135,17 @@ class ModelFolder:
         """
         if not os.path.lexists(self._champion):
             raise ModelError(self._unknown())
-        link = os.readlink(self._champion) if self._champion.is_symlink() else ""
+        link = self._champion.readlink() if self._champion.is_symlink() else ""
         snapshot = _to_snapshot(self.path / link)
         if snapshot is None or not snapshot.path.is_dir():
             others = self.snapshots()
             cure = f"ln -sfn {others[-1].name} {self._champion}" if others else f"rm -r {self.path}, then --init"
-            raise ModelError(f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; try: {cure}")
+            raise ModelError(
+                f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; try: {cure}"
+            )
         return snapshot
 
-    def publish(
-        self, step: int, write: Callable[[Path], None], metrics: Mapping[str, float] | None = None
-    ) -> Snapshot:
+    def publish(self, step: int, write: Callable[[Path], None], metrics: Mapping[str, float] | None = None) -> Snapshot:
         """Write a snapshot into a hidden folder, and give it its name when it is whole.
 
         Args:
@@ -179,7 +183,7 @@ class ModelFolder:
             with self._unfinished() as folder:
                 link = folder / self._champion.name
                 link.symlink_to(snapshot.name)
-                os.replace(link, self._champion)
+                link.replace(self._champion)
                 _sync(self.path)
 
     def prune(self, keep: int) -> list[Snapshot]:
@@ -198,7 +202,7 @@ class ModelFolder:
             yield
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        with open(self.path / ".lock", "w") as file:
+        with (self.path / ".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self._locks += 1
             try:

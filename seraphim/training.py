@@ -1,6 +1,6 @@
 """How a Keras model is trained on positions: the loss, the batches, the growing replay window, TensorBoard's figures.
 
-Knows no files of game data and no snapshots: `seraphim.generations` joins them with this.
+Knows no files of game data and no snapshots: `seraphim.retraining` joins them with this.
 """
 
 from collections.abc import Mapping
@@ -70,15 +70,14 @@ class Losses(NamedTuple):
 
 
 def window_size(generated: int, options: TrainingOptions) -> int:
-    """Return how many of the newest positions to train on, once `generated` have been.
+    """Return on how many of the newest positions to train, at most, once `generated` have been.
 
-    All of them up to c; from there a power law, N = c·(1 + β·((generated/c)^α - 1)/α), by which KataGo keeps more of
+    The first c; from there a power law, N = c·(1 + β·((generated/c)^α - 1)/α), by which KataGo keeps more of
     the past the longer it has run (Wu 2019, "Accelerating Self-Play Learning in Go", appendix C). Ours has a cap too.
     """
     start, alpha, beta = options.window_start, options.window_exponent, options.window_growth
-    if generated > start:
-        generated = int(start * (1 + beta * ((generated / start) ** alpha - 1) / alpha))
-    return min(generated, options.max_window)
+    growth = ((max(generated, start) / start) ** alpha - 1) / alpha
+    return min(int(start * (1 + beta * growth)), options.max_window)
 
 
 class ScalarLog:

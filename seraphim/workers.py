@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -21,11 +21,11 @@ from typing import Any, NamedTuple, Self
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Runtime, Uniform, load_inference
-from seraphim.records import encode
-from seraphim.selfplay import SelfPlay
+from seraphim.records import GameRecord, encode_games
+from seraphim.selfplay import SelfPlay, number_in
 from seraphim.settings import Settings
 
-ENDLESS = 2**62  # more games than anybody plays
+ENDLESS = 2**62  # the number of a game that nobody gets to
 
 _SECONDS_BETWEEN_MESSAGES = 0.2
 _LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
@@ -62,6 +62,7 @@ class Work:
 class _Play(NamedTuple):
     snapshot: Path | None  # None plays with uniform priors
     stream: str
+    skip: Set[int]
 
 
 class WorkerPool:
@@ -102,8 +103,10 @@ class WorkerPool:
             process.join()
             connection.close()
 
-    def play(self, snapshot: Path | None, stream: str, first: int = 0, count: int = ENDLESS) -> Iterator[FinishedGame]:
-        """Play games `first` … `first + count - 1` of a stream, and yield them in the order of their numbers.
+    def play(
+        self, snapshot: Path | None, stream: str, first: int = 0, end: int = ENDLESS, skip: Set[int] = frozenset()
+    ) -> Iterator[FinishedGame]:
+        """Play games `first` … `end - 1` of a stream, and yield them in the order of their numbers.
 
         After `stop`, the games that are finished by then come last, and may lack predecessors.
 
@@ -111,18 +114,19 @@ class WorkerPool:
             snapshot: the model; None plays with uniform priors.
             stream: the name of the games' luck.
             first: the number of the first game.
-            count: how many.
+            end: the number after the last game's.
+            skip: numbers that are left out.
 
         Raises:
             SeraphimError: what a worker ran into.
             WorkerError: a worker died.
         """
         self._next.value = first
-        self._end.value = first + count
+        self._end.value = end
         self._work = {}
         self._stopped = False
         for connection in self._connections:
-            connection.send(_Play(snapshot, stream))
+            connection.send(_Play(snapshot, stream, skip))
         playing = dict(zip(self._connections, self._processes, strict=True))
         early: dict[int, FinishedGame] = {}
         number = first
@@ -134,8 +138,9 @@ class WorkerPool:
                     continue
                 games, self._work[connection] = message  # type: ignore[index]
                 early.update((game.number, game) for game in games)
-            while number in early:
-                yield early.pop(number)
+            while number in early or number in skip:
+                if number not in skip:
+                    yield early.pop(number)
                 number += 1
         for number in sorted(early):
             yield early.pop(number)
@@ -189,14 +194,15 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _numbers(next_number: Any, end: Any) -> Iterator[int]:
+def _numbers(next_number: Any, end: Any, skip: Set[int]) -> Iterator[int]:
     while True:
         with next_number.get_lock():
             number = next_number.value
             if number >= end.value:
                 return
             next_number.value = number + 1
-        yield number
+        if number not in skip:
+            yield number
 
 
 def _play(
@@ -206,17 +212,18 @@ def _play(
     inference = Uniform(game) if command.snapshot is None else load_inference(command.snapshot, game, runtime)
     player = SelfPlay(game, inference, settings.search, settings.self_play, command.stream)
     started = sent = time.perf_counter()
-    games: list[FinishedGame] = []
+    records: list[GameRecord] = []
 
     def send() -> None:
+        encoded = zip(records, encode_games(game, records), strict=True)
+        games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
         seconds = Counter(player.search.seconds)
         seconds["other"] = time.perf_counter() - started - seconds.total()
         connection.send((games, Work(player.readouts, player.search.evaluations, seconds, inference.description)))
-        games.clear()
+        records.clear()
 
-    for record in player.play(_numbers(next_number, end)):
-        number = int(record.game_id.rsplit("-", 1)[1])
-        games.append(FinishedGame(number, encode(game, record)))
+    for record in player.play(_numbers(next_number, end, command.skip)):
+        records.append(record)
         if time.perf_counter() - sent > _SECONDS_BETWEEN_MESSAGES:
             send()
             sent = time.perf_counter()

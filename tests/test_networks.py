@@ -31,7 +31,7 @@ def observations(count: int, seed: int = 0) -> Array:
 
 @functools.cache
 def trained(options: NetworkOptions) -> Any:
-    """Return a model after some steps, so that batch norm's averages and the optimizer's slots are not the initial ones.
+    """Return a model after some steps, so that batch norm's averages and the optimizer's slots have moved.
 
     The same model for all tests: a test may not change it.
     """
@@ -188,7 +188,7 @@ def test_saved_model_holds_the_weights_and_nothing_of_the_optimizer(snapshots: S
 
 
 def test_snapshot_without_archive_names_the_cure(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="model.keras is missing: point the champion at another snapshot"):
+    with pytest.raises(ModelError, match=r"model\.keras is missing: point the champion at another snapshot"):
         networks.load_model(tmp_path)
 
 
@@ -202,7 +202,7 @@ def test_damaged_archive_names_the_cure(damage: str, snapshots: Snapshots, tmp_p
             file.writestr("metadata.json", "{}")
     else:
         archive.write_bytes({"empty": b"", "truncated": content[: len(content) // 2], "no zip": b"?" * 999}[damage])
-    with pytest.raises(ModelError, match="model.keras is damaged .*: point the champion at another snapshot"):
+    with pytest.raises(ModelError, match=r"model\.keras is damaged .*: point the champion at another snapshot"):
         networks.load_model(tmp_path)
 
 

@@ -1,7 +1,6 @@
 """The store: names, snapshots and the champion, and what a program killed at any moment leaves behind."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -85,7 +84,7 @@ def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
 
 
 def test_missing_champion_names_the_cure(folder: ModelFolder) -> None:
-    with pytest.raises(ModelError, match="^model 'first' has no champion: start it with train.py first --init$"):
+    with pytest.raises(ModelError, match=r"^model 'first' has no champion: start it with train\.py first --init$"):
         folder.champion()
 
 
@@ -161,7 +160,7 @@ def test_promoted_snapshot_is_the_champion_by_a_relative_link(folder: ModelFolde
     assert folder.champion() == first
     folder.promote(second)
     assert folder.champion() == second
-    assert os.readlink(folder.path / "champion") == second.name
+    assert (folder.path / "champion").readlink() == Path(second.name)
     assert (folder.path / "champion" / "saved_model.pb").is_file()
 
 
@@ -248,7 +247,8 @@ ModelFolder(Path({str(folder.path.parent.parent)!r}), "first").publish(2, lambda
 """
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True) as slow:
-        assert slow.stdout and slow.stdout.readline() == "writing\n"
+        assert slow.stdout
+        assert slow.stdout.readline() == "writing\n"
         with subprocess.Popen([sys.executable, "-c", quick]) as other:
             with pytest.raises(subprocess.TimeoutExpired):
                 other.wait(2)
@@ -293,7 +293,8 @@ def test_program_killed_at_any_moment_goes_on_when_run_again(tmp_path: Path) -> 
     steps = []
     for delay in (0.0, 0.001, 0.002, 0.003, 0.005, 0.008, 0.013, 0.021, 0.034, 0.055):
         with subprocess.Popen([sys.executable, "-c", CYCLE, tmp_path], stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout and process.stdout.readline() == "ready\n"
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
             time.sleep(delay)
             process.kill()
         assert process.returncode == -signal.SIGKILL

@@ -1,0 +1,56 @@
+"""The whole cycle on one machine: generate games, train, check, and repeat until the player is perfect.
+
+    python bin/learn.py NAME --game=tictactoe
+
+makes the model if there is none of that name, or goes on with it. Ctrl-C loses no finished game; the same command goes
+on from there. Where a game has solved positions, the model is checked against all of them after every generation.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import get_args
+
+from absl import flags
+
+from seraphim import programs
+from seraphim.inference import Runtime
+
+GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
+GOAL = flags.DEFINE_enum(
+    "goal", "search", ["search", "network", "none"], "Stop when the search, or the network alone too, has no mistakes."
+)
+GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after so many trainings.", lower_bound=1)
+MINUTES = flags.DEFINE_float("minutes", None, "Stop after the first generation that ends later.", lower_bound=0)
+SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
+WORKERS = flags.DEFINE_integer("workers", 0, "Worker processes; 0 is one for each processor core.", lower_bound=0)
+RUNTIME = flags.DEFINE_enum("runtime", "auto", get_args(Runtime), "What runs the network; auto prefers a GPU.")
+programs.define_options("network", "search", "self_play", "records", "training")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Learn."""
+    from seraphim.game import load_game
+    from seraphim.learning import Stop, learn
+    from seraphim.retraining import bootstrap
+    from seraphim.settings import default_settings
+    from seraphim.store import ModelFolder
+
+    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    if GAME.value and folder.is_new():
+        settings = programs.with_flags(default_settings(GAME.value))
+        champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)
+        print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
+    settings = programs.with_flags(folder.settings(GAME.value))
+    stop = Stop(GOAL.value, GENERATIONS.value, MINUTES.value)
+    quiet = not sys.stdout.isatty()
+    learnt = learn(folder, settings, SEED.value, stop, RUNTIME.value, WORKERS.value, quiet=quiet)
+    if learnt.interrupted:
+        print("interrupted: all finished games are kept; the same command goes on from here")
+        return 130
+    perfect = " and plays perfectly" if learnt.evaluation and learnt.evaluation.perfect else ""
+    print(f"champion {learnt.champion.path}{perfect} after {learnt.generations} generations, {learnt.seconds:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    programs.run(main)

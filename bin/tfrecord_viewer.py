@@ -1,0 +1,38 @@
+"""The viewer: looks into game data, or into any TFRecord file.
+
+python bin/tfrecord_viewer.py gamedata/NAME             the first game of the newest file, position by position
+python bin/tfrecord_viewer.py gamedata/NAME --summary   how many games, who won, what was played, what is damaged
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import flags
+
+from seraphim import programs
+from seraphim.errors import SettingsError
+
+SUMMARY = flags.DEFINE_bool("summary", False, "Counts over all files instead of single records.")
+RECORD = flags.DEFINE_integer("record", None, "Number of the record to show, from 0 in its file.", lower_bound=0)
+LIMIT = flags.DEFINE_integer("limit", None, "How many records to show. Default: one game.", lower_bound=1)
+GAME_ID = flags.DEFINE_string("game_id", None, "Show the game with this id, whichever file it is in.")
+GAME = flags.DEFINE_string("game", None, "Module of the game. Default: its name in the records.")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Show records."""
+    from rich.console import Console
+
+    from seraphim import viewer
+
+    if len(arguments) != 2:
+        raise SettingsError(f"expected one file or folder, not {len(arguments) - 1}: try gamedata/NAME")
+    path, console = Path(arguments[1]), Console(highlight=False)
+    if SUMMARY.value:
+        viewer.show_summary(path, console, GAME.value)
+    else:
+        viewer.show_records(path, console, viewer.Choice(RECORD.value, LIMIT.value, GAME_ID.value), GAME.value)
+
+
+if __name__ == "__main__":
+    programs.run(main)

@@ -1,0 +1,161 @@
+"""Draws records for a terminal: a position with its board, a summary of many games, or what is in a foreign record.
+
+Knows how records look, not where they are: that is `seraphim.viewer`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from seraphim.examples import Positions
+from seraphim.game import Array, Game
+from seraphim.tfrecord import Feature
+
+BAR_WIDTH = 30  # characters of a probability of 1
+MOST_ACTIONS = 12  # shown of one distribution
+MOST_VALUES = 8  # shown of one feature
+MOST_PLIES = 12  # shown of a summary
+MOST_BYTES = 256  # shown of one record that is no example
+DUMP_WIDTH = 16  # bytes in a line
+
+
+class Summary(NamedTuple):
+    """What there is to count in many games."""
+
+    games: int
+    positions: int
+    first_wins: int  # by player 0
+    draws: int
+    second_wins: int
+    cut_off: int
+    distinct_games: int  # by their moves
+    distinct_positions: int
+    moves: list[Counter[int]]  # by ply, how often each action was played
+    distinct: list[int]  # by ply, the distinct positions
+
+
+def summarize(game: Game, positions: Positions) -> Summary:
+    """Return what there is to count in the positions of whole games."""
+    ends = np.flatnonzero(positions.ends)
+    results = positions.values[ends] * np.where(game.to_play(positions.states[ends]) == 0, 1, -1)
+    finished = positions.value_weights[ends] > 0
+    games = np.split(positions.actions, ends[:-1] + 1)
+    moves, distinct = [], []
+    for ply in range(int(positions.plies.max()) + 1):
+        at_ply = positions.plies == ply
+        moves.append(Counter(positions.actions[at_ply].tolist()))
+        distinct.append(_distinct(positions.states[at_ply]))
+    return Summary(
+        games=len(ends),
+        positions=len(positions.plies),
+        first_wins=int((finished & (results > 0)).sum()),
+        draws=int((finished & (results == 0)).sum()),
+        second_wins=int((finished & (results < 0)).sum()),
+        cut_off=int((~finished).sum()),
+        distinct_games=len({actions.tobytes() for actions in games}),
+        distinct_positions=_distinct(positions.states),
+        moves=moves,
+        distinct=distinct,
+    )
+
+
+def draw_summary(game: Game, summary: Summary) -> RenderableType:
+    """Return a summary as it is printed."""
+    facts = Table.grid(padding=(0, 2))
+    results = [
+        (summary.first_wins, "won by the first player"),
+        (summary.draws, "drawn"),
+        (summary.second_wins, "won by the second player"),
+        (summary.cut_off, "cut off"),
+    ]
+    facts.add_row(
+        "games", f"{summary.games:,} of {game.name}, {_share(summary.distinct_games, summary.games)} distinct"
+    )
+    facts.add_row("results", ", ".join(f"{_share(n, summary.games)} {what}" for n, what in results if n))
+    facts.add_row("length", f"{summary.positions / summary.games:.1f} plies on average, at most {len(summary.moves)}")
+    distinct = _share(summary.distinct_positions, summary.positions)
+    facts.add_row("positions", f"{summary.positions:,}, {distinct} distinct")
+    plies = Table("ply", "positions", "distinct", "most played", box=None)
+    for ply, moves in enumerate(summary.moves[:MOST_PLIES]):
+        most = "  ".join(f"{game.action_label(a)} {n / moves.total():.1%}" for a, n in moves.most_common(5))
+        plies.add_row(str(ply), f"{moves.total():,}", _share(summary.distinct[ply], moves.total()), most)
+    first = [(action, count / summary.games) for action, count in summary.moves[0].most_common()]
+    return Group(facts, Text("\nfirst moves"), _bars(game, first), Text(), plies, Text())
+
+
+def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableType:
+    """Return the only one of `positions` as it is printed."""
+    policy, action, value = positions.policies[0], int(positions.actions[0]), float(positions.values[0])
+    result = f"{value:+.2f} ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'})"
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("game", f"{game_id}, ply {positions.plies[0]}")
+    facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
+    facts.add_row("search", f"{positions.root_values[0]:+.2f} for the player to move")
+    facts.add_row("result", f"{result} for the player to move" if positions.value_weights[0] else "none: cut off")
+    facts.add_row("played", game.action_label(action))
+    board = Group(Text(game.render(positions.states[0])), Text(), facts)
+    legal = np.flatnonzero(positions.legal[0])
+    order = legal[np.argsort(-policy[legal], kind="stable")]
+    side_by_side = Table.grid(padding=(0, 4))
+    side_by_side.add_row(board, _bars(game, [(int(a), float(policy[a])) for a in order], played=action))
+    return side_by_side
+
+
+def draw_features(features: dict[str, Feature]) -> RenderableType:
+    """Return the features of any example as they are printed."""
+    table = Table("feature", "type", "values", "", box=None)
+    for name, (kind, values) in features.items():
+        some = ", ".join(_value(value) for value in values[:MOST_VALUES])
+        more = ", …" if len(values) > MOST_VALUES else ""
+        table.add_row(Text(name), kind.removesuffix("_list"), f"{len(values):,}", Text(some + more))
+    return table
+
+
+def hexdump(data: bytes) -> Text:
+    """Return any bytes as they are printed: offset, hexadecimal, and what is printable of it."""
+    lines = [f"{len(data):,} bytes, no tf.train.Example"]
+    for start in range(0, min(len(data), MOST_BYTES), DUMP_WIDTH):
+        row = data[start : start + DUMP_WIDTH]
+        printable = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        lines.append(f"{start:06x}  {row.hex(' '):{3 * DUMP_WIDTH - 1}}  {printable}")
+    if len(data) > MOST_BYTES:
+        lines.append(f"… {len(data) - MOST_BYTES:,} more bytes")
+    return Text("\n".join(lines))
+
+
+def _distinct(states: Array) -> int:
+    return len(np.unique(states, axis=0))
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count:,} ({count / total:.1%})"
+
+
+def _bars(game: Game, shares: Sequence[tuple[int, float]], played: int | None = None) -> Table:
+    # One line per action, as many as fit on a screen, and the one that was played.
+    bars = Table.grid(padding=(0, 1))
+    for rank, (action, share) in enumerate(shares):
+        if rank < MOST_ACTIONS or action == played:
+            bar = Text("█" * round(share * BAR_WIDTH) or ("▏" if share else ""), style="cyan")
+            mark = Text("← played" if action == played else "", style="bold")
+            bars.add_row(Text(game.action_label(action)), f"{share:6.1%}", bar, mark)
+    if len(shares) > MOST_ACTIONS:
+        bars.add_row(
+            "…", f"{sum(share for _, share in shares[MOST_ACTIONS:]):6.1%}", f"{len(shares) - MOST_ACTIONS} more"
+        )
+    return bars
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if not isinstance(value, bytes):
+        return str(value)
+    text = value.decode("ascii", errors="replace")
+    start = f"'{text[:40]}'" if text.isprintable() and "\ufffd" not in text else value[:24].hex(" ")
+    return f"{len(value):,} bytes: {start}"

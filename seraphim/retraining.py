@@ -1,0 +1,164 @@
+"""From one generation of a model to the next: the champion, trained on the newest games, becomes the new champion.
+
+Joins networks, training, records and the store; decides nothing about any of them.
+"""
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from seraphim import networks, training
+from seraphim.errors import SettingsError
+from seraphim.game import Game
+from seraphim.records import WindowReport, read_window, total_positions
+from seraphim.settings import Settings
+from seraphim.store import ModelFolder, Snapshot
+from seraphim.training import Losses, ScalarLog
+
+# Steps of an mlp in one execution: a step takes it about as long as Keras's bookkeeping between executions.
+_MLP_EXECUTION = 32
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What came of training a model once."""
+
+    snapshot: Snapshot
+    """The new champion."""
+    window: WindowReport
+    """What was read of the game data."""
+    generated: int
+    """Positions in all game data so far, about."""
+    losses: Losses
+    """Means over the steps."""
+    steps: int
+    """Batches trained on."""
+    training_seconds: float
+    """Time in `fit`."""
+    seconds: float
+    """Time from reading the game data to promoting the snapshot."""
+
+    def __str__(self) -> str:
+        """Return what a person wants to know, damaged files first, each on a line."""
+        damaged = [f"skipped {path}, which is {reason}" for path, reason in self.window.damaged]
+        summary = (
+            f"{self.steps:,} steps on the newest {self.window.positions:,} of {self.generated:,} positions "
+            f"({self.window.games:,} games in {self.window.files} files): loss {self.losses.total:.4f}, "
+            f"policy {self.losses.policy:.4f}, value {self.losses.value:.4f}; "
+            f"{self.steps / self.training_seconds:,.0f} steps/s, {self.seconds:.1f} s in all"
+        )
+        return "\n".join([*damaged, summary, f"champion {self.snapshot.name}"])
+
+
+def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) -> Snapshot:
+    """Make a new model with random weights, and make that snapshot the champion.
+
+    If the program is killed before the end, the same call starts again.
+
+    Raises:
+        ModelError: the model exists.
+        SettingsError: the network does not fit the game.
+    """
+    folder.check_new()  # at once, not when TensorFlow is there
+    model = networks.build(game, settings.network, seed)
+    training.prepare(model, settings.training)
+    with folder.lock():
+        folder.create(settings)
+        snapshot = folder.publish(0, lambda path: networks.save_snapshot(model, path))
+        folder.promote(snapshot)
+    return snapshot
+
+
+def retrain(folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False) -> Generation:
+    """Train the champion once; see `Trainer`."""
+    return Trainer(folder, game, settings, seed, quiet).retrain()
+
+
+class Trainer:
+    """A model that is trained again and again, and stays in memory meanwhile.
+
+    The same seed, champion and game data give the same snapshots, however often the program is stopped between two.
+    """
+
+    def __init__(self, folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False) -> None:
+        """Look at the champion; TensorFlow is not imported before it is needed.
+
+        Args:
+            folder: of the model.
+            game: of the model.
+            settings: of the model, and what a flag put in their place.
+            seed: of the batches.
+            quiet: show no progress bar.
+
+        Raises:
+            ModelError: there is no such model, or it has no champion.
+            SettingsError: the network's options are not those that the model was made with.
+        """
+        self._start = folder.champion()
+        _check_network(folder, settings)
+        self._folder = folder
+        self._game = game
+        self._settings = settings
+        self._seed = seed
+        self._quiet = quiet
+
+    def retrain(self) -> Generation:
+        """Train on the newest game data, publish the snapshot, promote it, and remove old snapshots.
+
+        Raises:
+            ModelError: the champion cannot be trained, because it is damaged or made for another game.
+            RecordError: there is no game data, all of it is damaged, or it is of another game.
+        """
+        started = time.perf_counter()
+        options = self._settings.training
+        data = self._folder.game_data
+        generated = total_positions(data)
+        positions, window = read_window(data, self._game, training.window_size(generated, options))
+        model, log = self.model, self.log  # loaded by now
+        training_started = time.perf_counter()
+        losses = training.train(model, positions, self._game.symmetries(), options, self._seed, log, self._quiet)
+        training_seconds = time.perf_counter() - training_started
+        log.write(training.current_step(model), {"training/window": window.positions})
+        snapshot = self._publish(losses, window)
+        seconds = time.perf_counter() - started
+        return Generation(snapshot, window, generated, losses, options.steps, training_seconds, seconds)
+
+    @cached_property
+    def model(self) -> Any:
+        """Return the Keras model; at first the champion's."""
+        model = networks.load_model(self._start.path)
+        networks.check_fit(model, self._game, self._start.path)
+        at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
+        training.prepare(model, self._settings.training, at_a_time)
+        return model
+
+    @cached_property
+    def log(self) -> ScalarLog:
+        """Return the log of figures, for those of others too."""
+        return ScalarLog(self._folder.path / "logs")
+
+    def _publish(self, losses: Losses, window: WindowReport) -> Snapshot:
+        metrics = {
+            "loss": losses.total,
+            "policy_loss": losses.policy,
+            "value_loss": losses.value,
+            "window_positions": window.positions,
+            "window_newest_file": window.newest,
+        }
+        step = training.current_step(self.model)
+        snapshot = self._folder.publish(step, lambda path: networks.save_snapshot(self.model, path), metrics)
+        self._folder.promote(snapshot)
+        self._folder.prune(self._settings.training.max_snapshots)
+        return snapshot
+
+
+def _check_network(folder: ModelFolder, settings: Settings) -> None:
+    made, wanted = (dataclasses.asdict(each.network) for each in (folder.settings(), settings))
+    differences = [f"{name} {made[name]}, not {wanted[name]}" for name in made if made[name] != wanted[name]]
+    if differences:
+        raise SettingsError(
+            f"model {folder.name!r} was made with {', '.join(differences)}: leave that flag out, "
+            "or make another model with --init"
+        )

@@ -1,0 +1,176 @@
+"""Small games with known properties, for the tests of everything that takes a game."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seraphim.game import Array, PlainGame
+
+Words = tuple[int, ...]
+
+
+class PlainTicTacToe(PlainGame):
+    """Tic-tac-toe without bit sets: a state is nine cells, 0 empty, 1 a cross, 2 a nought."""
+
+    name = "plain tictactoe"
+    num_actions = 9
+    observation_shape = (3, 3, 2)
+    state_words = 9
+    max_plies = 9
+
+    def initial(self) -> Words:
+        return (0,) * 9
+
+    def step(self, state: Words, action: int) -> Words:
+        cells = list(state)
+        cells[action] = 1 + self.to_play(state)
+        return tuple(cells)
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return [cell for cell in range(9) if state[cell] == 0]
+
+    def to_play(self, state: Words) -> int:
+        return (9 - state.count(0)) % 2
+
+    def outcome(self, state: Words) -> float | None:
+        rows = [state[0:3], state[3:6], state[6:9]]
+        columns = [state[0::3], state[1::3], state[2::3]]
+        diagonals = [state[0::4], state[2:7:2]]
+        for line in rows + columns + diagonals:
+            if line in ((1, 1, 1), (2, 2, 2)):
+                return 1.0 if line[0] == 1 else -1.0
+        return None if 0 in state else 0.0
+
+    def observe(self, state: Words) -> Array:
+        mine, other = (1, 2) if self.to_play(state) == 0 else (2, 1)
+        board = np.array(state).reshape(3, 3)
+        return np.stack([board == mine, board == other], axis=2).astype(int)
+
+
+class Nim(PlainGame):
+    """One heap, of which each player in turn takes 1 to 3; who takes the last wins. The state is heap and player.
+
+    Known theory: the player to move wins exactly if the heap is no multiple of 4, by leaving such a multiple.
+    """
+
+    name = "nim"
+    num_actions = 3
+    state_words = 2
+
+    def __init__(self, heap: int = 15) -> None:
+        self.max_plies = heap
+        self.observation_shape = (heap + 1,)
+
+    def initial(self) -> Words:
+        return (self.max_plies, 0)
+
+    def step(self, state: Words, action: int) -> Words:
+        return (state[0] - 1 - action, 1 - state[1])
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return range(min(3, state[0]))
+
+    def to_play(self, state: Words) -> int:
+        return state[1]
+
+    def outcome(self, state: Words) -> float | None:
+        if state[0]:
+            return None
+        return 1.0 if self.last_mover(state) == 0 else -1.0
+
+    def last_mover(self, state: Words) -> int:
+        return 1 - state[1]
+
+    def observe(self, state: Words) -> Array:
+        return np.arange(self.max_plies + 1) == state[0]
+
+    def action_label(self, action: int) -> str:
+        return f"take {action + 1}"
+
+
+class MovesTwice(Nim):
+    """Nim in which the players move in the order 0 1 1 0 0 1 1 0 0 …; the state is heap and ply."""
+
+    name = "nim of double moves"
+
+    def __init__(self, heap: int = 12) -> None:
+        super().__init__(heap)
+
+    def step(self, state: Words, action: int) -> Words:
+        return (state[0] - 1 - action, state[1] + 1)
+
+    def to_play(self, state: Words) -> int:
+        return (state[1] + 1) // 2 % 2
+
+    def last_mover(self, state: Words) -> int:
+        return state[1] // 2 % 2
+
+    def observe(self, state: Words) -> Array:
+        # Whether this is the first move of the player's two belongs to the position.
+        return (np.arange(self.max_plies + 1) == state[0]) * (1 + state[1] % 2)
+
+
+class Chain(PlainGame):
+    """A corridor of many plies with one way through it; the player who makes the first move wins."""
+
+    name = "chain"
+    num_actions = 2
+    observation_shape = (2,)
+    state_words = 1
+
+    def __init__(self, plies: int = 10_000) -> None:
+        self.max_plies = plies
+
+    def initial(self) -> Words:
+        return (0,)
+
+    def step(self, state: Words, action: int) -> Words:
+        return (state[0] + 1,)
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return [state[0] % 2]
+
+    def to_play(self, state: Words) -> int:
+        return state[0] % 2
+
+    def outcome(self, state: Words) -> float | None:
+        return 1.0 if state[0] == self.max_plies else None
+
+    def observe(self, state: Words) -> Array:
+        return np.array([state[0] % 256, state[0] // 256])
+
+
+class Endless(PlainGame):
+    """Two players turn a wheel of five positions to and fro; it never ends, so every game is cut off."""
+
+    name = "endless"
+    num_actions = 2
+    observation_shape = (5,)
+    state_words = 2
+    max_plies = 20
+
+    def initial(self) -> Words:
+        return (0, 0)
+
+    def step(self, state: Words, action: int) -> Words:
+        return ((state[0] + (1, -1)[action]) % 5, 1 - state[1])
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return (0, 1)
+
+    def to_play(self, state: Words) -> int:
+        return state[1]
+
+    def outcome(self, state: Words) -> float | None:
+        return None
+
+    def observe(self, state: Words) -> Array:
+        return np.arange(5) == state[0]
+
+
+PLAIN_TICTACTOE = PlainTicTacToe()
+NIM = Nim()
+MOVES_TWICE = MovesTwice()
+CHAIN = Chain()
+ENDLESS = Endless()
+GAME = NIM

@@ -1,0 +1,226 @@
+"""Generations: a model is started, trained on its game data, published and promoted, and says what is in the way."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seraphim import retraining, networks, training
+from seraphim.errors import ModelError, RecordError, SettingsError
+from seraphim.game import Array
+from seraphim.retraining import Trainer, bootstrap, retrain
+from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.settings import default_settings
+from seraphim.store import ModelFolder
+from tictactoe.game import GAME
+
+SETTINGS = default_settings("tictactoe").override(
+    {"depth": 1, "width": 16, "value_width": 8, "batch_size": 32, "steps": 6, "window_start": 1000}
+)
+
+
+def random_game(number: int) -> GameRecord:
+    rng = np.random.default_rng(number)
+    states, actions = [], []
+    state = GAME.initial(1)
+    while not GAME.outcome(state)[0][0]:
+        action = rng.choice(np.flatnonzero(GAME.legal(state)[0]))
+        states.append(state[0])
+        actions.append(action)
+        state = GAME.step(state, np.array([action]))
+    legal = GAME.legal(np.array(states))
+    policies = (legal / legal.sum(axis=1, keepdims=True)).astype(np.float32)
+    result = float(GAME.outcome(state)[1][0])
+    played = np.array(actions, np.int32)
+    return GameRecord(f"game-{number}", np.array(states), played, policies, np.zeros(len(actions), np.float32), result)
+
+
+def add_games(folder: ModelFolder, count: int, first: int = 0) -> None:
+    with GameWriter(folder.game_data, RecordOptions(games_per_file=10)) as writer:
+        for number in range(first, first + count):
+            writer.add(encode(GAME, random_game(number)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> ModelFolder:
+    """Return the folder of a model with random weights and game data."""
+    folder = ModelFolder(tmp_path, "first")
+    bootstrap(folder, GAME, SETTINGS, seed=0)
+    add_games(folder, 20)
+    return folder
+
+
+def weights(path: Path) -> list[Array]:
+    model = networks.load_model(path)
+    return [variable.numpy() for variable in (*model.weights, *model.optimizer.variables)]
+
+
+def test_new_model_has_settings_and_a_champion_at_step_0(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path, "first")
+    snapshot = bootstrap(folder, GAME, SETTINGS, seed=0)
+    assert folder.settings("tictactoe") == SETTINGS
+    assert folder.champion() == snapshot
+    assert snapshot.step == 0
+    assert training.current_step(networks.load_model(snapshot.path)) == 0
+
+
+def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> None:
+    class Line:
+        name, observation_shape, num_actions = "line", (7,), 3
+
+    folder = ModelFolder(tmp_path, "first")
+    with pytest.raises(SettingsError, match="choose --kind=mlp"):
+        bootstrap(folder, Line(), SETTINGS.override({"kind": "resnet"}), seed=0)  # type: ignore[arg-type]
+    assert not folder.path.exists()
+
+
+def test_existing_model_is_not_started_again(folder: ModelFolder) -> None:
+    champion = folder.champion()
+    with pytest.raises(ModelError, match="model 'first' exists: leave --init out"):
+        bootstrap(folder, GAME, SETTINGS, seed=1)
+    assert folder.snapshots() == [champion]
+
+
+def test_retrained_model_is_published_and_promoted(folder: ModelFolder) -> None:
+    before = folder.champion()
+    generation = retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
+    assert folder.champion() == generation.snapshot
+    assert generation.snapshot.step == 6
+    pairs = zip(weights(before.path), weights(generation.snapshot.path), strict=True)
+    assert all((left != right).any() for left, right in pairs if left.ndim == 2)
+    assert generation.window.games == 20
+    assert generation.window.positions == generation.generated > 100
+    assert "6 steps on the newest" in str(generation)
+    assert f"champion {generation.snapshot.name}" in str(generation)
+    assert list((folder.path / "logs").iterdir())
+
+
+def test_settings_over_those_of_the_model_count_for_one_run(folder: ModelFolder) -> None:
+    generation = retrain(folder, GAME, SETTINGS.override({"steps": 2}), seed=0, quiet=True)
+    assert generation.snapshot.step == 2
+    assert folder.settings() == SETTINGS
+
+
+def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_other(tmp_path: Path) -> None:
+    folders = [ModelFolder(tmp_path / where, "first") for where in ("together", "apart")]
+    for folder in folders:
+        bootstrap(folder, GAME, SETTINGS, seed=0)
+        add_games(folder, 10)
+    together = Trainer(folders[0], GAME, SETTINGS, seed=5, quiet=True)
+    for generation in range(3):
+        together.retrain()
+        retrain(folders[1], GAME, SETTINGS, seed=5, quiet=True)
+        for folder in folders:
+            add_games(folder, 10, first=10 + 10 * generation)
+    champions = [folder.champion() for folder in folders]
+    assert [champion.step for champion in champions] == [18, 18]
+    for left, right in zip(*(weights(champion.path) for champion in champions), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_window_is_the_newest_part_of_the_game_data(folder: ModelFolder) -> None:
+    settings = SETTINGS.override({"max_window": 25})
+    generation = retrain(folder, GAME, settings, seed=0, quiet=True)
+    assert generation.window.positions == 25
+    assert generation.window.newest == 2
+    assert generation.window.files == 1
+
+
+def test_old_snapshots_are_removed(folder: ModelFolder) -> None:
+    trainer = Trainer(folder, GAME, SETTINGS.override({"max_snapshots": 2}), seed=0, quiet=True)
+    for _ in range(4):
+        trainer.retrain()
+    assert [snapshot.step for snapshot in folder.snapshots()] == [18, 24]
+    assert folder.champion().step == 24
+
+
+def test_window_grows_slower_than_the_game_data(folder: ModelFolder) -> None:
+    generation = retrain(folder, GAME, SETTINGS.override({"window_start": 50}), seed=0, quiet=True)
+    assert 50 < generation.window.positions < generation.generated
+
+
+def test_damaged_files_are_named_and_skipped(folder: ModelFolder) -> None:
+    damaged = sorted(folder.game_data.glob("*.tfrecord"))[0]
+    damaged.write_bytes(damaged.read_bytes()[:-7])
+    generation = retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
+    assert generation.window.games == 10
+    assert str(generation).startswith(f"skipped {damaged}, which is truncated")
+
+
+def test_missing_game_data_is_told_before_tensorflow_is_imported(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path, "first")
+    bootstrap(folder, GAME, SETTINGS, seed=0)
+    with pytest.raises(RecordError, match=r"no game data in .*first: run bin/generate_games\.py"):
+        retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
+    assert len(folder.snapshots()) == 1
+
+
+def test_network_options_other_than_the_models_are_refused(folder: ModelFolder) -> None:
+    expected = (
+        "^model 'first' was made with depth 1, not 2, width 16, not 99: leave that flag out, "
+        "or make another model with --init$"
+    )
+    with pytest.raises(SettingsError, match=expected):
+        retrain(folder, GAME, SETTINGS.override({"width": 99, "depth": 2}), seed=0)
+
+
+def test_model_whose_shapes_are_not_the_games_is_refused(folder: ModelFolder) -> None:
+    class Wide:
+        name, observation_shape, num_actions = "wide", (6, 7, 2), 7
+
+    with pytest.raises(ModelError, match=r"of shape \(3, 3, 2\) and has 9 actions, but wide has \(6, 7, 2\) and 7"):
+        networks.check_fit(networks.load_model(folder.champion().path), Wide(), folder.champion().path)  # type: ignore[arg-type]
+
+
+def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    champion = folder.champion()
+    monkeypatch.setattr(retraining.training, "train", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
+    assert folder.champion() == champion
+    assert folder.snapshots() == [champion]
+
+
+def train_program(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "tictactoe/train.py", *arguments]
+    environment = {"SERAPHIM_DATA": str(root), "PYTHONPATH": ".", "PATH": ""}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
+    made = train_program(tmp_path, "first", "--init", "--width=16", "--steps=3")
+    folder = ModelFolder(tmp_path, "first")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout == f"champion {folder.champion().name}\n"
+    assert folder.settings() == default_settings("tictactoe").override({"width": 16, "steps": 3})
+    add_games(folder, 10)
+    trained = train_program(tmp_path, "first", "--steps=4")
+    assert (trained.returncode, trained.stderr) == (0, "")
+    assert "4 steps on the newest" in trained.stdout
+    assert folder.champion().step == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["first"], "model 'first' does not exist below "),
+        (["other"], "model 'other' plays connectfour, not tictactoe: use connectfour's train.py"),
+        (["../x", "--init"], "'../x' cannot be the name of a model"),
+        ([], "which model? Try: train.py NAME"),
+    ],
+)
+def test_program_tells_what_is_wrong_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+    other = ModelFolder(tmp_path, "other")
+    other.path.mkdir(parents=True)
+    (other.path / "settings.json").write_text('{"game": "connectfour"}')
+    run = train_program(tmp_path, *arguments)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert run.stderr.startswith(f"train.py: {message}")
+    assert run.stderr.count("\n") == 1
