@@ -45,7 +45,7 @@ class Report:
         text = (
             f"{self.game} keeps the contract: {self.games:,} random games of up to {self.longest:,} plies, "
             f"{self.positions:,} positions; {won:,} won by player 0, {lost:,} by player 1, {drawn:,} drawn, "
-            f"{cut_off:,} cut off; {self.symmetries} symmetries with the identity"
+            f"{cut_off:,} cut off; symmetries: {self.symmetries}"
         )
         if self.unchecked_symmetries:
             text += f", {self.unchecked_symmetries} of them unchecked because they change the initial position"
@@ -165,6 +165,7 @@ class _RandomPlay:
 
     def run(self, games: int) -> Report:
         states = self._initial(games)
+        self._look(states, thorough=True)  # before anything is made of what the game says
         playable = self._playable(states[:1])
         mirrored = np.repeat(states[None], len(playable), axis=0)
         counts = np.zeros(3, np.int64)
@@ -319,7 +320,8 @@ class _RandomPlay:
         return arrays
 
     def _require_same(self, rule: str, first: Array, second: Array, states: Array) -> None:
-        same = (first == second).reshape(len(first), -1).all(axis=1)
+        equal = (first == second) | (np.isnan(first) & np.isnan(second))
+        same = equal.reshape(len(first), -1).all(axis=1)
         self._require(same, rule, lambda row: f"gave {first[row].tolist()} and {second[row].tolist()}", states)
 
     def _require(self, holds: Array, rule: str, received: Callable[[int], str], states: Array) -> None:

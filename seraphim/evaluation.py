@@ -95,11 +95,13 @@ def load_position_sets(name: str) -> list[PositionSet]:
                 f"{positions.name!r} of {name} has states {positions.states.shape} and action values "
                 f"{positions.action_values.shape}: expected [P, {game.state_words}] and [P, {game.num_actions}]"
             )
-        wrong = np.flatnonzero((np.isnan(positions.action_values) == game.legal(positions.states)).any(axis=1))
-        if len(wrong):
+        legal = game.legal(positions.states)
+        wrong = (np.isnan(positions.action_values) == legal).any(axis=1) | ~legal.any(axis=1)
+        if wrong.any():
+            row = int(wrong.argmax())
             raise GameError(
-                f"{positions.name!r} of {name} must give a value to each legal action and NaN to all others, but does "
-                f"not here:\n{game.render(positions.states[wrong[0]])}"
+                f"{positions.name!r} of {name} must hold unfinished positions, with a value for each legal action and "
+                f"NaN for all others, but does not here:\n{game.render(positions.states[row])}"
             )
     return position_sets
 

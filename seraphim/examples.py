@@ -168,6 +168,7 @@ def _check_features(game: Game, example: bytes) -> dict[str, Feature]:
         other = name[0].decode(errors="replace") if name and isinstance(name[0], bytes) else "unknown"
         raise RecordError(f"holds positions of {other}, but the game is {game.name}: use another folder or game")
     for feature, (kind, dtype) in _stored(_shapes(game)).items():
+        unit = "values" if kind == "float_list" else "bytes"
         values = _values(features, feature)
         if not values or features[feature].kind != kind:
             raise DamageError(f"feature {feature!r} is missing or no {kind}")
@@ -175,7 +176,7 @@ def _check_features(game: Game, example: bytes) -> dict[str, Feature]:
         found = len(values[0]) if kind == "bytes_list" else len(values) if kind == "float_list" else dtype.itemsize
         if found != expected and feature != "game_id":
             raise RecordError(
-                f"holds positions of a {game.name} with {found} values or bytes in {feature!r}, but this {game.name} "
+                f"holds positions of a {game.name} with {found} {unit} in {feature!r}, but this {game.name} "
                 f"has {expected}: the rules have changed, start with a new folder"
             )
     return features

@@ -5,10 +5,12 @@ never rules, and nothing of how a network is trained. TensorFlow is imported by 
 """
 
 import contextlib
+import functools
 import logging
 import os
-import sys
+import re
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,10 @@ ARCHIVE = Path("assets.extra/model.keras")
 """Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
 
 HEAD_FILTERS = 32  # AGZ has 2 for the policy and 1 for the value, on a board of 361 points
+# A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
+_NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
+_STARTING = threading.Lock()
+
 BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
 
 
@@ -68,19 +74,25 @@ class NetworkOptions:
 
 
 def tensorflow() -> ModuleType:
-    """Return TensorFlow, imported quietly at the first call (about five seconds); every use of it comes through here.
+    """Return TensorFlow, imported quietly at the first call (some seconds); every use of it comes through here.
 
-    A GPU's memory is taken as it is needed, so that processes can share one.
+    A GPU's memory is taken as it is needed, so that processes can share one. Any thread may call this; meanwhile no
+    process should be started, because it would inherit the standard error of these seconds.
     """
-    if "tensorflow" in sys.modules:
-        return sys.modules["tensorflow"]
+    with _STARTING:
+        return _start()
+
+
+@functools.cache
+def _start() -> ModuleType:
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
-    with _quiet_stderr():
+    with _without_native_log():
         import tensorflow as tf
 
         for gpu in tf.config.list_physical_devices("GPU"):
-            tf.config.experimental.set_memory_growth(gpu, True)
+            with contextlib.suppress(RuntimeError):  # in use already
+                tf.config.experimental.set_memory_growth(gpu, True)
     # Its Python code logs each file that it saves, and sets the loggers' levels back and forth: hence a filter.
     for name in ("absl", "tensorflow"):
         logging.getLogger(name).addFilter(
@@ -90,21 +102,25 @@ def tensorflow() -> ModuleType:
 
 
 @contextlib.contextmanager
-def _quiet_stderr() -> Iterator[None]:
-    # While it starts, TensorFlow's C++ code writes to file descriptor 2 whatever the log level says. A start that fails
-    # shows what it wrote.
+def _without_native_log() -> Iterator[None]:
+    # While it starts, TensorFlow's C++ code writes to file descriptor 2 whatever the log level says. What others write
+    # there, also from other threads, appears at the end; so does everything if the start fails.
     with tempfile.TemporaryFile() as kept:
         stderr = os.dup(2)
         os.dup2(kept.fileno(), 2)
+        noise = _NATIVE_LOG
         try:
             yield
         except BaseException:
-            kept.seek(0)
-            os.write(stderr, kept.read())
+            noise = b"\0"
             raise
         finally:
             os.dup2(stderr, 2)
             os.close(stderr)
+            kept.seek(0)
+            for line in kept:
+                if not re.match(noise, line):
+                    os.write(2, line)
 
 
 def build(game: Game, options: NetworkOptions, seed: int) -> Any:

@@ -3,14 +3,16 @@
 Joins networks, training, records and the store; decides nothing about any of them.
 """
 
+import contextlib
 import dataclasses
+import threading
 import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from seraphim import networks, training
-from seraphim.errors import SettingsError
+from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Game
 from seraphim.records import WindowReport, read_window, total_positions
 from seraphim.settings import Settings
@@ -103,6 +105,8 @@ class Trainer:
         self._settings = settings
         self._seed = seed
         self._quiet = quiet
+        self._model: Any = None
+        self._loading = threading.Lock()
 
     def retrain(self) -> Generation:
         """Train on the newest game data, publish the snapshot, promote it, and remove old snapshots.
@@ -125,14 +129,26 @@ class Trainer:
         seconds = time.perf_counter() - started
         return Generation(snapshot, window, generated, losses, options.steps, training_seconds, seconds)
 
-    @cached_property
+    @property
     def model(self) -> Any:
         """Return the Keras model; at first the champion's."""
-        model = networks.load_model(self._start.path)
-        networks.check_fit(model, self._game, self._start.path)
-        at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
-        training.prepare(model, self._settings.training, at_a_time)
-        return model
+        with self._loading:
+            if self._model is None:
+                model = networks.load_model(self._start.path)
+                networks.check_fit(model, self._game, self._start.path)
+                at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
+                training.prepare(model, self._settings.training, at_a_time)
+                self._model = model
+            return self._model
+
+    def preload(self) -> None:
+        """Begin to load the model in the background; what is wrong with it is raised where it is used."""
+
+        def load() -> None:
+            with contextlib.suppress(SeraphimError):
+                _ = self.model
+
+        threading.Thread(target=load, daemon=True).start()
 
     @cached_property
     def log(self) -> ScalarLog:

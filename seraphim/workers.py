@@ -149,6 +149,10 @@ class WorkerPool:
         """Return what the workers have reported since `play` was called; they report several times a second."""
         return sum(self._work.values(), Work())
 
+    def process_ids(self) -> list[int]:
+        """Return the workers' process ids."""
+        return [process.pid for process in self._processes if process.pid is not None]
+
     def finish(self) -> None:
         """Start no further games: `play` ends when those under way are finished."""
         with self._next.get_lock():

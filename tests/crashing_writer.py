@@ -32,16 +32,19 @@ def ids(examples):
     return [parse_example(example)["game_id"].values[0] for example in examples[::2]]
 
 
+def watched(name: str, real: Callable, before_call: Callable[[str, tuple], None]) -> Callable:
+    def call(*arguments, **options):
+        before_call(name, arguments)
+        return real(*arguments, **options)
+
+    return call
+
+
 def write_games(folder: Path, log: int, before_call: Callable[[str, tuple], None]) -> None:
     """Write the games, and say in `log` which are finished."""
     real_write = os.write
     for name in CALLS:
-
-        def watched(*arguments, name=name, real=getattr(os, name), **options):
-            before_call(name, arguments)
-            return real(*arguments, **options)
-
-        setattr(os, name, watched)
+        setattr(os, name, watched(name, getattr(os, name), before_call))
     with GameWriter(folder, OPTIONS) as writer:
         for game in GAMES:
             writer.add(game)
@@ -75,7 +78,7 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
     os.close(log)
     os.close(name_writer)
     os.waitpid(child, 0)
-    with open(log_reader, "rb") as finished, open(name_reader) as name:
+    with os.fdopen(log_reader, "rb") as finished, os.fdopen(name_reader) as name:
         broken_at = name.read()
         return broken_at and f"{broken_at} {check(folder, finished.read().split())}"
 

@@ -1,50 +1,15 @@
-"""Small games with known properties, for the tests of everything that takes a game."""
+"""Small games with known properties, for the tests of everything that takes a game; by the name `games`, it is nim."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from seraphim.game import Array, PlainGame
+from tictactoe.plain import GAME as PLAIN_TICTACTOE
+
+__all__ = ["CHAIN", "ENDLESS", "GAME", "MOVES_TWICE", "NIM", "PLAIN_TICTACTOE"]
 
 Words = tuple[int, ...]
-
-
-class PlainTicTacToe(PlainGame):
-    """Tic-tac-toe without bit sets: a state is nine cells, 0 empty, 1 a cross, 2 a nought."""
-
-    name = "plain tictactoe"
-    num_actions = 9
-    observation_shape = (3, 3, 2)
-    state_words = 9
-    max_plies = 9
-
-    def initial(self) -> Words:
-        return (0,) * 9
-
-    def step(self, state: Words, action: int) -> Words:
-        cells = list(state)
-        cells[action] = 1 + self.to_play(state)
-        return tuple(cells)
-
-    def legal(self, state: Words) -> Sequence[int]:
-        return [cell for cell in range(9) if state[cell] == 0]
-
-    def to_play(self, state: Words) -> int:
-        return (9 - state.count(0)) % 2
-
-    def outcome(self, state: Words) -> float | None:
-        rows = [state[0:3], state[3:6], state[6:9]]
-        columns = [state[0::3], state[1::3], state[2::3]]
-        diagonals = [state[0::4], state[2:7:2]]
-        for line in rows + columns + diagonals:
-            if line in ((1, 1, 1), (2, 2, 2)):
-                return 1.0 if line[0] == 1 else -1.0
-        return None if 0 in state else 0.0
-
-    def observe(self, state: Words) -> Array:
-        mine, other = (1, 2) if self.to_play(state) == 0 else (2, 1)
-        board = np.array(state).reshape(3, 3)
-        return np.stack([board == mine, board == other], axis=2).astype(int)
 
 
 class Nim(PlainGame):
@@ -168,7 +133,6 @@ class Endless(PlainGame):
         return np.arange(5) == state[0]
 
 
-PLAIN_TICTACTOE = PlainTicTacToe()
 NIM = Nim()
 MOVES_TWICE = MovesTwice()
 CHAIN = Chain()

@@ -219,6 +219,40 @@ def test_tensorflow_starts_without_a_word() -> None:
     assert run.stdout + run.stderr == ""
 
 
+def test_what_others_say_while_tensorflow_starts_is_not_lost() -> None:
+    program = """
+import sys, threading
+from seraphim import networks
+start = threading.Thread(target=networks.tensorflow)
+start.start()
+start.join(0.5)
+sys.stderr.write("said meanwhile\\n")
+networks.tensorflow().constant(1)
+sys.stderr.write("said afterwards\\n")
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stderr == "said meanwhile\nsaid afterwards\n"
+
+
+def test_start_of_tensorflow_that_fails_shows_what_it_said() -> None:
+    program = """
+import os, sys
+from seraphim import networks
+class Broken:
+    def find_spec(self, name, path, target=None):
+        if name == "tensorflow":
+            os.write(2, b"I0000 broken.cc:1] why\\n")
+            raise ImportError("no tensorflow here")
+sys.meta_path.insert(0, Broken())
+try:
+    networks.tensorflow()
+except ImportError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (run.stdout, run.stderr) == ("no tensorflow here\n", "I0000 broken.cc:1] why\n")
+
+
 def test_importing_networks_does_not_import_tensorflow() -> None:
     program = "import sys; import seraphim.networks, seraphim.training; print('tensorflow' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import retraining, networks, training
+from seraphim import networks, retraining, training
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
-from seraphim.retraining import Trainer, bootstrap, retrain
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.retraining import Trainer, bootstrap, retrain
 from seraphim.settings import default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
@@ -119,6 +119,22 @@ def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_ot
     assert [champion.step for champion in champions] == [18, 18]
     for left, right in zip(*(weights(champion.path) for champion in champions), strict=True):
         np.testing.assert_array_equal(left, right)
+
+
+def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: ModelFolder) -> None:
+    trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
+    trainer.preload()
+    model = trainer.model
+    assert trainer.retrain().snapshot.step == 6
+    assert trainer.model is model
+
+
+def test_damaged_champion_is_told_where_it_is_used(folder: ModelFolder) -> None:
+    (folder.champion().path / networks.ARCHIVE).write_bytes(b"")
+    trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
+    trainer.preload()
+    with pytest.raises(ModelError, match=r"model\.keras is damaged"):
+        trainer.retrain()
 
 
 def test_window_is_the_newest_part_of_the_game_data(folder: ModelFolder) -> None:

@@ -1,0 +1,51 @@
+"""What several test modules share."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from seraphim.retraining import bootstrap
+from seraphim.settings import Settings, default_settings
+from seraphim.store import ModelFolder
+from tictactoe.game import GAME
+
+SMALL = default_settings("tictactoe").override(
+    {
+        "depth": 1,
+        "width": 16,
+        "value_width": 8,
+        "readouts": 12,
+        "concurrent_games": 8,
+        "games_per_generation": 30,
+        "games_per_file": 10,
+        "batch_size": 32,
+        "steps": 8,
+    }
+)
+
+
+@pytest.fixture(scope="session")
+def small_settings() -> Settings:
+    """Return settings with which everything is quick."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def _fresh_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data")
+    bootstrap(ModelFolder(root, "fresh"), GAME, SMALL, seed=1)
+    return root
+
+
+@pytest.fixture
+def root(_fresh_root: Path, tmp_path: Path) -> Path:
+    """Return a data root of the test's own, with a model `fresh` of random weights and no game data."""
+    shutil.copytree(_fresh_root, tmp_path / "data", symlinks=True)
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def folder(root: Path) -> ModelFolder:
+    """Return the folder of the model `fresh`."""
+    return ModelFolder(root, "fresh")

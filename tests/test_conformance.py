@@ -1,0 +1,442 @@
+"""A game that breaks its contract is told so: each rule is broken here once, by a game that is right but for that."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import games
+import numpy as np
+import pytest
+
+from seraphim.conformance import check_game
+from seraphim.errors import GameError
+from seraphim.game import Array, PlainRules, Symmetries
+from tictactoe.game import GAME, TicTacToe
+
+ROOT = Path(__file__).parents[1]
+
+
+def finding(game: object) -> str:
+    with pytest.raises(GameError) as caught:
+        check_game(game, games=20)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def tictactoe_with(**members: object) -> TicTacToe:
+    """Tic-tac-toe with some of its members replaced."""
+    return type("Broken", (TicTacToe,), members)()
+
+
+def board(drawing: str) -> str:
+    return "\n".join(
+        ["  1 2 3", *(f"{name} {' '.join(row)}" for name, row in zip("abc", drawing.split(), strict=True))]
+    )
+
+
+# ---------------------------------------------------------------- games that keep the contract
+
+
+def test_tictactoe_keeps_the_contract() -> None:
+    report = check_game(GAME, games=300)
+    assert report.games == 300
+    assert sum(report.results) == 300
+    assert report.longest == 9
+    assert str(report).startswith("tictactoe keeps the contract: 300 random games of up to 9 plies, 1,")
+    assert str(report).endswith("symmetries: 8")
+
+
+@pytest.mark.parametrize("game", [games.PLAIN_TICTACTOE, games.NIM, games.MOVES_TWICE], ids=lambda game: game.name)
+def test_plain_games_keep_the_contract(game: games.PlainGame) -> None:
+    assert check_game(game, games=50).games == 50
+    assert check_game(PlainRules(game), games=50).games == 50
+
+
+def test_a_game_of_ten_thousand_plies_is_played_to_its_end() -> None:
+    report = check_game(games.CHAIN, games=2)
+    assert report.longest == 10_000
+    assert report.results == (2, 0, 0, 0)
+
+
+def test_games_that_reach_max_plies_are_reported_as_cut_off() -> None:
+    report = check_game(games.ENDLESS, games=7)
+    assert report.results == (0, 0, 0, 7)
+    assert report.longest == games.ENDLESS.max_plies
+    assert "7 cut off" in str(report)
+
+
+def test_the_same_seed_plays_the_same_games() -> None:
+    assert check_game(GAME, seed=1) == check_game(GAME, seed=1)
+    assert check_game(GAME, seed=1) != check_game(GAME, seed=2)
+
+
+def test_states_that_differ_without_a_visible_difference_are_counted() -> None:
+    class RemembersItsAge(games.Endless):
+        state_words = 3
+
+        def initial(self) -> games.Words:
+            return (*super().initial(), 0)
+
+        def step(self, state: games.Words, action: int) -> games.Words:
+            return (*super().step(state[:2], action), state[2] + 1)
+
+    assert check_game(games.ENDLESS).twins == 0
+    report = check_game(RemembersItsAge())
+    assert report.twins > 0
+    assert f"{report.twins} states differ from another one in nothing but their words" in str(report)
+
+
+def test_a_symmetry_that_changes_the_initial_position_is_reported_as_unchecked() -> None:
+    turned = Symmetries(np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 0]]), np.array([[0, 1], [0, 1]]))
+
+    class Turnable(games.Endless):
+        def symmetries(self) -> Symmetries:
+            return turned
+
+    report = check_game(Turnable())
+    assert (report.symmetries, report.unchecked_symmetries) == (2, 1)
+    assert "1 of them unchecked because they change the initial position" in str(report)
+
+
+def test_a_true_symmetry_of_a_plain_game_is_checked() -> None:
+    class Mirrored(games.Endless):
+        def symmetries(self) -> Symmetries:
+            return Symmetries(np.array([[0, 1, 2, 3, 4], [0, 4, 3, 2, 1]]), np.array([[0, 1], [1, 0]]))
+
+    assert check_game(Mirrored()).unchecked_symmetries == 0
+
+
+# ---------------------------------------------------------------- what a person reads
+
+
+def test_a_finding_names_the_rule_and_draws_the_position_after_its_moves() -> None:
+    def crosses_win_with_a_centre(self: TicTacToe, states: Array) -> tuple[Array, Array]:
+        ended, results = GAME.outcome(states)
+        centre = (states[:, 0] & 0b000_010_000 != 0) & ~ended
+        return ended, np.where(centre, np.float32(1), results)
+
+    lines = finding(tictactoe_with(outcome=crosses_win_with_a_centre)).split("\n")
+    assert lines[0] == "tictactoe breaks the contract: the result of a game that goes on is 0, but it is 1.0"
+    assert lines[1] == "position after b2:"
+    assert "\n".join(lines[2:]) == board("··· ·X· ···")
+
+
+def test_a_finding_tells_all_moves_in_order() -> None:
+    def nobody_moves_at_the_end(self: TicTacToe, states: Array) -> Array:
+        return np.where(GAME.outcome(states)[0], 2, GAME.to_play(states)).astype(np.int8)
+
+    lines = finding(tictactoe_with(to_play=nobody_moves_at_the_end)).split("\n")
+    assert lines[0].endswith("to_play is 0 or 1, but it is 2")
+    moves = lines[1].removeprefix("position after ").removesuffix(":").split()
+    state = GAME.initial(1)
+    for move in moves:
+        state = GAME.step(state, np.array([GAME.parse_action(move)]))
+    assert GAME.render(state[0]) == "\n".join(lines[2:])
+    assert GAME.outcome(state)[0].all()
+
+
+# ---------------------------------------------------------------- shapes, types, members
+
+
+def test_a_missing_member_is_named() -> None:
+    members = {name: getattr(GAME, name) for name in dir(GAME) if name not in ("observe", "render")}
+    assert "is no game: it lacks observe, render" in finding(SimpleNamespace(**members))
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "rule"),
+    [
+        ("num_actions", 0, "num_actions is an int of at least 1, but it is 0"),
+        ("max_plies", None, "max_plies is an int of at least 1, but it is None"),
+        ("state_words", 2.0, "state_words is an int of at least 1, but it is 2.0"),
+        ("observation_shape", [3, 3, 2], "observation_shape is a tuple of ints of at least 1, but it is [3, 3, 2]"),
+        ("observation_shape", (18, 0), "observation_shape is a tuple of ints of at least 1, but it is (18, 0)"),
+    ],
+)
+def test_a_member_of_the_wrong_kind_is_named(member: str, value: object, rule: str) -> None:
+    assert rule in finding(tictactoe_with(**{member: value}))
+
+
+@pytest.mark.parametrize(
+    ("method", "broken", "rule"),
+    [
+        ("observe", lambda found: found.astype(np.float32), "observe gives uint8 [20, 3, 3, 2], but gave float32"),
+        ("observe", lambda found: found.reshape(-1, 18), "observe gives uint8 [20, 3, 3, 2], but gave uint8 [20, 18]"),
+        ("legal", lambda found: found.astype(np.uint8), "legal gives bool [20, 9], but gave uint8 [20, 9]"),
+        ("legal", lambda found: found.tolist(), "legal gives bool [20, 9], but gave a list"),
+        ("to_play", lambda found: found.astype(np.int64), "to_play gives int8 [20], but gave int64 [20]"),
+        ("outcome", lambda found: found[0], "outcome gives bool [20] and float32 [20], but gave bool [20]"),
+        (
+            "outcome",
+            lambda found: (found[0], found[1].astype(float)),
+            "and float32 [20], but gave bool [20] and float64",
+        ),
+        ("step", lambda found: found.astype(np.int32), "step gives int64 [20, 2], but gave int32 [20, 2]"),
+        ("initial", lambda found: found.astype(np.int32), "initial(20) is int64 [20, 2], but it is int32 [20, 2]"),
+        ("initial", lambda found: found[:1], "initial(20) is int64 [20, 2], but it is int64 [1, 2]"),
+    ],
+)
+def test_a_result_of_the_wrong_type_or_shape_is_named(method: str, broken: Callable[[Any], Any], rule: str) -> None:
+    game = tictactoe_with(**{method: lambda self, *inputs: broken(getattr(GAME, method)(*inputs))})
+    assert rule in finding(game)
+
+
+# ---------------------------------------------------------------- what must hold in each position
+
+
+def test_actions_after_the_end_are_found() -> None:
+    def any_free_cell(self: TicTacToe, states: Array) -> Array:
+        return (states[:, :1] | states[:, 1:]) >> np.arange(9) & 1 == 0
+
+    message = finding(tictactoe_with(legal=any_free_cell))
+    assert (
+        "legal is all False if and only if the game has ended, but ended is True and the legal actions are" in message
+    )
+
+
+def test_an_unfinished_position_without_an_action_is_found() -> None:
+    def no_last_cell(self: TicTacToe, states: Array) -> Array:
+        legal = GAME.legal(states)
+        return legal & (legal.sum(axis=1) > 1)[:, None]
+
+    assert "ended is False and the legal actions are []" in finding(tictactoe_with(legal=no_last_cell))
+
+
+@pytest.mark.parametrize(("result", "shown"), [(2.0, "2.0"), (np.nan, "nan"), (-np.inf, "-inf")])
+def test_a_result_out_of_range_is_found(result: float, shown: str) -> None:
+    def outcome(self: TicTacToe, states: Array) -> tuple[Array, Array]:
+        ended, results = GAME.outcome(states)
+        return ended, np.where(results > 0, np.float32(result), results)
+
+    assert f"a result is from -1 to 1, but it is {shown}" in finding(tictactoe_with(outcome=outcome))
+
+
+def test_a_drawing_that_is_no_text_is_found() -> None:
+    assert "render gives a drawing as text, but gave None" in finding(tictactoe_with(render=lambda self, state: None))
+
+
+def test_labels_that_do_not_come_back_are_found() -> None:
+    message = finding(tictactoe_with(parse_action=lambda self, text: GAME.parse_action(text) // 3))
+    assert (
+        "parse_action is the inverse of action_label, but action 1 has the label 'a2', which is parsed as 0" in message
+    )
+
+
+def test_a_parser_that_takes_everything_is_found() -> None:
+    def parse(self: TicTacToe, text: str) -> int:
+        return next((action for action in range(9) if GAME.action_label(action) == text), 0)
+
+    message = finding(tictactoe_with(parse_action=parse))
+    assert "parse_action raises a GameError for a text that names no action, but '?!' gave 0" in message
+
+
+# ---------------------------------------------------------------- pure functions of single rows
+
+
+def test_a_step_that_changes_its_argument_is_found() -> None:
+    def step(self: TicTacToe, states: Array, actions: Array) -> Array:
+        successors = GAME.step(states, actions)
+        states[:] = successors
+        return successors
+
+    assert "step does not modify its arguments, but did here\nposition after no moves:" in finding(
+        tictactoe_with(step=step)
+    )
+
+
+def test_a_step_that_returns_its_argument_is_found() -> None:
+    class Waiting(games.Endless):
+        def step(self, state: games.Words, action: int) -> games.Words:
+            return state
+
+    class InPlace(PlainRules):
+        def step(self, states: Array, actions: Array) -> Array:
+            return states
+
+    assert "step gives arrays of its own, but gave its argument" in finding(InPlace(Waiting()))
+
+
+def test_a_result_that_is_used_again_is_found() -> None:
+    kept: dict[int, Array] = {}
+
+    def legal(self: TicTacToe, states: Array) -> Array:
+        buffer = kept.setdefault(len(states), np.empty((len(states), 9), np.bool_))
+        buffer[:] = GAME.legal(states)
+        return buffer
+
+    assert "legal gives a new array at each call, but gave the same one twice" in finding(tictactoe_with(legal=legal))
+
+
+def test_an_initial_state_that_is_used_again_is_found() -> None:
+    kept = np.zeros((20, 2), np.int64)
+    game = tictactoe_with(initial=lambda self, batch: kept[:batch])
+    assert "initial gives equal rows, the same at each call, but they differ" in finding(game)
+
+
+def test_initial_rows_that_differ_are_found() -> None:
+    game = tictactoe_with(initial=lambda self, batch: np.arange(2 * batch).reshape(batch, 2))
+    assert "initial gives equal rows, the same at each call, but they differ" in finding(game)
+
+
+def test_chance_is_found() -> None:
+    generator = np.random.default_rng(0)
+
+    def step(self: TicTacToe, states: Array, actions: Array) -> Array:
+        legal = GAME.legal(states)
+        return GAME.step(states, (generator.random(legal.shape) * legal).argmax(axis=1))
+
+    assert "step gives the same at each call, but gave" in finding(tictactoe_with(step=step))
+
+
+def test_a_row_that_depends_on_its_place_in_the_batch_is_found() -> None:
+    def observe(self: TicTacToe, states: Array) -> Array:
+        observations = GAME.observe(states)
+        observations[0] = 7
+        return observations
+
+    assert "observe gives the same in any order, but gave" in finding(tictactoe_with(observe=observe))
+
+
+def test_a_batch_of_one_that_differs_is_found() -> None:
+    def legal(self: TicTacToe, states: Array) -> Array:
+        found = GAME.legal(states)
+        return ~found if len(states) == 1 else found
+
+    assert "legal gives for a batch of one what it gives for a row of many" in finding(tictactoe_with(legal=legal))
+
+
+def test_a_game_that_remembers_more_than_its_states_is_found() -> None:
+    class Counts(PlainRules):
+        steps = 0
+
+        def step(self, states: Array, actions: Array) -> Array:
+            self.steps += 1
+            return super().step(states, actions)
+
+        def observe(self, states: Array) -> Array:
+            return super().observe(states) + np.uint8(self.steps)
+
+    message = finding(Counts(games.ENDLESS))
+    assert "equal states have the same observation, player, legal actions and outcome" in message
+
+
+# ---------------------------------------------------------------- symmetries
+
+
+def with_symmetries(observations: Array, actions: Array) -> TicTacToe:
+    return tictactoe_with(symmetries=lambda self: Symmetries(observations, actions))
+
+
+def test_a_symmetry_that_is_no_permutation_is_found() -> None:
+    observations, actions = GAME.symmetries()
+    actions = actions.copy()
+    actions[2, 0] = actions[2, 1]
+    assert "each row of symmetries().actions is a permutation, but row 2 is" in finding(
+        with_symmetries(observations, actions)
+    )
+
+
+def test_an_identity_that_does_not_come_first_is_found() -> None:
+    observations, actions = GAME.symmetries()
+    assert "row 0 of symmetries().observations is the identity, but it is" in finding(
+        with_symmetries(observations[::-1], actions[::-1])
+    )
+
+
+def test_symmetries_of_the_wrong_shape_are_found() -> None:
+    observations, actions = GAME.symmetries()
+    message = finding(with_symmetries(observations.reshape(8, 3, 3, 2), actions))
+    assert "symmetries().observations is int [S, 18], but it is int32 [8, 3, 3, 2]" in message
+
+
+def test_a_symmetry_that_moves_the_board_but_not_the_policy_is_found() -> None:
+    observations, actions = GAME.symmetries()
+    unmoved = np.tile(actions[:1], (8, 1))
+    message = finding(with_symmetries(observations, unmoved))
+    assert "symmetry 1 makes a game of a game, in its observations, legal actions and outcomes, but it makes" in message
+
+
+def test_a_symmetry_that_moves_the_policy_the_other_way_round_is_found() -> None:
+    observations, actions = GAME.symmetries()
+    assert "symmetry 1 makes a game of a game" in finding(with_symmetries(observations, np.argsort(actions, axis=1)))
+
+
+def test_a_permutation_of_cells_that_is_no_symmetry_of_the_rules_is_found() -> None:
+    # Two rows change places: every observation stays possible, but the diagonals break.
+    cells = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8], [3, 4, 5, 0, 1, 2, 6, 7, 8]])
+    planes = (2 * cells[:, :, None] + np.arange(2)).reshape(2, 18)
+    message = finding(with_symmetries(planes, cells))
+    assert "symmetry 1 makes a game of a game" in message
+    assert message.count("  1 2 3\n") == 2  # both positions are drawn
+
+
+# ---------------------------------------------------------------- plain games
+
+
+def plain_finding(**members: object) -> str:
+    return finding(type("Broken", (games.Nim,), members)(15))
+
+
+def test_words_that_do_not_tell_the_whole_state_are_found() -> None:
+    def from_words(self: games.Nim, words: games.Words) -> games.Words:
+        return (words[0], 0)
+
+    message = plain_finding(from_words=from_words)
+    assert "nim breaks the contract: from_words gives the state back that to_words was given, but (" in message
+
+
+@pytest.mark.parametrize("value", [256, -1, 0.5])
+def test_an_observation_that_does_not_fit_into_a_byte_is_found(value: float) -> None:
+    message = plain_finding(observe=lambda self, state: np.full(16, value))
+    assert "observe gives ints from 0 to 255 of shape [16]" in message
+
+
+def test_a_plain_observation_of_another_shape_is_found() -> None:
+    assert "of shape [16], but gave 1\nposition:\n(15, 0)" in plain_finding(observe=lambda self, state: 1)
+
+
+@pytest.mark.parametrize(("actions", "shown"), [((-1,), "[-1]"), ((3,), "[3]"), ((), "[]")])
+def test_plain_actions_that_do_not_exist_are_found(actions: Sequence[int], shown: str) -> None:
+    message = plain_finding(legal=lambda self, state: actions)
+    assert f"legal gives actions below 3 until the end, but gave {shown}" in message
+
+
+# ---------------------------------------------------------------- the program
+
+
+def check(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, str(ROOT / "bin" / "check_game.py"), *arguments]
+    return subprocess.run(program, capture_output=True, text=True, cwd=tmp_path)
+
+
+def test_the_program_prints_what_was_played(tmp_path: Path) -> None:
+    done = check(tmp_path, "tictactoe", "--games=50")
+    assert done.stdout.startswith("tictactoe keeps the contract: 50 random games")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(
+        "from tictactoe.game import TicTacToe\n\n\n"
+        "class Broken(TicTacToe):\n"
+        "    def render(self, state):\n"
+        "        return ''\n\n\n"
+        "GAME = Broken()\n"
+    )
+    done = check(tmp_path, "broken")
+    assert done.stderr == (
+        "check_game.py: tictactoe breaks the contract: render gives a drawing as text, but gave ''\n"
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((), "which game? Try: check_game.py tictactoe"), (("nosuchgame",), "there is no game 'nosuchgame'")],
+)
+def test_the_program_says_which_game_it_needs(tmp_path: Path, arguments: Sequence[str], message: str) -> None:
+    done = check(tmp_path, *arguments)
+    assert message in done.stderr
+    assert done.returncode == 1

@@ -1,0 +1,536 @@
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pairs import GAME, PLIES, play
+
+from seraphim.errors import RecordError, SettingsError
+from seraphim.examples import decode
+from seraphim.game import load_game
+from seraphim.gamefiles import published_files, read_examples, reading
+from seraphim.records import (
+    DamageError,
+    GameWriter,
+    RecordOptions,
+    encode,
+    encode_games,
+    read_window,
+    total_positions,
+)
+from seraphim.tfrecord import Feature, frame, frames, parse_example, to_example
+
+HERE = Path(__file__).parent
+ALL = 1_000_000
+
+
+def write(folder, seeds, options=None, game=GAME, plies=None):
+    with GameWriter(folder, options or RecordOptions()) as writer:
+        for seed in seeds:
+            writer.add(encode(game, play(seed, game, plies=plies)))
+
+
+def names(folder):
+    return [path.name for path in published_files(folder)]
+
+
+def game_ids(folder):
+    examples = [example for path in published_files(folder) for example in read_examples(path)]
+    return [parse_example(example)["game_id"].values[0].decode() for example in examples]
+
+
+def seeds_in(folder):
+    return sorted({int(game_id.removeprefix("game-")) for game_id in game_ids(folder)})
+
+
+def changed(example, **features):
+    return to_example(parse_example(example) | features)
+
+
+def write_payloads(path, payloads):
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"".join(map(frame, payloads)))
+
+
+# The schema
+
+
+def test_a_game_comes_back_as_it_was():
+    record = play(1)
+    positions = decode(GAME, encode(GAME, record))
+    np.testing.assert_array_equal(positions.states, record.states)
+    np.testing.assert_array_equal(positions.actions, record.actions)
+    np.testing.assert_array_equal(positions.policies, record.policies)
+    np.testing.assert_array_equal(positions.root_values, record.root_values)
+    np.testing.assert_array_equal(positions.observations, GAME.observe(record.states))
+    np.testing.assert_array_equal(positions.legal, GAME.legal(record.states))
+    np.testing.assert_array_equal(positions.plies, np.arange(PLIES))
+    np.testing.assert_array_equal(positions.ends, np.arange(PLIES) == PLIES - 1)
+
+
+def test_arrays_have_the_shapes_and_types_that_training_reads():
+    positions = decode(GAME, encode(GAME, play(1)))
+    assert positions.observations.shape == (PLIES, 2, 2)
+    assert positions.observations.dtype == np.uint8
+    assert positions.policies.shape == (PLIES, 300)
+    for column in (positions.policies, positions.values, positions.value_weights, positions.root_values):
+        assert column.dtype == np.float32
+
+
+@pytest.mark.parametrize("result", [1.0, -1.0, 0.5])
+def test_a_value_is_the_result_for_the_player_to_move_also_when_a_player_moves_twice(result):
+    positions = decode(GAME, encode(GAME, play(1)._replace(result=result)))
+    np.testing.assert_array_equal(positions.values, np.array([1, 1, -1, -1, 1, 1]) * result)
+
+
+def test_a_draw_is_a_value_of_zero_that_counts():
+    positions = decode(GAME, encode(GAME, play(1)._replace(result=0.0)))
+    assert (positions.values == 0).all()
+    assert (positions.value_weights == 1).all()
+
+
+def test_a_game_that_was_cut_off_has_no_weight_as_a_value():
+    positions = decode(GAME, encode(GAME, play(1, plies=3)))
+    assert len(positions.values) == 3
+    assert (positions.values == 0).all()
+    assert (positions.value_weights == 0).all()
+
+
+def test_every_ply_and_action_number_comes_back():
+    # One more game state than a byte of protobuf's integers can number, and every legal action.
+    plies = 199
+    actions = np.arange(plies) * 3 % 300
+    record = play(1, plies=1)._replace(
+        states=np.zeros((plies, 2), np.int64),
+        actions=actions,
+        policies=np.eye(300, dtype=np.float32)[actions],
+        root_values=np.zeros(plies, np.float32),
+        result=None,
+    )
+    examples = encode(GAME, record)
+    positions = decode(GAME, examples)
+    np.testing.assert_array_equal(positions.actions, actions)
+    np.testing.assert_array_equal(positions.plies, np.arange(plies))
+    assert [parse_example(example)["action"].values[0] for example in examples] == actions.tolist()
+
+
+def test_state_words_keep_all_64_bits():
+    record = play(1)
+    extremes = np.iinfo(np.int64)
+    record.states[2] = extremes.min, extremes.max
+    states = np.array([[extremes.min, extremes.max]])
+    example = encode(GAME, play(1, plies=1))[0]
+    again = changed(example, state=Feature("bytes_list", [states.astype("<i8").tobytes()]))
+    np.testing.assert_array_equal(decode(GAME, [again]).states, states)
+
+
+def test_games_encoded_together_are_the_games_encoded_one_by_one():
+    # Ids of different lengths, which give examples of different layouts.
+    records = [play(seed, game_id=f"id-{10**seed}", plies=seed + 1) for seed in range(5)]
+    assert encode_games(GAME, records) == [encode(GAME, record) for record in records]
+    assert encode_games(GAME, []) == []
+
+
+def test_the_message_library_writes_the_same_bytes_for_small_numbers():
+    # Numbers of one byte only: ours have leading zeros where larger ones would fit.
+    game = load_game("tictactoe")
+    for example in encode(game, play(1, game)):
+        assert to_example(parse_example(example)) == example
+
+
+def test_examples_of_another_layout_are_read_by_their_names():
+    examples = encode(GAME, play(1)) + encode(GAME, play(2))
+    shuffled = [to_example(dict(sorted(parse_example(example).items()))) for example in examples]
+    mixed = [ours if row % 3 else other for row, (ours, other) in enumerate(zip(examples, shuffled, strict=True))]
+    for read in (shuffled, mixed):
+        for column, expected in zip(decode(GAME, read), decode(GAME, examples), strict=True):
+            np.testing.assert_array_equal(column, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"policies": np.zeros((PLIES, 9), np.float32)},
+            r"game 'game-0001' of pairs: policies .* \(6, 9\), not \(6, 300\)",
+        ),
+        ({"states": np.zeros((PLIES, 3), np.int64)}, r"states have the shape \(6, 3\), not \(6, 2\)"),
+        ({"root_values": np.zeros(PLIES - 1, np.float32)}, r"root_values have the shape \(5,\), not \(6,\)"),
+        ({"actions": np.array([0, 0, 3, 4, 0, 0])}, "game 'game-0001', ply 3, action 4: that is no legal action"),
+        ({"actions": np.array([0, 0, -3, 3, 0, 0])}, "ply 2, action -3: that is no legal action"),
+        ({"actions": np.array([], np.int32)}, "has 0 plies: expected an id, and 1 to 200 plies"),
+        ({"game_id": ""}, "expected an id"),
+        ({"policies": np.full((PLIES, 300), 1 / 300, np.float32)}, "ply 0, .* no distribution over legal actions"),
+        ({"policies": np.full((PLIES, 300), np.nan, np.float32)}, "no distribution over legal actions"),
+        ({"policies": np.eye(300, dtype=np.float32)[:PLIES] * 2}, "no distribution over legal actions"),
+    ],
+)
+def test_a_record_that_breaks_the_rules_is_refused(change, message):
+    good = play(0)
+    with pytest.raises(RecordError, match=message):
+        encode_games(GAME, [good, play(1)._replace(**change)])
+
+
+def test_options_out_of_range_are_refused():
+    with pytest.raises(SettingsError, match="games_per_file must be at least 1, not 0"):
+        RecordOptions(games_per_file=0)
+    with pytest.raises(SettingsError, match="max_files must be at least 1, not -1"):
+        RecordOptions(max_files=-1)
+
+
+# TensorFlow reads and writes the same
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+def test_tensorflow_reads_what_we_write(tf, tmp_path):
+    write(tmp_path, range(5))
+    positions, _ = read_window(tmp_path, GAME, ALL)
+    data = tf.data.TFRecordDataset([str(path) for path in published_files(tmp_path)]).batch(ALL)
+    scalar = {name: tf.io.FixedLenFeature([], tf.float32) for name in ("value", "value_weight", "root_value")}
+    number = {name: tf.io.FixedLenFeature([], tf.int64) for name in ("schema", "action", "ply", "end")}
+    data_of = {
+        name: tf.io.FixedLenFeature([], tf.string) for name in ("observation", "state", "legal", "game", "game_id")
+    }
+    features = scalar | number | data_of | {"policy": tf.io.FixedLenFeature([300], tf.float32)}
+    [parsed] = data.map(lambda batch: tf.io.parse_example(batch, features))
+    np.testing.assert_array_equal(parsed["policy"], positions.policies)
+    np.testing.assert_array_equal(parsed["value"], positions.values)
+    np.testing.assert_array_equal(parsed["value_weight"], positions.value_weights)
+    np.testing.assert_array_equal(parsed["root_value"], positions.root_values)
+    np.testing.assert_array_equal(parsed["action"], positions.actions)
+    np.testing.assert_array_equal(parsed["ply"], positions.plies)
+    observations = tf.reshape(tf.io.decode_raw(parsed["observation"], tf.uint8), [-1, 2, 2])
+    np.testing.assert_array_equal(observations, positions.observations)
+    np.testing.assert_array_equal(tf.io.decode_raw(parsed["state"], tf.int64), positions.states)
+    np.testing.assert_array_equal(tf.io.decode_raw(parsed["legal"], tf.uint8), positions.legal)
+    assert set(parsed["game"].numpy()) == {b"pairs"}
+    assert set(parsed["schema"].numpy()) == {1}
+
+
+def test_we_read_what_tensorflow_writes(tf, tmp_path):
+    ours = tmp_path / "ours"
+    write(ours, range(5))
+    with tf.io.TFRecordWriter(str(tmp_path / "batch-0000001.tfrecord")) as writer:
+        for example in read_examples(published_files(ours)[0]):
+            message = tf.train.Example.FromString(example)
+            # Made anew, from values alone.
+            again = tf.train.Example()
+            for name, feature in message.features.feature.items():
+                kind = feature.WhichOneof("kind")
+                getattr(again.features.feature[name], kind).value.extend(getattr(feature, kind).value)
+            writer.write(again.SerializeToString())
+    for column, expected in zip(read_window(tmp_path, GAME, ALL)[0], read_window(ours, GAME, ALL)[0], strict=True):
+        np.testing.assert_array_equal(column, expected)
+
+
+def test_tensorflow_frames_records_the_same(tf, tmp_path):
+    payloads = [b"", b"one", bytes(range(256)) * 300]
+    with tf.io.TFRecordWriter(str(tmp_path / "file")) as writer:
+        for payload in payloads:
+            writer.write(payload)
+    content = (tmp_path / "file").read_bytes()
+    assert content == b"".join(map(frame, payloads))
+    assert list(frames(content)) == payloads
+
+
+def test_records_need_no_tensorflow():
+    check = (
+        "import sys, seraphim.records, seraphim.viewer; sys.exit('tensorflow' in sys.modules or 'numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+# Writing
+
+
+def test_files_are_published_when_they_hold_enough_games_and_the_rest_at_the_end(tmp_path):
+    with GameWriter(tmp_path, RecordOptions(games_per_file=2)) as writer:
+        writer.add(encode(GAME, play(0)))
+        assert names(tmp_path) == []
+        writer.add(encode(GAME, play(1)))
+        assert names(tmp_path) == ["batch-0000001.tfrecord"]
+        writer.add(encode(GAME, play(2)))
+    assert names(tmp_path) == ["batch-0000001.tfrecord", "batch-0000002.tfrecord"]
+    assert list(dict.fromkeys(game_ids(tmp_path))) == ["game-0000", "game-0001", "game-0002"]
+
+
+def test_nothing_but_published_files_and_locks_is_left(tmp_path):
+    write(tmp_path, range(3))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".readers.lock",
+        ".writers.lock",
+        "batch-0000001.tfrecord",
+    ]
+
+
+def test_no_games_make_no_file(tmp_path):
+    write(tmp_path / "new" / "folder", [])
+    assert names(tmp_path / "new" / "folder") == []
+
+
+def test_games_are_published_after_ctrl_c(tmp_path):
+    def interrupted():
+        with GameWriter(tmp_path, RecordOptions()) as writer:
+            writer.add(encode(GAME, play(0)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert seeds_in(tmp_path) == [0]
+
+
+@pytest.mark.parametrize("wrong", [slice(0), slice(PLIES - 1), slice(1, 2 * PLIES)])
+def test_only_whole_games_are_taken(tmp_path, wrong):
+    games = encode(GAME, play(0)) + encode(GAME, play(1))
+    with GameWriter(tmp_path, RecordOptions()) as writer, pytest.raises(RecordError, match="of one whole game"):
+        writer.add(games[wrong])
+    assert names(tmp_path) == []
+
+
+def test_numbers_go_up_also_when_old_files_are_gone(tmp_path):
+    write(tmp_path, range(3), RecordOptions(games_per_file=1))
+    published_files(tmp_path)[0].unlink()
+    write(tmp_path, [3])
+    assert names(tmp_path) == [f"batch-{number:07d}.tfrecord" for number in (2, 3, 4)]
+
+
+def test_files_are_in_order_of_their_numbers_beyond_seven_digits(tmp_path):
+    write(tmp_path, [0])
+    published_files(tmp_path)[0].rename(tmp_path / "batch-9999999.tfrecord")
+    write(tmp_path, [1])
+    assert names(tmp_path) == ["batch-9999999.tfrecord", "batch-10000000.tfrecord"]
+
+
+def test_several_processes_write_to_one_folder_at_once(tmp_path):
+    program = (
+        "import sys, test_records as t; from pathlib import Path; from seraphim.records import RecordOptions;"
+        "t.write(Path(sys.argv[1]), range(int(sys.argv[2]), int(sys.argv[2]) + 20), RecordOptions(games_per_file=3))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(100 * number)], env=environment)
+        for number in range(3)
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert len(game_ids(tmp_path)) == 60 * PLIES
+    assert seeds_in(tmp_path) == [100 * number + game for number in range(3) for game in range(20)]
+    assert names(tmp_path) == [f"batch-{number:07d}.tfrecord" for number in range(1, 22)]
+
+
+def test_the_games_of_a_live_writer_are_left_to_it(tmp_path):
+    with GameWriter(tmp_path, RecordOptions()) as first:
+        first.add(encode(GAME, play(0)))
+        with GameWriter(tmp_path, RecordOptions()) as second:
+            assert second.rescued == 0
+            second.add(encode(GAME, play(1)))
+        assert seeds_in(tmp_path) == [1]
+    assert seeds_in(tmp_path) == [0, 1]
+
+
+def test_the_whole_games_of_a_killed_writer_are_rescued_without_its_torn_tail(tmp_path):
+    games = [encode(GAME, play(seed)) for seed in range(3)]
+    content = b"".join(map(frame, [*games[0], *games[1], *games[2][:2]])) + frame(games[2][2])[:50]
+    (tmp_path / ".killed.partial").write_bytes(content)
+    with GameWriter(tmp_path, RecordOptions()) as writer:
+        assert writer.rescued == 2
+    assert seeds_in(tmp_path) == [0, 1]
+    assert len(game_ids(tmp_path)) == 2 * PLIES
+    with GameWriter(tmp_path, RecordOptions()) as writer:
+        assert writer.rescued == 0
+
+
+@pytest.mark.parametrize("way", ["kill", "torn", "full"])
+def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_path, way):
+    done = subprocess.run(
+        [sys.executable, HERE / "crashing_writer.py", tmp_path, way], capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert {line.split()[0] for line in lines} >= {"open", "write", "fsync", "truncate", "link", "unlink"}
+    assert [line for line in lines if not line.endswith(" kept")] == []
+
+
+def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
+    write(tmp_path, [0])
+    # As on a full disk, the system takes half a game and then no more.
+    program = (
+        "import resource, sys, test_records as t; from pathlib import Path;"
+        "size = sum(len(t.frame(example)) for example in t.encode(t.GAME, t.play(1)));"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (size * 3 // 2, size * 3 // 2));"
+        "t.write(Path(sys.argv[1]), [1, 2])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], env=environment, capture_output=True, text=True)
+    assert "OSError: [Errno 27] File too large" in done.stderr
+    write(tmp_path, [3])
+    assert seeds_in(tmp_path) == [0, 1, 3]
+
+
+def test_a_file_system_without_links_will_do(tmp_path, monkeypatch):
+    def no_links(source, target):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
+    write(tmp_path, range(4), RecordOptions(games_per_file=2))
+    assert names(tmp_path) == ["batch-0000001.tfrecord", "batch-0000002.tfrecord"]
+    assert seeds_in(tmp_path) == [0, 1, 2, 3]
+
+
+# Rotation
+
+
+def test_the_oldest_files_go_when_there_are_too_many(tmp_path):
+    write(tmp_path, range(5), RecordOptions(games_per_file=1, max_files=2))
+    assert names(tmp_path) == ["batch-0000004.tfrecord", "batch-0000005.tfrecord"]
+
+
+def test_no_file_goes_while_someone_reads_the_folder(tmp_path):
+    options = RecordOptions(games_per_file=1, max_files=2)
+    with GameWriter(tmp_path, options) as writer:
+        for seed in range(2):
+            writer.add(encode(GAME, play(seed)))
+        with reading(tmp_path):
+            for seed in range(2, 4):
+                writer.add(encode(GAME, play(seed)))
+            assert len(names(tmp_path)) == 4
+        writer.add(encode(GAME, play(4)))
+        assert names(tmp_path) == ["batch-0000004.tfrecord", "batch-0000005.tfrecord"]
+
+
+# Reading
+
+
+def test_a_window_is_the_newest_positions_in_the_order_of_the_games(tmp_path):
+    write(tmp_path, range(6), RecordOptions(games_per_file=2))
+    everything, report = read_window(tmp_path, GAME, ALL)
+    assert report == (3, 6, 6 * PLIES, (), 3)
+    expected = [decode(GAME, encode(GAME, play(seed))) for seed in range(6)]
+    np.testing.assert_array_equal(everything.policies, np.concatenate([game.policies for game in expected]))
+    window, report = read_window(tmp_path, GAME, 20)
+    assert report == (2, 4, 20, (), 3)
+    for column, whole in zip(window, everything, strict=True):
+        np.testing.assert_array_equal(column, whole[-20:])
+
+
+def test_a_window_opens_only_the_files_it_needs(tmp_path):
+    write(tmp_path, range(3), RecordOptions(games_per_file=1))
+    published_files(tmp_path)[0].write_bytes(b"damaged")
+    assert read_window(tmp_path, GAME, 2 * PLIES)[1].damaged == ()
+
+
+def test_a_file_damaged_in_any_byte_is_noticed(tmp_path):
+    write(tmp_path, [0], game=load_game("tictactoe"), plies=2)
+    path = published_files(tmp_path)[0]
+    content = path.read_bytes()
+    for position in range(len(content)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(DamageError, match=r"corrupt|truncated"):
+            read_examples(path)
+
+
+def test_a_file_cut_off_anywhere_is_noticed(tmp_path):
+    write(tmp_path, range(2), game=load_game("tictactoe"), plies=2)
+    path = published_files(tmp_path)[0]
+    content = path.read_bytes()
+    for size in range(len(content)):
+        path.write_bytes(content[:size])
+        with pytest.raises(DamageError, match="truncated"):
+            read_examples(path)
+
+
+def test_a_damaged_file_is_named_and_skipped_and_the_others_are_read(tmp_path):
+    write(tmp_path, range(3), RecordOptions(games_per_file=1))
+    path = published_files(tmp_path)[1]
+    path.write_bytes(path.read_bytes()[:-1])
+    positions, report = read_window(tmp_path, GAME, ALL)
+    start = path.stat().st_size // PLIES * (PLIES - 1) + PLIES - 1
+    assert report.damaged == ((path, f"truncated: the record at byte {start:,} is cut short"),)
+    assert report[:3] == (2, 2, 2 * PLIES)
+    np.testing.assert_array_equal(positions.actions, np.concatenate([play(0).actions, play(2).actions]))
+
+
+def test_something_else_under_the_name_of_a_file_is_skipped(tmp_path):
+    write(tmp_path, [0])
+    (tmp_path / "batch-0000002.tfrecord").mkdir()
+    write_payloads(tmp_path / "batch-0000003.tfrecord", [b"no example"])
+    reasons = [reason for _, reason in read_window(tmp_path, GAME, ALL)[1].damaged]
+    assert reasons == ["a record is no tf.train.Example", "unreadable: Is a directory"]
+
+
+def test_another_schema_version_is_skipped_with_its_number(tmp_path):
+    write(tmp_path, range(2), RecordOptions(games_per_file=1))
+    newest = published_files(tmp_path)[1]
+    write_payloads(newest, [changed(e, schema=Feature("int64_list", [2])) for e in read_examples(newest)])
+    _, report = read_window(tmp_path, GAME, ALL)
+    reason = "schema version 2, expected 1: not written by this version of Seraphim"
+    assert report.damaged == ((newest, reason),)
+
+
+def test_one_record_of_another_schema_spoils_its_file(tmp_path):
+    write(tmp_path, range(2), RecordOptions(games_per_file=1))
+    newest = published_files(tmp_path)[1]
+    examples = read_examples(newest)
+    examples[3] = changed(examples[3], schema=Feature("int64_list", [2]))
+    write_payloads(newest, examples)
+    assert read_window(tmp_path, GAME, ALL)[1].files == 1
+
+
+def test_a_missing_feature_is_damage():
+    features = parse_example(encode(GAME, play(0))[0])
+    del features["policy"]
+    with pytest.raises(DamageError, match="feature 'policy' is missing or no float_list"):
+        decode(GAME, [to_example(features)])
+
+
+def test_data_of_another_game_is_refused_with_both_names(tmp_path):
+    write(tmp_path, [0])
+    with pytest.raises(
+        RecordError, match=r"batch-0000001.tfrecord holds positions of pairs, but the game is tictactoe"
+    ):
+        read_window(tmp_path, load_game("tictactoe"), ALL)
+
+
+def test_a_single_record_of_another_game_is_refused(tmp_path):
+    write(tmp_path, [0])
+    path = published_files(tmp_path)[0]
+    examples = read_examples(path)
+    examples[2] = changed(examples[2], game=Feature("bytes_list", [b"riaps"]))
+    write_payloads(path, examples)
+    with pytest.raises(RecordError, match="holds positions of riaps, but the game is pairs"):
+        read_window(tmp_path, GAME, ALL)
+
+
+def test_data_of_a_game_whose_rules_have_changed_is_refused():
+    example = changed(encode(GAME, play(0))[0], observation=Feature("bytes_list", [bytes(9)]))
+    with pytest.raises(RecordError, match=r"pairs with 9 bytes in 'observation', but this pairs has 4: the rules have"):
+        decode(GAME, [example])
+
+
+def test_no_data_says_what_to_run(tmp_path):
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(RecordError, match=r"no game data in .*: run bin/generate_games.py first"):
+            read_window(folder, GAME, ALL)
+
+
+def test_only_damaged_data_says_what_to_do(tmp_path):
+    (tmp_path / "batch-0000001.tfrecord").touch()
+    with pytest.raises(RecordError, match=r"all 1 files in .* are damaged \(batch-0000001.tfrecord is truncated"):
+        read_window(tmp_path, GAME, ALL)
+
+
+def test_all_positions_ever_are_counted_and_removed_ones_estimated(tmp_path):
+    assert total_positions(tmp_path) == 0
+    options = RecordOptions(games_per_file=2, max_files=3)
+    write(tmp_path, range(5), options)
+    assert total_positions(tmp_path) == 5 * PLIES
+    write(tmp_path, range(10), options)
+    assert len(names(tmp_path)) == 3
+    assert total_positions(tmp_path) == 8 * 2 * PLIES

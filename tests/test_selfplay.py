@@ -1,0 +1,130 @@
+"""Self-play: what a game's record says, and what the game depends on."""
+
+from itertools import count
+
+import games
+import numpy as np
+import pytest
+from reference import ArbitraryNetwork
+
+from seraphim.errors import SettingsError
+from seraphim.game import Game, PlainRules
+from seraphim.inference import Uniform
+from seraphim.records import GameRecord
+from seraphim.search.options import SearchOptions
+from seraphim.selfplay import SelfPlay, SelfPlayOptions, game_id, number_in
+from tictactoe.game import TicTacToe
+
+pytestmark = pytest.mark.kernels
+
+GAME = TicTacToe()
+OPTIONS = SearchOptions(readouts=20, tempering_point=4)
+
+
+def played(
+    game: Game, num_games: int, concurrent: int = 16, stream: str = "a", options: SearchOptions = OPTIONS, seed: int = 0
+) -> list[GameRecord]:
+    player = SelfPlay(game, ArbitraryNetwork(game, seed), options, SelfPlayOptions(concurrent), stream)
+    records = list(player.play(iter(range(num_games))))
+    return sorted(records, key=lambda record: number_in(record.game_id))
+
+
+def same(first: GameRecord, second: GameRecord) -> bool:
+    pairs = zip(first, second, strict=True)
+    return all(np.array_equal(mine, other) for mine, other in pairs)
+
+
+def test_each_number_is_played_once() -> None:
+    for num_games in (0, 1, 15, 16, 17, 50):
+        assert [record.game_id for record in played(GAME, num_games)] == [game_id("a", n) for n in range(num_games)]
+
+
+def test_a_record_is_a_legal_game_from_start_to_end() -> None:
+    for record in played(GAME, 20):
+        states = GAME.initial(1)
+        for ply, action in enumerate(record.actions):
+            assert record.states[ply].tolist() == states[0].tolist()
+            assert GAME.legal(states)[0, action]
+            assert record.policies[ply].sum() == pytest.approx(1.0)
+            assert record.policies[ply][action] > 0
+            assert not record.policies[ply][~GAME.legal(states)[0]].any()
+            states = GAME.step(states, np.array([action]))
+        ended, result = GAME.outcome(states)
+        assert ended[0]
+        assert record.result == result[0]
+
+
+def test_a_game_depends_on_its_stream_and_number_alone() -> None:
+    together = played(GAME, 40, concurrent=40)
+    a_few_at_a_time = played(GAME, 40, concurrent=3)
+    assert all(same(mine, other) for mine, other in zip(together, a_few_at_a_time, strict=True))
+    elsewhere = played(GAME, 40, stream="b")
+    assert sum(mine.actions.tolist() == other.actions.tolist() for mine, other in zip(together, elsewhere, strict=True)) < 20
+
+
+def test_games_of_one_stream_differ() -> None:
+    assert len({tuple(record.actions) for record in played(GAME, 40)}) > 30
+
+
+def test_the_temperature_of_play_leaves_the_recorded_policy_alone() -> None:
+    hot = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=9))
+    cold = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=0))
+    # The same search of the same position under the same noise: only the move may differ.
+    assert [record.policies[0].tolist() for record in hot] == [record.policies[0].tolist() for record in cold]
+    assert all(record.actions[0] == record.policies[0].argmax() for record in cold)
+    assert any(record.actions[0] != record.policies[0].argmax() for record in hot)
+
+
+def test_moves_are_the_most_visited_from_the_tempering_point_on() -> None:
+    late = [
+        record.actions[ply] == record.policies[ply].argmax()
+        for record in played(GAME, 30)
+        for ply in range(4, len(record.actions))
+    ]
+    assert late
+    assert all(late)
+
+
+def test_a_game_that_is_cut_off_has_no_result() -> None:
+    game = PlainRules(games.Endless())
+    for record in played(game, 5):
+        assert record.result is None
+        assert len(record.actions) == game.max_plies
+
+
+def test_players_who_move_twice_get_their_own_values() -> None:
+    game = PlainRules(games.MovesTwice(heap=6))
+    options = SearchOptions(readouts=400, noise_coefficient=0.0, tempering_point=0)
+    player = SelfPlay(game, Uniform(game), options, SelfPlayOptions(1), "a")
+    for record in player.play(iter(range(1))):
+        sign = 1 - 2 * game.to_play(record.states).astype(int)
+        # Play is perfect here, so every mover expects the result that comes.
+        assert (np.sign(record.root_values) == np.sign(record.result * sign)).all()
+
+
+def test_games_longer_than_the_first_allocation_are_kept_whole() -> None:
+    game = PlainRules(games.Chain(plies=150))
+    record = played(game, 1, options=SearchOptions(readouts=1))[0]
+    assert len(record.actions) == 150
+    assert record.states[:, 0].tolist() == list(range(150))
+    assert record.result == 1.0
+
+
+def test_readouts_are_counted() -> None:
+    player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4), "a")
+    records = list(player.play(iter(range(9))))
+    assert player.readouts == 20 * sum(len(record.actions) for record in records)
+
+
+def test_an_endless_supply_of_numbers_is_taken_one_by_one() -> None:
+    numbers = count()
+    stream = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4), "a").play(numbers)
+    for _ in range(10):
+        next(stream)
+    assert next(numbers) <= 14
+
+
+@pytest.mark.parametrize("option", ["concurrent_games", "games_per_generation"])
+def test_options_are_validated(option: str) -> None:
+    with pytest.raises(SettingsError, match=f"{option} must be at least 1, not 0"):
+        SelfPlayOptions(**{option: 0})

@@ -1,0 +1,150 @@
+"""Worker processes: the same games whoever plays them, and nobody hangs when one dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seraphim.errors import ModelError, WorkerError
+from seraphim.generating import generate_games, played_numbers
+from seraphim.settings import Settings
+from seraphim.store import ModelFolder
+from seraphim.workers import WorkerPool
+
+
+def test_one_process_plays_the_same_games_as_two(folder: ModelFolder, small_settings: Settings) -> None:
+    found = []
+    for num_workers in (1, 2):
+        with WorkerPool(small_settings, num_workers=num_workers) as pool:
+            games = list(pool.play(folder.champion().path, "a", end=40))
+        assert [game.number for game in games] == list(range(40))
+        found.append([game.examples for game in games])
+    assert found[0] == found[1]
+
+
+def test_games_that_are_there_already_are_left_out(small_settings: Settings) -> None:
+    with WorkerPool(small_settings, num_workers=2) as pool:
+        games = list(pool.play(None, "a", first=3, end=20, skip={5, 6, 19}))
+    assert [game.number for game in games] == [n for n in range(3, 20) if n not in (5, 6, 19)]
+
+
+def test_a_pool_plays_again_and_reports_its_work(folder: ModelFolder, small_settings: Settings) -> None:
+    with WorkerPool(small_settings, num_workers=2) as pool:
+        for stream in ("a", "b"):
+            games = list(pool.play(folder.champion().path, stream, end=10))
+            positions = sum(len(game.examples) for game in games)
+            assert pool.work().readouts == positions * small_settings.search.readouts
+            assert 0 < pool.work().evaluations <= pool.work().readouts + positions
+            assert set(pool.work().seconds) == {"network", "rules", "search", "other"}
+            assert "OpenVINO" in pool.work().runtime
+
+
+def test_what_a_worker_runs_into_is_the_parents_error(tmp_path: Path, small_settings: Settings) -> None:
+    with pytest.raises(ModelError, match="holds no SavedModel"), WorkerPool(small_settings, num_workers=2) as pool:
+        list(pool.play(tmp_path, "a", end=10))
+
+
+def test_a_worker_that_fails_is_told_with_its_traceback(small_settings: Settings) -> None:
+    broken = replace(small_settings, game="no_such_game")
+    with pytest.raises(Exception, match="there is no game 'no_such_game'"), WorkerPool(broken, num_workers=1) as pool:
+        list(pool.play(None, "a", end=10))
+
+
+def test_a_killed_worker_ends_the_program_within_seconds(small_settings: Settings) -> None:
+    with pytest.raises(WorkerError, match="died with exit code -9"), WorkerPool(small_settings, num_workers=2) as pool:
+        for game in pool.play(None, "a"):
+            if game.number == 5:
+                victim = pool.process_ids()[0]
+                os.kill(victim, signal.SIGKILL)
+                killed = time.perf_counter()
+            assert game.number < 5 or time.perf_counter() - killed < 10
+
+
+PARENT = """
+import sys
+from seraphim.settings import default_settings
+from seraphim.workers import WorkerPool
+
+if __name__ == "__main__":
+    with WorkerPool(default_settings("tictactoe"), num_workers=2) as pool:
+        for game in pool.play(None, "a"):
+            if game.number == 0:
+                print(*pool.process_ids(), flush=True)
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(word) for word in parent.stdout.readline().split()]
+        parent.kill()
+    assert len(workers) == 2
+    deadline = time.perf_counter() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.perf_counter() < deadline, "workers outlive their parent"
+        time.sleep(0.05)
+
+
+def test_generated_games_are_recorded_once_each_and_not_played_again(
+    folder: ModelFolder, small_settings: Settings
+) -> None:
+    said: list[str] = []
+    for expected in (25, 0):
+        with WorkerPool(small_settings, num_workers=2) as pool:
+            generated = generate_games(pool, folder, small_settings, "7", 25, said.append)
+        assert generated.games == expected
+        assert not generated.interrupted
+        assert played_numbers(folder, "7") == set(range(25))
+    assert f"2 workers play {folder.champion().name} by OpenVINO" in said[0]
+    assert played_numbers(folder, "8") == set()
+
+
+def test_a_new_champion_takes_over_while_games_are_generated(folder: ModelFolder, small_settings: Settings) -> None:
+    first = folder.champion()
+
+    def write(path: Path) -> None:
+        subprocess.run(["cp", "-r", f"{first.path}/.", str(path)], check=True)
+
+    played_by = []
+
+    class Watched(WorkerPool):
+        def play(self, snapshot, *arguments, **options):
+            played_by.append(snapshot.name)
+            for game in super().play(snapshot, *arguments, **options):
+                if game.number == 50:
+                    folder.promote(folder.publish(8, write))
+                yield game
+
+    with Watched(small_settings, num_workers=2) as pool:
+        assert generate_games(pool, folder, small_settings, "7", 400, lambda _: None).games == 400
+    assert played_by == [first.name, folder.champion().name]
+    assert played_numbers(folder, "7") == set(range(400))
+
+
+def interrupted_program(root: Path, first: signal.Signals) -> tuple[int, str]:
+    environment = {**os.environ, "SERAPHIM_DATA": str(root), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "bin/generate_games.py", "fresh", "--seed=3"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        said = program.stdout.readline()
+        time.sleep(0.5)
+        program.send_signal(first)
+        out, err = program.communicate(timeout=20)
+    assert err == ""
+    return program.returncode, said + out
+
+
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_publishes_all_finished_games(root: Path, folder: ModelFolder, interrupt: signal.Signals) -> None:
+    code, output = interrupted_program(root, interrupt)
+    assert code == 0
+    games = int(output.splitlines()[1].split(" games")[0].replace(",", ""))
+    assert games == len(played_numbers(folder, "3")) > 0
+    assert not list(folder.game_data.glob(".*partial"))

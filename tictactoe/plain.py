@@ -1,0 +1,60 @@
+"""Tic-tac-toe one position at a time, in plain Python: the same rules as `tictactoe.game`, written independently.
+
+An example of the simplest form a game can have, the oracle of the tests, and what bin/benchmark.py measures compiled
+rules against.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seraphim.game import Array, PlainGame
+
+Cells = tuple[int, ...]  # nine cells, row by row: 0 empty, 1 a cross, 2 a nought
+
+
+class PlainTicTacToe(PlainGame):
+    """Tic-tac-toe without bit sets."""
+
+    name = "plain tictactoe"
+    num_actions = 9
+    observation_shape = (3, 3, 2)
+    state_words = 9
+    max_plies = 9
+
+    def initial(self) -> Cells:
+        """See `seraphim.game.PlainGame.initial`."""
+        return (0,) * 9
+
+    def step(self, state: Cells, action: int) -> Cells:
+        """See `seraphim.game.PlainGame.step`."""
+        cells = list(state)
+        cells[action] = 1 + self.to_play(state)
+        return tuple(cells)
+
+    def legal(self, state: Cells) -> Sequence[int]:
+        """See `seraphim.game.PlainGame.legal`."""
+        return [cell for cell in range(9) if state[cell] == 0]
+
+    def to_play(self, state: Cells) -> int:
+        """See `seraphim.game.PlainGame.to_play`."""
+        return (9 - state.count(0)) % 2
+
+    def outcome(self, state: Cells) -> float | None:
+        """See `seraphim.game.PlainGame.outcome`."""
+        rows = [state[0:3], state[3:6], state[6:9]]
+        columns = [state[0::3], state[1::3], state[2::3]]
+        diagonals = [state[0::4], state[2:7:2]]
+        for line in rows + columns + diagonals:
+            if line in ((1, 1, 1), (2, 2, 2)):
+                return 1.0 if line[0] == 1 else -1.0
+        return None if 0 in state else 0.0
+
+    def observe(self, state: Cells) -> Array:
+        """See `seraphim.game.PlainGame.observe`."""
+        mine, other = (1, 2) if self.to_play(state) == 0 else (2, 1)
+        board = np.array(state).reshape(3, 3)
+        return np.stack([board == mine, board == other], axis=2).astype(np.uint8)
+
+
+GAME = PlainTicTacToe()
