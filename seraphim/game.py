@@ -235,7 +235,7 @@ def load_game_module(name: str) -> ModuleType:
     if not all(part.isidentifier() for part in name.split(".")):
         raise GameError(f"{name!r} is not a game: {cure}")
     if "" not in sys.path:
-        sys.path.insert(0, "")  # a game in the current folder needs no installation
+        sys.path.append("")  # a game in the current folder needs no installation
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

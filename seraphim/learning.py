@@ -3,7 +3,6 @@
 Every step is on disk before the next begins, so the same call goes on where an interrupted one stopped.
 """
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,8 +75,7 @@ def learn(
     trainer = Trainer(folder, game, settings, seed, quiet)
     generations, interrupted, evaluation = 0, False, None
     with WorkerPool(settings, runtime, num_workers) as pool:
-        # Importing TensorFlow takes seconds, which the first games are long enough for.
-        threading.Thread(target=lambda: trainer.model, daemon=True).start()
+        trainer.preload()
         while not interrupted:
             champion = folder.champion()
             stream = f"{seed}-{champion.step}"

@@ -22,6 +22,7 @@ FLAGS = flags.FLAGS
 
 def define_options(*sections: str) -> None:
     """Define one flag for each option of these sections of the settings; a flag not given leaves the setting."""
+    main = sys.argv[0]  # as absl calls the program's own module: its flags are the ones that --help shows
     for section in sections:
         kind = SECTIONS[section]
         hints = get_type_hints(kind)
@@ -30,15 +31,15 @@ def define_options(*sections: str) -> None:
             text = f"{meanings[option.name]} Default: settings.json, which starts at {option.default}."
             choices = get_args(hints[option.name])
             if choices:
-                flags.DEFINE_enum(option.name, None, list(choices), text)
+                flags.DEFINE_enum(option.name, None, list(choices), text, module_name=main)
             elif hints[option.name] is bool:
-                flags.DEFINE_bool(option.name, None, text)
+                flags.DEFINE_bool(option.name, None, text, module_name=main)
             elif hints[option.name] is int:
-                flags.DEFINE_integer(option.name, None, text)
+                flags.DEFINE_integer(option.name, None, text, module_name=main)
             elif hints[option.name] is float:
-                flags.DEFINE_float(option.name, None, text)
+                flags.DEFINE_float(option.name, None, text, module_name=main)
             else:
-                flags.DEFINE_string(option.name, None, text)
+                flags.DEFINE_string(option.name, None, text, module_name=main)
 
 
 def with_flags(settings: Settings) -> Settings:

@@ -142,9 +142,9 @@ def test_snapshots_of_one_step_and_second_get_names_of_their_own(folder: ModelFo
 
 
 def test_snapshots_sort_by_step_whatever_the_clock_said(folder: ModelFolder) -> None:
-    for name in ("00000200-20200101T000000Z", "00000100-20300101T000000Z", "100000000-20190101T000000Z"):
+    for name in ("99999999-20200101T000000Z", "00000100-20300101T000000Z", "100000000-20190101T000000Z"):
         (folder.path / name).mkdir()
-    assert [snapshot.step for snapshot in folder.snapshots()] == [100, 200, 100_000_000]
+    assert [snapshot.step for snapshot in folder.snapshots()] == [100, 99_999_999, 100_000_000]
 
 
 def test_other_files_are_not_taken_for_snapshots(folder: ModelFolder) -> None:

@@ -6,6 +6,7 @@
 TensorBoard shows models/NAME/logs.
 """
 
+import sys
 from collections.abc import Sequence
 
 from absl import flags
@@ -32,7 +33,8 @@ def main(arguments: Sequence[str]) -> None:
         settings = programs.with_flags(default_settings(GAME_NAME))
         print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
     else:
-        print(retrain(folder, game, programs.with_flags(folder.settings(GAME_NAME)), SEED.value))
+        settings = programs.with_flags(folder.settings(GAME_NAME))
+        print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty()))
 
 
 if __name__ == "__main__":

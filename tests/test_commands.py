@@ -1,0 +1,205 @@
+"""The programs as a person runs them, and what each says to bad input: one line, exit code 1, no traceback."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seraphim.store import ModelFolder
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(root: Path) -> Run:
+    """Return a function that runs a program with the test's own data root."""
+
+    def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, program, *arguments],
+            env={**os.environ, "SERAPHIM_DATA": str(root), **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line in which a program refused."""
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
+    quick = ("--depth=1", "--width=16", "--steps=4", "--readouts=10", "--games_per_file=10")
+    for program, *arguments in (
+        ("tictactoe/train.py", "mine", "--init", *quick),
+        ("bin/generate_games.py", "mine", "--games=25"),
+        ("tictactoe/train.py", "mine"),
+        ("bin/generate_games.py", "mine", "--games=5", "--readouts=5", "--workers=1"),
+        ("bin/tfrecord_viewer.py", str(root / "gamedata/mine"), "--summary"),
+        ("bin/tfrecord_viewer.py", str(root / "gamedata/mine")),
+        ("bin/learn.py", "mine", "--generations=1", "--games_per_generation=10", "--goal=none"),
+    ):
+        done = run(program, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+    folder = ModelFolder(root, "mine")
+    assert folder.champion().step == 8
+    assert [path.name for path in sorted(folder.game_data.glob("*.tfrecord"))][:3] == [
+        "batch-0000001.tfrecord",
+        "batch-0000002.tfrecord",
+        "batch-0000003.tfrecord",
+    ]
+    # Flags at --init are kept; flags of one run are not.
+    assert json.loads((folder.path / "settings.json").read_text())["search"]["readouts"] == 10
+
+
+def test_the_name_may_come_from_the_environment(run: Run) -> None:
+    done = run("bin/generate_games.py", "--games=3", "--workers=1", SERAPHIM_MODEL_NAME="fresh")
+    assert done.returncode == 0, done.stderr
+    assert "3 games" in done.stdout
+
+
+@pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
+def test_a_missing_name_is_asked_for(run: Run, program: str) -> None:
+    done = run(program, SERAPHIM_MODEL_NAME="")
+    assert "which model? Try:" in refused(done)
+    assert "NAME, or set SERAPHIM_MODEL_NAME" in done.stderr
+
+
+@pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
+def test_an_unknown_model_is_told_with_its_cure(run: Run, program: str) -> None:
+    assert "--init" in refused(run(program, "nobody"))
+
+
+@pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
+@pytest.mark.parametrize("name", ["../evil", "a/b", ".hidden", "-dash", "", "x" * 300, "nul\x01"])
+def test_names_cannot_leave_their_folder(run: Run, program: str, name: str, root: Path) -> None:
+    before = sorted(root.rglob("*"))
+    assert "model" in refused(run(program, "--", name))
+    assert sorted(root.rglob("*")) == before
+
+
+def test_missing_game_data_is_told(run: Run) -> None:
+    assert "run bin/generate_games.py first" in refused(run("tictactoe/train.py", "fresh"))
+
+
+def test_an_existing_model_is_not_made_again(run: Run) -> None:
+    assert "model 'fresh' exists" in refused(run("tictactoe/train.py", "fresh", "--init"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"search": {"readuots": 3}}, "unknown setting 'readuots': expected one of"),
+        ({"searching": {}}, "unknown section 'searching': expected one of"),
+        ({"search": {"readouts": "many"}}, "readouts must be int, not 'many'"),
+        ({"search": {"readouts": 0}}, "readouts must be at least 1, not 0"),
+        ({"search": {"leaf": "guess"}}, "leaf must be one of value, playout, not 'guess'"),
+        ({"game": "chess9000"}, "there is no game 'chess9000'"),
+    ],
+)
+def test_bad_settings_are_told(run: Run, root: Path, change: dict[str, object], message: str) -> None:
+    path = root / "models/fresh/settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    assert message in refused(run("bin/generate_games.py", "fresh", "--games=1"))
+
+
+def test_settings_that_are_no_json_are_told(run: Run, root: Path) -> None:
+    (root / "models/fresh/settings.json").write_text("{")
+    assert "is not valid JSON" in refused(run("bin/generate_games.py", "fresh"))
+
+
+def test_a_flag_out_of_range_is_told(run: Run) -> None:
+    assert "noise_coefficient must be from 0 to 1, not 2.0" in refused(
+        run("bin/generate_games.py", "fresh", "--noise_coefficient=2")
+    )
+
+
+def test_a_model_of_another_game_is_told(run: Run, root: Path) -> None:
+    path = root / "models/fresh/settings.json"
+    path.write_text(path.read_text().replace('"tictactoe"', '"tictactoe.plain"'))
+    assert "plays tictactoe.plain, not tictactoe" in refused(run("tictactoe/train.py", "fresh"))
+
+
+def test_a_damaged_champion_is_told_by_the_worker_that_loads_it(run: Run, folder: ModelFolder) -> None:
+    (folder.champion().path / "saved_model.pb").write_bytes(b"garbage")
+    assert "is damaged" in refused(run("bin/generate_games.py", "fresh", "--games=1"))
+
+
+def test_a_champion_that_is_gone_is_told(run: Run, folder: ModelFolder) -> None:
+    folder.champion().path.rename(folder.path / "elsewhere")
+    assert "champion" in refused(run("bin/generate_games.py", "fresh"))
+
+
+def test_a_damaged_record_file_is_named_skipped_and_not_fatal(run: Run, folder: ModelFolder) -> None:
+    assert run("bin/generate_games.py", "fresh", "--games=30", "--games_per_file=10").returncode == 0
+    damaged = folder.game_data / "batch-0000002.tfrecord"
+    damaged.write_bytes(damaged.read_bytes()[:-7])
+    done = run("tictactoe/train.py", "fresh")
+    assert done.returncode == 0, done.stderr
+    assert "batch-0000002.tfrecord" in done.stdout
+    assert "truncated" in done.stdout
+    assert "20 games in 2 files" in done.stdout
+
+
+def test_a_read_only_folder_is_told(run: Run, root: Path, folder: ModelFolder) -> None:
+    # Where the tests run as root no permission helps, so a file stands where the folder should be.
+    (root / "gamedata").write_text("in the way")
+    message = refused(run("bin/generate_games.py", "fresh", "--games=1"))
+    assert str(folder.game_data) in message
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(run: Run, root: Path, folder: ModelFolder) -> None:
+    assert run("bin/generate_games.py", "fresh", "--games=20", "--games_per_file=10", "--seed=1").returncode == 0
+    before = {path: path.read_bytes() for path in folder.game_data.glob("*.tfrecord")}
+    # A limit on the size of files is met as a full disk is: the write fails.
+    program = (
+        "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); sys.argv = sys.argv[1:];"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "bin/generate_games.py", "fresh", "--games=500", "--games_per_file=400"],
+        env={**os.environ, "SERAPHIM_DATA": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "free the disk" in refused(done)
+    assert before.items() <= {path: path.read_bytes() for path in folder.game_data.glob("*.tfrecord")}.items()
+    assert run("bin/generate_games.py", "fresh", "--games=5", "--seed=2").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("chess9000",), "there is no game 'chess9000'"),
+        (("../x",), "is not a game"),
+        (("seraphim.errors",), "offers no GAME"),
+    ],
+)
+def test_an_unknown_game_is_told(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    assert message in refused(run("bin/check_game.py", *arguments))
+    assert message in refused(run("bin/learn.py", "new", f"--game={arguments[0]}"))
+
+
+def test_the_benchmark_prints_its_figures_and_writes_them(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    done = run("bin/benchmark.py", "tictactoe", "--seconds=0.4", f"--json={file}")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(file.read_text())["tictactoe"]
+    assert figures["readouts/s"] > 0
+    shares = [value for name, value in figures.items() if name.startswith("share in ")]
+    assert sum(shares) == pytest.approx(1.0)
+    assert "plain-Python rules: readouts/s" in done.stdout

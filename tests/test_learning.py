@@ -1,0 +1,100 @@
+"""The whole cycle: it goes on where it stopped, and it ends with a player that was checked."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seraphim.generating import played_numbers
+from seraphim.learning import Stop, learn
+from seraphim.networks import load_model
+from seraphim.retraining import bootstrap
+from seraphim.settings import Settings, default_settings
+from seraphim.store import ModelFolder
+from tictactoe.game import GAME
+
+
+def weights(folder: ModelFolder) -> list[np.ndarray]:
+    return load_model(folder.champion().path).get_weights()
+
+
+def test_the_same_seed_gives_the_same_model_whether_interrupted_between_generations_or_not(
+    tmp_path: Path, small_settings: Settings
+) -> None:
+    champions = []
+    for name, calls in (("at once", [2]), ("in two", [1, 1])):
+        folder = ModelFolder(tmp_path / name, "model")
+        bootstrap(folder, GAME, small_settings, seed=3)
+        for generations in calls:
+            stop = Stop("none", generations)
+            learnt = learn(folder, small_settings, 3, stop, num_workers=2, announce=lambda _: None, quiet=True)
+            assert learnt.generations == generations
+        assert folder.champion().step == 2 * small_settings.training.steps
+        champions.append(weights(folder))
+    assert all(np.array_equal(mine, other) for mine, other in zip(*champions, strict=True))
+
+
+def test_every_generation_is_reported(folder: ModelFolder, small_settings: Settings) -> None:
+    said: list[str] = []
+    learnt = learn(folder, small_settings, 0, Stop("none", 2), num_workers=1, announce=said.append, quiet=True)
+    text = "\n".join(said)
+    assert "generation 1," in text
+    assert "generation 2," in text
+    assert text.count("4,520") == 2
+    assert learnt.evaluation is not None
+    assert learnt.evaluation.sets[0].positions == 4520
+
+
+def test_learning_ends_after_the_minutes_it_was_given(folder: ModelFolder, small_settings: Settings) -> None:
+    stop = Stop("none", minutes=0.0)
+    assert learn(folder, small_settings, 0, stop, num_workers=1, announce=lambda _: None, quiet=True).generations == 1
+
+
+def test_a_game_without_solved_positions_is_learnt_unchecked(tmp_path: Path, small_settings: Settings) -> None:
+    settings = replace(small_settings, game="tictactoe.plain")
+    folder = ModelFolder(tmp_path, "plain")
+    bootstrap(folder, GAME, settings, seed=0)
+    learnt = learn(folder, settings, 0, Stop(generations=1), num_workers=1, announce=lambda _: None, quiet=True)
+    assert learnt.evaluation is None
+    assert learnt.generations == 1
+
+
+def learn_command(root: Path, *flags: str) -> list[str]:
+    small = ("--depth=1", "--width=16", "--readouts=10", "--games_per_generation=40", "--games_per_file=7", "--steps=8")
+    return [sys.executable, "bin/learn.py", "killed", "--game=tictactoe", "--goal=none", *small, *flags]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path) -> None:
+    environment = {**os.environ, "SERAPHIM_DATA": str(tmp_path)}
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        with subprocess.Popen(learn_command(tmp_path), env=environment, stdout=subprocess.DEVNULL) as program:
+            time.sleep(rng.uniform(1.0, 9.0))
+            program.send_signal(signal.SIGKILL)
+    done = subprocess.run(
+        learn_command(tmp_path, "--generations=1"), env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    folder = ModelFolder(tmp_path, "killed")
+    last = folder.champion().step - 8
+    assert played_numbers(folder, f"0-{last}") == set(range(40))
+    assert not [path for path in folder.path.iterdir() if path.name.startswith(".unfinished")]
+    for snapshot in folder.snapshots():
+        load_model(snapshot.path)
+
+
+@pytest.mark.slow
+def test_tic_tac_toe_is_learnt_to_perfection(tmp_path: Path) -> None:
+    settings = default_settings("tictactoe")
+    folder = ModelFolder(tmp_path, "perfect")
+    bootstrap(folder, GAME, settings, seed=1)
+    learnt = learn(folder, settings, 1, Stop("search", minutes=4.0), announce=lambda _: None, quiet=True)
+    assert learnt.evaluation is not None
+    assert learnt.evaluation.perfect, str(learnt.evaluation)
