@@ -5,7 +5,7 @@ Features of an example, in the order in which they are stored:
     schema        int64         SCHEMA_VERSION
     game          bytes         the game's name
     game_id       bytes         the same for all positions of one game
-    ply           int64         0 for the first position of the game
+    ply           int64         how many moves the game is old
     action        int64         what was played
     value         float         the game's result for the player to move; 0 if it was cut off
     value_weight  float         1, or 0 if the game was cut off
@@ -56,6 +56,7 @@ class GameRecord(NamedTuple):
     policies: Array  # float32 [T, A], the visit distributions, untouched by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
     result: float | None  # for player 0, in [-1, 1]; None if the game was cut off
+    first_ply: int = 0  # of the first position; the moves before it are not recorded
 
 
 class Positions(NamedTuple):
@@ -69,7 +70,7 @@ class Positions(NamedTuple):
     states: Array  # int64 [P, W]
     legal: Array  # bool [P, A]
     actions: Array  # int64 [P], what was played
-    plies: Array  # int64 [P], 0 for the first position of a game
+    plies: Array  # int64 [P], how many moves the game is old
     ends: Array  # bool [P], True for the last position of a game
 
 
@@ -168,16 +169,17 @@ def _check_features(game: Game, example: bytes) -> dict[str, Feature]:
         other = name[0].decode(errors="replace") if name and isinstance(name[0], bytes) else "unknown"
         raise RecordError(f"holds positions of {other}, but the game is {game.name}: use another folder or game")
     for feature, (kind, dtype) in _stored(_shapes(game)).items():
-        unit = "values" if kind == "float_list" else "bytes"
-        values = _values(features, feature)
+        values: Sequence[Any] = _values(features, feature)
+        expected = dtype.itemsize // 4 if kind == "float_list" else 1
+        if kind == "bytes_list" and feature != "game_id":
+            # Its one value is an array.
+            values, expected = values[0] if len(values) == 1 else b"", dtype.itemsize
         if not values or features[feature].kind != kind:
             raise DamageError(f"feature {feature!r} is missing or no {kind}")
-        expected = dtype.itemsize // 4 if kind == "float_list" else dtype.itemsize
-        found = len(values[0]) if kind == "bytes_list" else len(values) if kind == "float_list" else dtype.itemsize
-        if found != expected and feature != "game_id":
+        if len(values) != expected:
             raise RecordError(
-                f"holds positions of a {game.name} with {found} {unit} in {feature!r}, but this {game.name} "
-                f"has {expected}: the rules have changed, start with a new folder"
+                f"holds positions of {game.name} with {len(values)} numbers or bytes in {feature!r}, but here "
+                f"{game.name} has {expected}: the rules have changed, use another folder"
             )
     return features
 
@@ -242,12 +244,13 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
     """Yield the examples of each game; the games' ids are of one length."""
     lengths = np.array([len(record.actions) for record in records])
     stops = np.cumsum(lengths)
-    plies = np.arange(stops[-1]) - np.repeat(stops - lengths, lengths)
+    first_plies = np.array([record.first_ply for record in records])
+    plies = np.arange(stops[-1]) - np.repeat(stops - lengths - first_plies, lengths)
     states = np.concatenate([record.states for record in records])
     actions = np.concatenate([record.actions for record in records])
     policies = np.concatenate([record.policies for record in records])
     legal = game.legal(states)
-    _check_moves(records, plies, actions, policies, legal)
+    _check_moves(records, stops, actions, policies, legal)
     whole = np.repeat([record.result is not None for record in records], lengths)
     results = np.repeat([record.result or 0.0 for record in records], lengths)
     game_ids = [np.frombuffer(record.game_id.encode(), np.uint8) for record in records]
@@ -274,7 +277,7 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
 
 def _check_shapes(game: Game, record: GameRecord) -> None:
     plies = len(record.actions)
-    if not record.game_id or not 1 <= plies <= game.max_plies:
+    if not record.game_id or not 1 <= plies <= game.max_plies - record.first_ply:
         raise RecordError(
             f"game {record.game_id!r} of {game.name} has {plies} plies: expected an id, and 1 to {game.max_plies} plies"
         )
@@ -288,7 +291,7 @@ def _check_shapes(game: Game, record: GameRecord) -> None:
             raise RecordError(f"game {record.game_id!r} of {game.name}: {name} have the shape {shape}, not {expected}")
 
 
-def _check_moves(records: Sequence[GameRecord], plies: Array, actions: Array, policies: Array, legal: Array) -> None:
+def _check_moves(records: Sequence[GameRecord], stops: Array, actions: Array, policies: Array, legal: Array) -> None:
     played = (actions >= 0) & (actions < legal.shape[1])
     played &= legal[np.arange(len(actions)), np.where(played, actions, 0)]
     # A comparison with NaN is false, so that NaN fails too.
@@ -301,8 +304,10 @@ def _check_moves(records: Sequence[GameRecord], plies: Array, actions: Array, po
     ):
         if not good.all():
             row = int(np.argmin(good))
-            game_id = records[int(np.count_nonzero(plies[: row + 1] == 0)) - 1].game_id
-            raise RecordError(f"game {game_id!r}, ply {plies[row]}, action {actions[row]}: {fault}")
+            index = int(np.searchsorted(stops, row, side="right"))
+            record = records[index]
+            ply = record.first_ply + row - int(stops[index]) + len(record.actions)
+            raise RecordError(f"game {record.game_id!r}, ply {ply}, action {actions[row]}: {fault}")
 
 
 def _decode_group(game: Game, examples: Sequence[bytes], indices: Array, columns: Mapping[str, Array]) -> list[int]:

@@ -15,12 +15,13 @@ from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.records import GameRecord
 from seraphim.search.options import SearchOptions
-from seraphim.search.randomness import fork, stream_key
+from seraphim.search.randomness import fork, stream_key, uniform_of
 from seraphim.search.search import Search, choose_actions
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
 _MOVED_TOGETHER = 0.1
-_NOISE, _CHOICE = np.uint64(0), np.uint64(1)  # what a ply's two streams are for
+_PURPOSES = 4  # streams of a ply
+_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class SelfPlayOptions:
     """Games under way at a time in each worker process: the batch of the network."""
     games_per_generation: int = 1000
     """Games that a champion plays before it is trained, where bin/learn.py does both."""
+    random_plies: int = 0
+    """Most random moves, 0 to so many, that a game begins with; they are not recorded, and bring games into positions
+    that good play does not reach."""
 
     def __post_init__(self) -> None:
         """Validate.
@@ -41,6 +45,8 @@ class SelfPlayOptions:
         for name in ("concurrent_games", "games_per_generation"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.random_plies < 0:
+            raise SettingsError(f"random_plies must be 0 or more, not {self.random_plies}")
 
 
 def game_id(stream: str, number: int) -> str:
@@ -56,6 +62,7 @@ def number_in(identity: str) -> int:
 class _Slots(NamedTuple):
     # The games under way: G of them, with the plies so far. Every ply's search is kept, as counts of visits.
     numbers: Array  # int64 [G]: the games' numbers, which their luck depends on
+    first_plies: Array  # int64 [G]: how many the random openings had; from here on games are recorded
     plies: Array  # int64 [G]: how many have been played
     states: Array  # int64 [G, W]: the positions to move in
     past_states: Array  # int64 [G, plies, W]
@@ -81,7 +88,7 @@ class SelfPlay:
         """
         self._game = game
         self._tempering_point = search.tempering_point
-        self._concurrent_games = options.concurrent_games
+        self._options = options
         self._stream = stream
         self.search = Search(game, inference, search, options.concurrent_games)
         self.readouts = 0
@@ -93,7 +100,7 @@ class SelfPlay:
             ModelError: the model gave a NaN or an infinity.
             GameError: the game breaks its contract.
         """
-        taken = [number for _, number in zip(range(self._concurrent_games), numbers, strict=False)]
+        taken = [number for _, number in zip(range(self._options.concurrent_games), numbers, strict=False)]
         slots = self._allocate(np.array(taken, np.int64))
         self.search.reset(np.arange(len(taken)))
         self._search(slots, np.arange(len(taken)))
@@ -101,7 +108,7 @@ class SelfPlay:
         while busy:
             done.append(self.search.advance())
             num_done = sum(len(trees) for trees in done)
-            if num_done < min(busy, max(1, _MOVED_TOGETHER * self._concurrent_games)):
+            if num_done < min(busy, max(1, _MOVED_TOGETHER * self._options.concurrent_games)):
                 continue
             trees, done = np.concatenate(done), [np.empty(0, np.int64)]
             slots = self._move(slots, trees)
@@ -118,10 +125,12 @@ class SelfPlay:
 
     def _allocate(self, numbers: Array) -> _Slots:
         games, plies = len(numbers), min(self._game.max_plies, 64)
+        states, first_plies = self._open(numbers)
         return _Slots(
             numbers=numbers,
-            plies=np.zeros(games, np.int64),
-            states=self._game.initial(games),
+            first_plies=first_plies,
+            plies=first_plies.copy(),
+            states=states,
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
             past_visits=np.empty((games, plies, self._game.num_actions), np.int32),
@@ -129,27 +138,44 @@ class SelfPlay:
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
-        self.search.begin(trees, slots.states[trees], noise_keys=self._streams(slots, trees, _NOISE))
+        self.search.begin(trees, slots.states[trees], noise_keys=self._streams(slots.numbers[trees], slots.plies[trees], _NOISE))
 
-    def _streams(self, slots: _Slots, trees: Array, purpose: np.uint64) -> Array:
+    def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         # One stream for each game, ply and purpose.
-        games = fork(np.full(len(trees), stream_key(self._stream)), slots.numbers[trees].astype(np.uint64))
-        return fork(games, 2 * slots.plies[trees].astype(np.uint64) + purpose)
+        games = fork(np.full(len(numbers), stream_key(self._stream)), numbers.astype(np.uint64))
+        return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
+
+    def _open(self, numbers: Array) -> tuple[Array, Array]:
+        # The positions that games begin with, and their plies: as many random moves as drawn, short of the game's end.
+        states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
+        most = self._options.random_plies
+        lengths = (uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) * (most + 1)).astype(np.int64)
+        for _ in range(most):
+            moving = np.flatnonzero(plies < lengths)
+            legal = self._game.legal(states[moving]).astype(np.int32)
+            streams = self._streams(numbers[moving], plies[moving], _OPENING)
+            successors = self._game.step(states[moving], choose_actions(legal, np.ones(len(moving), np.bool_), streams))
+            ended = self._game.outcome(successors)[0]
+            states[moving[~ended]] = successors[~ended]
+            plies[moving[~ended]] += 1
+            lengths[moving[ended]] = 0
+        return states, plies
 
     def _move(self, slots: _Slots, trees: Array) -> _Slots:
         # Plays one move in each of some games whose search is done.
         result = self.search.result(trees)
         plies = slots.plies[trees]
         hot = plies < self._tempering_point
-        actions = choose_actions(result.visits, hot, self._streams(slots, trees, _CHOICE))
-        if plies.max() >= slots.past_actions.shape[1]:
+        actions = choose_actions(result.visits, hot, self._streams(slots.numbers[trees], plies, _CHOICE))
+        recorded = plies - slots.first_plies[trees]
+        if recorded.max() >= slots.past_actions.shape[1]:
             slots = slots._replace(
                 **{name: _twice_as_long(getattr(slots, name)) for name in slots._fields if name.startswith("past_")}
             )
-        slots.past_states[trees, plies] = slots.states[trees]
-        slots.past_actions[trees, plies] = actions
-        slots.past_visits[trees, plies] = result.visits
-        slots.past_values[trees, plies] = result.values
+        slots.past_states[trees, recorded] = slots.states[trees]
+        slots.past_actions[trees, recorded] = actions
+        slots.past_visits[trees, recorded] = result.visits
+        slots.past_values[trees, recorded] = result.values
         slots.states[trees] = self._game.step(slots.states[trees], actions)
         slots.plies[trees] += 1
         self.search.move(trees, actions)
@@ -157,10 +183,11 @@ class SelfPlay:
         return slots
 
     def _record(self, slots: _Slots, tree: int, result: float | None) -> GameRecord:
-        plies = slots.plies[tree]
+        plies = slots.plies[tree] - slots.first_plies[tree]
         visits = slots.past_visits[tree, :plies]
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
+            first_ply=int(slots.first_plies[tree]),
             states=slots.past_states[tree, :plies].copy(),
             actions=slots.past_actions[tree, :plies].copy(),
             policies=(visits / visits.sum(axis=1, keepdims=True)).astype(np.float32),
@@ -173,8 +200,8 @@ class SelfPlay:
         taken = [number for _, number in zip(trees, numbers, strict=False)]
         fresh = trees[: len(taken)]
         slots.numbers[fresh] = taken
-        slots.plies[fresh] = 0
-        slots.states[fresh] = self._game.initial(len(fresh))
+        slots.states[fresh], slots.first_plies[fresh] = self._open(slots.numbers[fresh])
+        slots.plies[fresh] = slots.first_plies[fresh]
         self.search.reset(fresh)
         return fresh
 

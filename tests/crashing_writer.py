@@ -8,7 +8,6 @@ breaks off in one of three ways: `kill` before the call, kill in a `torn` write,
 It prints one line per call: its name, and `kept` or what went wrong.
 """
 
-import contextlib
 import errno
 import os
 import signal
@@ -72,8 +71,11 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
             if calls >= number and way == "full" and name in ("write", "fsync", "link"):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        with contextlib.suppress(OSError):
+        try:
             write_games(folder, log, before_call)
+        except OSError as error:
+            if error.__context__:
+                real_write(name_writer, b" hides the first error and")
         os._exit(0)
     os.close(log)
     os.close(name_writer)

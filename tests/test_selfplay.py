@@ -110,6 +110,27 @@ def test_games_longer_than_the_first_allocation_are_kept_whole() -> None:
     assert record.result == 1.0
 
 
+def test_random_openings_are_not_recorded_and_reach_every_kind_of_position() -> None:
+    player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(32, random_plies=6), "a")
+    records = list(player.play(iter(range(400))))
+    for record in records:
+        stones = sum(int(word).bit_count() for word in record.states[0])
+        assert stones == record.first_ply
+        assert len(record.actions) >= 1
+    lengths = np.bincount([record.first_ply for record in records], minlength=7)
+    assert len(lengths) == 7
+    assert lengths == pytest.approx(400 / 7, abs=40)  # a few of the long ones would have ended the game
+    assert len({record.states[0].tobytes() for record in records}) > 200
+
+
+def test_random_openings_depend_on_the_game_alone() -> None:
+    found = []
+    for concurrent in (2, 30):
+        player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(concurrent, random_plies=4), "a")
+        found.append(sorted(player.play(iter(range(30))), key=lambda record: number_in(record.game_id)))
+    assert all(same(mine, other) for mine, other in zip(*found, strict=True))
+
+
 def test_readouts_are_counted() -> None:
     player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4), "a")
     records = list(player.play(iter(range(9))))

@@ -49,6 +49,10 @@ GAMES = [
 ]
 
 
+# What a tf.train.SequenceExample looks like, whose first part is that of an example.
+NO_EXAMPLE = to_example({"context": Feature("int64_list", [1])}) + b"\x12\x00"
+
+
 @pytest.fixture
 def folder(tmp_path):
     with GameWriter(tmp_path / "data", RecordOptions(games_per_file=2)) as writer:
@@ -163,7 +167,7 @@ def test_foreign_examples_are_shown_by_their_features(tmp_path):
     assert "nothing empty 0" in lines
 
 
-@pytest.mark.parametrize("payload", [b"", b"hello world, this is text", bytes(range(256)) * 2])
+@pytest.mark.parametrize("payload", [b"", b"hello world, this is text", bytes(range(256)) * 2, NO_EXAMPLE])
 def test_records_that_are_no_examples_are_shown_by_their_bytes(tmp_path, payload):
     text = shown(write_payloads(tmp_path / "file", payload), show_records, Choice())
     assert f"{len(payload)} bytes, no tf.train.Example" in text
