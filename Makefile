@@ -13,6 +13,9 @@ NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(GAME))
 IS_RIGHT = import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 HAS_VENV = import venv, ensurepip
 
+# The stamps of what was set up mean nothing once the Python behind it is gone.
+_ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed)
+
 .PHONY: help setup learn test format lock
 .DEFAULT_GOAL = help
 
@@ -40,7 +43,7 @@ format: setup ## Format the code as `make test` wants it
 lock: setup ## Pin the installed versions in constraints.txt (after: make setup CONSTRAINTS=/dev/null)
 	@{ echo "# Versions that run together. Written by \`make lock\`."; $(BIN)/pip freeze --all --exclude=pip --exclude-editable; } > constraints.txt
 
-# The stamp is newer than what decides about the installed packages.
+# This stamp is newer than what decides about the installed packages.
 $(VENV)/.installed: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV)/.created
 	@echo "Installing the dependencies into $(VENV): about 2 GB, a few minutes."
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint=$(CONSTRAINTS) --editable='.[train,dev]'

@@ -9,17 +9,14 @@ import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
 
 from absl import flags
 
 from seraphim import programs
 from seraphim.errors import SettingsError
-from seraphim.inference import Runtime
 
 SECONDS = flags.DEFINE_float("seconds", 6.0, "How long each figure is measured.", lower_bound=0.1)
-WORKERS = flags.DEFINE_integer("workers", 0, "Worker processes; 0 is one for each processor core.", lower_bound=0)
-RUNTIME = flags.DEFINE_enum("runtime", "auto", get_args(Runtime), "What runs the network; auto prefers a GPU.")
+RUNTIME, WORKERS = programs.define_workers()
 JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
 
 

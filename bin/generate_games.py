@@ -8,16 +8,13 @@ that becomes the champion meanwhile plays the games after that.
 
 import secrets
 from collections.abc import Sequence
-from typing import get_args
 
 from absl import flags
 
 from seraphim import programs
-from seraphim.inference import Runtime
 
 GAMES = flags.DEFINE_integer("games", None, "How many games. Default: until Ctrl-C.", lower_bound=1)
-WORKERS = flags.DEFINE_integer("workers", 0, "Worker processes; 0 is one for each processor core.", lower_bound=0)
-RUNTIME = flags.DEFINE_enum("runtime", "auto", get_args(Runtime), "What runs the network; auto prefers a GPU.")
+RUNTIME, WORKERS = programs.define_workers()
 SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
 programs.define_options("search", "self_play", "records")
 

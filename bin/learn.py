@@ -8,22 +8,20 @@ on from there. Where a game has solved positions, the model is checked against a
 
 import sys
 from collections.abc import Sequence
-from typing import get_args
 
 from absl import flags
 
 from seraphim import programs
-from seraphim.inference import Runtime
+from seraphim.learning import Goal
 
 GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
-GOAL = flags.DEFINE_enum(
-    "goal", "search", ["search", "network", "none"], "Stop when the search, or the network alone too, has no mistakes."
+GOAL = programs.define_choice(
+    "goal", Goal, "network", "Stop when the search, or the network alone too, has no mistakes."
 )
 GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after so many trainings.", lower_bound=1)
 MINUTES = flags.DEFINE_float("minutes", None, "Stop after the first generation that ends later.", lower_bound=0)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
-WORKERS = flags.DEFINE_integer("workers", 0, "Worker processes; 0 is one for each processor core.", lower_bound=0)
-RUNTIME = flags.DEFINE_enum("runtime", "auto", get_args(Runtime), "What runs the network; auto prefers a GPU.")
+RUNTIME, WORKERS = programs.define_workers()
 programs.define_options("network", "search", "self_play", "records", "training")
 
 

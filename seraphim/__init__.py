@@ -3,18 +3,28 @@
 In dependency order (each module imports only from those above it):
 
     errors         what a person can do wrong, one sentence each
+    compiled       how kernels are compiled
     game           the rules of a game, a batch of positions at a time
     conformance    checks a game against that contract
-    inference      a model as a function: observations -> (logits, values)
-    networks       dual-head Keras models
-    records        finished games as TFRecord files
+    networks       dual-head Keras models, and snapshots of them
+    inference      a snapshot as a function: observations -> (logits, values)
+    tfrecord       TFRecord framing and tf.train.Example, without TensorFlow
+    examples       a finished game as examples, and back
+    gamefiles      files of finished games: they appear whole, and the oldest go
+    records        the writer of game data, and the window that training reads
+    drawing        a record as a picture in text
+    viewer         which records of a file or folder to show
     search         PUCT over many trees in lock step
     selfplay       many games at once, played by the search against itself
+    players        functions that choose an action in each of many positions
     evaluation     a player against solved positions
+    training       how a Keras model is trained on positions
     settings       every option of a model in one file
     store          models and game data on disk
-    training       game data -> model -> snapshot
+    retraining     the champion, trained on the newest games, becomes the new champion
     workers        self-play on every core
+    generating     the workers' games into files, until enough or interrupted
     learning       the whole cycle: generate, train, check, repeat
+    benchmark      how fast self-play is, and where the time goes
     programs       flags, names and error messages shared by the programs in bin/
 """

@@ -7,7 +7,6 @@ import os
 import statistics
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -19,7 +18,7 @@ from seraphim.retraining import bootstrap
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
-from seraphim.workers import WorkerPool
+from seraphim.workers import Work, WorkerPool
 
 Figures = dict[str, float]
 
@@ -37,7 +36,7 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
         seconds: how long, after everything is warm.
     """
     with WorkerPool(settings, runtime, num_workers) as pool:
-        marks = []
+        marks: list[tuple[float, int, Work]] = []
         games = 0
         # Warm when every worker has played as many games as it plays at a time.
         warm = 2 * settings.self_play.concurrent_games * pool.num_workers
@@ -49,16 +48,18 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
                     pool.stop()
     (start, games_before, before), (end, games_after, after) = marks[:2]
     elapsed = end - start
-    spent = Counter(after.seconds)
-    spent.subtract(before.seconds)
+    spent = {stage: seconds - before.seconds[stage] for stage, seconds in after.seconds.items()}
+    total = sum(spent.values())
     evaluations = after.evaluations - before.evaluations
     readouts = after.readouts - before.readouts
     return {
         "workers": pool.num_workers,
         "readouts/s": readouts / elapsed,
         "evaluations/s": evaluations / elapsed,
+        "cache hits": (after.cache_hits - before.cache_hits)
+        / max(1, evaluations + after.cache_hits - before.cache_hits),
         "games/h": 3600 * (games_after - games_before) / elapsed,
-        **{f"share in {stage}": seconds / spent.total() for stage, seconds in spent.items()},
+        **{f"share in {stage}": seconds / total for stage, seconds in spent.items()},
         **{f"µs a readout in {stage}": 1e6 * seconds / readouts for stage, seconds in spent.items()},
     }
 

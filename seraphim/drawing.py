@@ -29,6 +29,7 @@ class Summary(NamedTuple):
 
     games: int
     positions: int
+    mean_plies: float  # of a game, also those that are not recorded
     first_wins: int  # by player 0
     draws: int
     second_wins: int
@@ -53,6 +54,7 @@ def summarize(game: Game, positions: Positions) -> Summary:
     return Summary(
         games=len(ends),
         positions=len(positions.plies),
+        mean_plies=float(positions.plies[ends].mean()) + 1,
         first_wins=int((finished & (results > 0)).sum()),
         draws=int((finished & (results == 0)).sum()),
         second_wins=int((finished & (results < 0)).sum()),
@@ -77,14 +79,16 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
         "games", f"{summary.games:,} of {game.name}, {_share(summary.distinct_games, summary.games)} distinct"
     )
     facts.add_row("results", ", ".join(f"{_share(n, summary.games)} {what}" for n, what in results if n))
-    facts.add_row("length", f"{summary.positions / summary.games:.1f} plies on average, at most {len(summary.moves)}")
+    facts.add_row("length", f"{summary.mean_plies:.1f} plies on average, at most {len(summary.moves)}")
     distinct = _share(summary.distinct_positions, summary.positions)
     facts.add_row("positions", f"{summary.positions:,}, {distinct} distinct")
     plies = Table("ply", "positions", "distinct", "most played", box=None)
     for ply, moves in enumerate(summary.moves[:MOST_PLIES]):
+        if not moves:
+            continue  # no game is recorded from its start
         most = "  ".join(f"{game.action_label(a)} {n / moves.total():.1%}" for a, n in moves.most_common(5))
         plies.add_row(str(ply), f"{moves.total():,}", _share(summary.distinct[ply], moves.total()), most)
-    first = [(action, count / summary.games) for action, count in summary.moves[0].most_common()]
+    first = [(action, count / summary.moves[0].total()) for action, count in summary.moves[0].most_common()]
     return Group(facts, Text("\nfirst moves"), _bars(game, first), Text(), plies, Text())
 
 

@@ -34,12 +34,12 @@ class Generated:
     interrupted: bool
 
     def __str__(self) -> str:
-        total = self.work.seconds.total() or 1.0
-        shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in self.work.seconds.most_common())
+        total = sum(self.work.seconds.values()) or 1.0
+        shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in self.work.seconds.items())
         return (
             f"{self.games:,} games, {self.positions:,} positions in {self.seconds:.1f} s: "
             f"{self.work.readouts / self.seconds:,.0f} readouts/s, "
-            f"{self.work.evaluations / self.seconds:,.0f} evaluations/s ({shares})"
+            f"{self.work.evaluations / self.seconds:,.0f} evaluations/s, cache hits {self.work.hit_rate:.0%} ({shares})"
         )
 
 
@@ -149,7 +149,7 @@ def _interrupts_call(action: Callable[[], None]) -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
 
-    def handle(number: int, frame: FrameType | None) -> None:
+    def handle(*_: int | FrameType | None) -> None:
         restore()
         action()
 

@@ -63,7 +63,9 @@ def load_inference(
         ModelError: the SavedModel is missing or damaged, or was made for another game.
     """
     if not (snapshot / "saved_model.pb").is_file():
-        raise ModelError(f"{snapshot} holds no SavedModel: retrain the model, or start it anew with train.py NAME --init")
+        raise ModelError(
+            f"{snapshot} holds no SavedModel: retrain the model, or start it anew with train.py NAME --init"
+        )
     if runtime == "tensorflow" or (runtime == "auto" and _gpu_is_likely() and _tensorflow_sees_gpu()):
         return _TensorFlowModel(snapshot, game)
     return _OpenVinoModel(snapshot, game, precision, threads)
@@ -91,7 +93,9 @@ class _OpenVinoModel:
         self.name = str(snapshot)
         used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         version = openvino.__version__.split("-")[0]
-        self.description = f"OpenVINO {version} in {hints.get(used, used)} on {core.get_property('CPU', 'FULL_DEVICE_NAME')}"
+        self.description = (
+            f"OpenVINO {version} in {hints.get(used, used)} on {core.get_property('CPU', 'FULL_DEVICE_NAME')}"
+        )
         self._observation_shape = game.observation_shape
         self._request = compiled.create_infer_request()
         self._policy = compiled.output("policy")
@@ -145,7 +149,7 @@ def bucket_size(count: int) -> int:
 
 
 def in_buckets(observations: Array, infer_bucket: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Evaluate observations [N, *O] by a function that takes bucket-sized batches; return arrays of N rows of our own."""
+    """Evaluate observations [N, *O] by a function that takes bucket-sized batches; return arrays of their own."""
     parts = []
     for start in range(0, len(observations), LARGEST_BATCH):
         chunk = observations[start : start + LARGEST_BATCH]

@@ -25,8 +25,8 @@ Goal = Literal["search", "network", "none"]
 class Stop:
     """When learning ends: at whatever comes first."""
 
-    goal: Goal = "search"
-    """No mistake of the `search`, or none of the `network` alone either, in any solved position; or `none`."""
+    goal: Goal = "network"
+    """No mistake of the `search` in any solved position, or none of the `network` alone either; or `none`."""
     generations: int | None = None
     """Trainings."""
     minutes: float | None = None
@@ -80,7 +80,12 @@ def learn(
             champion = folder.champion()
             stream = f"{seed}-{champion.step}"
             generated = generate_games(
-                pool, folder, settings, stream, settings.self_play.games_per_generation, _mute if generations else announce
+                pool,
+                folder,
+                settings,
+                stream,
+                settings.self_play.games_per_generation,
+                _mute if generations else announce,
             )
             interrupted = generated.interrupted
             if interrupted:

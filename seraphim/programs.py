@@ -3,18 +3,22 @@
 The only module that imports absl. It defines no flag by itself: a program calls `define_options`.
 """
 
+import ast
 import dataclasses
+import inspect
+import itertools
 import os
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from absl import app, flags, logging
 
 from seraphim.errors import SeraphimError, SettingsError
+from seraphim.inference import Runtime
 from seraphim.settings import SECTIONS, Settings
 
 FLAGS = flags.FLAGS
@@ -42,6 +46,18 @@ def define_options(*sections: str) -> None:
                 flags.DEFINE_string(option.name, None, text, module_name=main)
 
 
+def define_choice(name: str, choices: Any, default: str, text: str) -> flags.FlagHolder[Any]:
+    """Define a flag that takes one of the strings of a `Literal` type."""
+    return flags.DEFINE_enum(name, default, list(get_args(choices)), text, module_name=sys.argv[0])
+
+
+def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
+    """Define --runtime and --workers, for programs whose worker processes play."""
+    runtime = define_choice("runtime", Runtime, "auto", "What runs the network; auto prefers a GPU.")
+    text = "Worker processes; 0 is one for each processor core."
+    return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
+
+
 def with_flags(settings: Settings) -> Settings:
     """Return the settings with every option flag that was given put in its place."""
     given = {
@@ -55,12 +71,9 @@ def with_flags(settings: Settings) -> Settings:
 
 def option_meanings(kind: type) -> dict[str, str]:
     """Return the docstring below each field of an option class, by the field's name."""
-    import ast
-    import inspect
-
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
     meanings = {}
-    for field, text in zip(body, body[1:], strict=False):
+    for field, text in itertools.pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
             meanings[field.target.id] = " ".join(text.value.value.split())  # type: ignore[union-attr, attr-defined]
     return meanings
@@ -102,7 +115,9 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return _failed(arguments, str(error))
         except OSError as error:  # a full disk, a read-only folder
             where = f" ({error.filename})" if error.filename else ""
-            return _failed(arguments, f"{error.strerror or error}{where}: free the disk or mend the permissions, then run again")
+            return _failed(
+                arguments, f"{error.strerror or error}{where}: free the disk or mend the permissions, then run again"
+            )
         except KeyboardInterrupt:
             return 130
 

@@ -138,7 +138,9 @@ class SelfPlay:
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
-        self.search.begin(trees, slots.states[trees], noise_keys=self._streams(slots.numbers[trees], slots.plies[trees], _NOISE))
+        self.search.begin(
+            trees, slots.states[trees], noise_keys=self._streams(slots.numbers[trees], slots.plies[trees], _NOISE)
+        )
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         # One stream for each game, ply and purpose.

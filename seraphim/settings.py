@@ -38,7 +38,7 @@ class Settings:
         Raises:
             SettingsError: an option is unknown, or its value of the wrong type or out of range.
         """
-        sections = {name: {} for name in SECTIONS}
+        sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
         for option, value in values.items():
             section = next((name for name, kind in SECTIONS.items() if option in _hints(kind)), None)
             if section is None:
@@ -57,7 +57,7 @@ SECTIONS: dict[str, type] = {
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    return {name: hint for name, hint in get_type_hints(kind).items() if name in kind.__dataclass_fields__}
+    return {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
 
 
 OPTIONS: dict[str, type] = {option: kind for kind in SECTIONS.values() for option in _hints(kind)}

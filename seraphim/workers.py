@@ -10,8 +10,7 @@ import signal
 import threading
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -26,6 +25,8 @@ from seraphim.selfplay import SelfPlay, number_in
 from seraphim.settings import Settings
 
 ENDLESS = 2**62  # the number of a game that nobody gets to
+
+STAGES = ("network", "rules", "search", "other")
 
 _SECONDS_BETWEEN_MESSAGES = 0.2
 _LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
@@ -45,16 +46,24 @@ class Work:
     readouts: int = 0
     evaluations: int = 0
     """Positions evaluated by the network."""
-    seconds: Counter[str] = field(default_factory=Counter)
+    cache_hits: int = 0
+    """Positions whose evaluation the cache knew."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage: network, rules, search, and other; summed over workers."""
     runtime: str = ""
     """What runs the network, and on which device."""
+
+    @property
+    def hit_rate(self) -> float:
+        """Return the share of evaluations that the cache saved."""
+        return self.cache_hits / max(1, self.cache_hits + self.evaluations)
 
     def __add__(self, other: "Work") -> "Work":
         return Work(
             self.readouts + other.readouts,
             self.evaluations + other.evaluations,
-            self.seconds + other.seconds,
+            self.cache_hits + other.cache_hits,
+            {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
             self.runtime or other.runtime,
         )
 
@@ -78,7 +87,7 @@ class WorkerPool:
         """
         context = multiprocessing.get_context("spawn")
         self.num_workers = num_workers or len(os.sched_getaffinity(0))
-        self._work: dict[Connection, Work] = {}
+        self._work: dict[Any, Work] = {}
         self._stopped = False
         self._next = context.Value("q", 0)  # the number of the next game
         self._end = context.Value("q", 0)  # no game with this number or a higher one is started
@@ -127,16 +136,16 @@ class WorkerPool:
         self._stopped = False
         for connection in self._connections:
             connection.send(_Play(snapshot, stream, skip))
-        playing = dict(zip(self._connections, self._processes, strict=True))
+        playing: dict[Any, SpawnProcess] = dict(zip(self._connections, self._processes, strict=True))
         early: dict[int, FinishedGame] = {}
         number = first
         while playing and not self._stopped:
-            for connection in wait(list(playing), timeout=_LONGEST_WAIT):
-                message = self._receive(connection, playing[connection])  # type: ignore[arg-type, index]
+            for ready in wait(list(playing), timeout=_LONGEST_WAIT):
+                message = self._receive(ready, playing[ready])
                 if message is None:
-                    del playing[connection]  # type: ignore[arg-type]
+                    del playing[ready]
                     continue
-                games, self._work[connection] = message  # type: ignore[index]
+                games, self._work[ready] = message
                 early.update((game.number, game) for game in games)
             while number in early or number in skip:
                 if number not in skip:
@@ -162,7 +171,7 @@ class WorkerPool:
         """End `play` at once: games under way are lost, and so is the use of the pool."""
         self._stopped = True
 
-    def _receive(self, connection: Connection, process: SpawnProcess) -> Any:
+    def _receive(self, connection: Any, process: SpawnProcess) -> Any:
         try:
             message = connection.recv()
         except (EOFError, ConnectionResetError) as error:
@@ -187,7 +196,7 @@ def _work(connection: Connection, settings: Settings, runtime: Runtime, next_num
         pass  # the parent is gone
     except SeraphimError as error:
         connection.send(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 (whatever it is, the parent has to know)
         connection.send(WorkerError(f"a worker failed:\n{traceback.format_exc()}"))
 
 
@@ -221,9 +230,11 @@ def _play(
     def send() -> None:
         encoded = zip(records, encode_games(game, records), strict=True)
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
-        seconds = Counter(player.search.seconds)
-        seconds["other"] = time.perf_counter() - started - seconds.total()
-        connection.send((games, Work(player.readouts, player.search.evaluations, seconds, inference.description)))
+        spent = player.search.seconds
+        seconds = spent | {"other": time.perf_counter() - started - sum(spent.values())}
+        search = player.search
+        work = Work(player.readouts, search.evaluations, search.cache_hits, seconds, inference.description)
+        connection.send((games, work))
         records.clear()
 
     for record in player.play(_numbers(next_number, end, command.skip)):

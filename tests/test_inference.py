@@ -88,7 +88,9 @@ def test_tensorflow_is_chosen_where_it_sees_a_gpu(
         ({"observation_shape": (6, 7, 2)}, r"takes observations of shape \(3, 3, 2\) but othergame gives \(6, 7, 2\)"),
     ],
 )
-def test_a_model_of_another_game_is_told(snapshot: Path, runtime: str, changes: dict[str, object], message: str) -> None:
+def test_a_model_of_another_game_is_told(
+    snapshot: Path, runtime: str, changes: dict[str, object], message: str
+) -> None:
     shape = {"name": "othergame", "num_actions": 9, "observation_shape": (3, 3, 2)}
     with pytest.raises(ModelError, match=message):
         load_inference(snapshot, SimpleNamespace(**{**shape, **changes}), runtime)  # type: ignore[arg-type]

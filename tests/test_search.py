@@ -267,7 +267,9 @@ def test_a_game_of_ten_thousand_plies_is_searched_without_recursion() -> None:
 def test_priors_are_probabilities_over_the_legal_actions(logits: list[float], seed: int) -> None:
     class Fixed(Uniform):
         def infer(self, observations: Array) -> tuple[Array, Array]:
-            return np.tile(np.array(logits, np.float32), (len(observations), 1)), np.zeros(len(observations), np.float32)
+            return np.tile(np.array(logits, np.float32), (len(observations), 1)), np.zeros(
+                len(observations), np.float32
+            )
 
     states = random_states(GAME, 4, seed)
     result = searched(GAME, Fixed(GAME), states, OPTIONS).result(np.arange(4))

@@ -59,7 +59,10 @@ def test_a_game_depends_on_its_stream_and_number_alone() -> None:
     a_few_at_a_time = played(GAME, 40, concurrent=3)
     assert all(same(mine, other) for mine, other in zip(together, a_few_at_a_time, strict=True))
     elsewhere = played(GAME, 40, stream="b")
-    assert sum(mine.actions.tolist() == other.actions.tolist() for mine, other in zip(together, elsewhere, strict=True)) < 20
+    assert (
+        sum(mine.actions.tolist() == other.actions.tolist() for mine, other in zip(together, elsewhere, strict=True))
+        < 20
+    )
 
 
 def test_games_of_one_stream_differ() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from seraphim.drawing import hexdump, summarize
 from seraphim.errors import GameError, RecordError
-from seraphim.examples import GameRecord, decode, encode
+from seraphim.examples import GameRecord, decode, encode, with_end_of_file
 from seraphim.game import load_game
 from seraphim.records import GameWriter, RecordOptions
 from seraphim.tfrecord import Feature, frame, parse_example, to_example
@@ -215,6 +215,17 @@ def test_the_first_player_is_the_first_also_where_the_last_move_is_the_seconds()
     assert summary.first_wins == results.count(1.0)
     assert summary.second_wins == results.count(-1.0)
     assert summary.positions == 30 * PLIES
+
+
+def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
+    record = play(1)
+    late = record._replace(
+        **{name: getattr(record, name)[2:] for name in ("states", "actions", "policies", "root_values")}, first_ply=2
+    )
+    *examples, last = encode(GAME, late)
+    text = shown(write_payloads(tmp_path / "file", *examples, with_end_of_file(last)), show_summary)
+    assert "6.0 plies on average" in text
+    assert "positions  4," in text
 
 
 def test_a_summary_is_printed_with_every_file(folder):

@@ -6,6 +6,7 @@ for the player who chooses that edge, who need not be the opponent of the one be
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def _descend(nodes: Array, edges: Array, root_priors: Array, node: int, cpuct: f
 
 
 @kernel
-def _best_edge(node: Array, edges: Array, root_priors: Array, is_root: bool, cpuct: float) -> int:
+def _best_edge(node: Any, edges: Array, root_priors: Array, is_root: bool, cpuct: float) -> int:
     # argmax of Q(s,a) + c·P(s,a)·√N(s)/(1+N(s,a)) (Silver et al. 2017, Methods), the first of equals; N(s) counts the
     # node's own evaluation, so that the prior decides the first visit. Visits under way count as losses.
     first = node["first_edge"]
@@ -133,7 +134,7 @@ def _withdraw(nodes: Array, edges: Array, node: int, edge: int) -> None:
 
 @kernel
 def room_needed(trees: Trees, rows: Array, most_edges: int, leaves: int) -> tuple[int, int]:
-    """Return how many node and edge slots a tree needs before `rows` can be added with up to `most_edges` edges each."""
+    """Return how many node and edge slots a tree needs before `rows` are added with `most_edges` edges each."""
     nodes, edges = 0, 0
     for row in rows:
         nodes = max(nodes, trees.num_nodes[row // leaves] + leaves)
@@ -143,7 +144,15 @@ def room_needed(trees: Trees, rows: Array, most_edges: int, leaves: int) -> tupl
 
 @kernel
 def _add_node(
-    trees: Trees, nodes: Array, edges: Array, row: int, tree: int, state: Array, to_play: int, value: float, terminal: int
+    trees: Trees,
+    nodes: Array,
+    edges: Array,
+    row: int,
+    tree: int,
+    state: Array,
+    to_play: int,
+    value: float,
+    terminal: int,
 ) -> int:
     index = trees.num_nodes[tree]
     trees.num_nodes[tree] = index + 1
@@ -289,7 +298,7 @@ def prepare_roots(trees: Trees, chosen: Array, keys: Array, alpha: float, coeffi
 
 @kernel
 def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors: Array) -> None:
-    """Fill int32 `visits`, float64 `totals` and float32 `priors` [K, A] with the root edges of the trees `chosen` [K]."""
+    """Fill int32 `visits`, float64 `totals` and float32 `priors` [K, A] with the roots' edges of trees `chosen` [K]."""
     visits[:] = 0
     totals[:] = 0.0
     priors[:] = 0.0
@@ -305,10 +314,10 @@ def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors
 
 @kernel
 def move_roots(trees: Trees, chosen: Array, actions: Array) -> None:
-    """Make the successor by `actions` [K] the root of each tree `chosen` int64 [K]; keep what lies below it, drop the rest.
+    """Make the successor by `actions` [K] the root of each tree `chosen` int64 [K].
 
-    A tree whose successor was never visited, or in which the game has ended, becomes empty. Nodes and edges move
-    towards the front and keep their order, so the move can be done in place.
+    What lies below it is kept, the rest dropped. A tree whose successor was never visited, or in which the game has
+    ended, becomes empty. Nodes and edges move towards the front and keep their order, so the move is done in place.
     """
     new_index = np.empty(trees.nodes.shape[1], np.int32)
     for index in range(len(chosen)):

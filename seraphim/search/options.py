@@ -25,6 +25,9 @@ class SearchOptions:
     leaf: Leaf = "value"
     """How a leaf is valued: by the network's `value` head (AGZ), or by a `playout` that reads on to the end."""
 
+    cache_megabytes: int = 128
+    """Memory for evaluations that the search has seen, in each worker; 0 asks the network again each time."""
+
     def __post_init__(self) -> None:
         """Validate.
 
@@ -37,6 +40,7 @@ class SearchOptions:
             ("tempering_point", self.tempering_point >= 0, "0 or more"),
             ("dirichlet_alpha", self.dirichlet_alpha > 0, "above 0"),
             ("noise_coefficient", 0 <= self.noise_coefficient <= 1, "from 0 to 1"),
+            ("cache_megabytes", self.cache_megabytes >= 0, "0 or more"),
             ("leaf", self.leaf in ("value", "playout"), "value or playout"),
         ):
             if not holds:

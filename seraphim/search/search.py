@@ -13,12 +13,24 @@ from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.search import kernels
+from seraphim.search.cache import MISS, EvaluationCache
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import uniform_of
 from seraphim.search.tree import ROOT, Trees, allocate, grow
 
 # A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
 _STRAGGLERS = 0.02
+
+
+_NO_ROWS = np.empty(0, np.int64)
+
+
+class Positions(NamedTuple):
+    """New positions, each for the readout of a row."""
+
+    rows: Array  # int64 [K]
+    states: Array  # int64 [K, W]
+    to_play: Array  # int8 [K]
 
 
 class Result(NamedTuple):
@@ -62,12 +74,20 @@ class Search:
         self._trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
         )
+        entry_bytes = 4 * game.num_actions + 8 * game.state_words + 12
+        slots = options.cache_megabytes * 2**20 // entry_bytes
+        self._cache = EvaluationCache(slots, game.num_actions, game.state_words) if slots else None
         self._rows_out = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
-        self._active = np.empty(0, np.int64)
-        self._new_roots = np.empty(0, np.int64)  # rows whose trees wait for a root
+        self._active = _NO_ROWS
+        self._new_roots = _NO_ROWS  # rows whose trees wait for a root
         self._root_states = np.zeros((num_trees, game.state_words), np.int64)
         self._noise_keys = np.zeros(num_trees, np.uint64)
         self._noisy = np.zeros(num_trees, np.bool_)
+
+    @property
+    def cache_hits(self) -> int:
+        """Return how many evaluations the cache has saved."""
+        return self._cache.hits if self._cache else 0
 
     @property
     def trees(self) -> Trees:
@@ -97,10 +117,10 @@ class Search:
         self._rows_out[trees] = self._leaves
         rooted = self._trees.num_nodes[trees] > 0
         self._new_roots = np.concatenate([self._new_roots, trees[~rooted] * self._leaves])
-        self._prepare(trees[rooted])
+        self._active = np.concatenate([self._active, self._prepare(trees[rooted])])
 
-    def _prepare(self, trees: Array) -> None:
-        # Roots are there: draw their noise, and let the rows of their trees go.
+    def _prepare(self, trees: Array) -> Array:
+        # Roots are there: draws their noise, and returns the rows of their trees, to move.
         for noisy in (False, True):
             chosen = trees[self._noisy[trees] == noisy]
             coefficient = self.options.noise_coefficient if noisy else 0.0
@@ -108,8 +128,7 @@ class Search:
                 kernels.prepare_roots(
                     self._trees, chosen, self._noise_keys[chosen], self.options.dirichlet_alpha, coefficient
                 )
-        rows = trees[:, None] * self._leaves + np.arange(self._leaves)
-        self._active = np.concatenate([self._active, rows.ravel()])
+        return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
     def advance(self) -> Array:
         """Run all trees until they need the network, evaluate their leaves as one batch, and put them into the trees.
@@ -124,9 +143,9 @@ class Search:
         self._last_lap = time.perf_counter()
         parts, done = self._collect()
         if parts:
-            rows, states, to_play = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+            positions = Positions(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
             self._lap("search")
-            self._evaluate(rows, states, to_play)
+            self._evaluate(positions)
         self._lap("search")
         return done
 
@@ -136,15 +155,11 @@ class Search:
         self.seconds[stage] += now - self._last_lap
         self._last_lap = now
 
-    def _collect(self) -> tuple[list[tuple[Array, Array, Array]], Array]:
-        # Moves every row until it stands before a position for the network, and returns those positions.
-        parts, waiting, resting = [], [], []
-        if len(self._new_roots):
-            states = self._root_states[self._new_roots // self._leaves]
-            parts.append((self._new_roots, states, self.game.to_play(states)))
-            self._new_roots = np.empty(0, np.int64)
-        active = self._active
-        needed = sum(len(part[0]) for part in parts)
+    def _collect(self) -> tuple[list[Positions], Array]:
+        # Moves every row until it stands before a position for the network; returns those, and the trees that are done.
+        parts, waiting, resting = [self._plant()], [], []
+        active, self._active = self._active, _NO_ROWS
+        needed = len(parts[0].rows)
         while len(active) > _STRAGGLERS * needed:
             parents = np.empty((len(active), self.game.state_words), np.int64)
             actions = np.empty(len(active), np.int32)
@@ -153,28 +168,48 @@ class Search:
             )
             waiting.append(active[num_new : num_new + num_waiting])
             resting.append(active[num_new + num_waiting :])
-            rows = active[:num_new]
-            active = active[:0]
-            if num_new:
-                states, to_play, ended, results = self._follow(parents[:num_new], actions[:num_new])
-                active = rows[ended]
-                if len(active):
-                    kernels.add_terminals(
-                        self._with_room(active, 0), active, states[ended], to_play[ended], results[ended], self._leaves
-                    )
-                    rows, states, to_play = rows[~ended], states[~ended], to_play[~ended]
-                parts.append((rows, states, to_play))
-                needed += len(rows)
-        self._active = np.concatenate([active, *waiting])
-        return [part for part in parts if len(part[0])], self._retire(np.concatenate([active[:0], *resting]))
+            active, unknown = self._follow(active[:num_new], parents[:num_new], actions[:num_new])
+            parts.append(unknown)
+            needed += len(unknown.rows)
+        self._active = np.concatenate([self._active, active, *waiting])
+        return [part for part in parts if len(part.rows)], self._retire(np.concatenate([_NO_ROWS, *resting]))
 
-    def _follow(self, parents: Array, actions: Array) -> tuple[Array, Array, Array, Array]:
+    def _plant(self) -> Positions:
+        # Gives trees that wait for a root one, as far as the cache knows their positions; returns the others.
+        rows, self._new_roots = self._new_roots, _NO_ROWS
+        states = self._root_states[rows // self._leaves]
+        to_move, unknown = self._recall(Positions(rows, states, self.game.to_play(states)))
+        self._active = np.concatenate([self._active, to_move])
+        return unknown
+
+    def _follow(self, rows: Array, parents: Array, actions: Array) -> tuple[Array, Positions]:
+        # Leads rows to new positions; returns the rows whose readouts are over or go on, and the positions for the
+        # network.
+        if not len(rows):
+            return _NO_ROWS, Positions(rows, parents, _NO_ROWS)
         self._lap("search")
         states = self.game.step(parents, actions)
         ended, results = self.game.outcome(states)
         to_play = self.game.to_play(states)
         self._lap("rules")
-        return states, to_play, ended, results
+        over = rows[ended]
+        if len(over):
+            trees = self._with_room(over, 0)
+            kernels.add_terminals(trees, over, states[ended], to_play[ended], results[ended], self._leaves)
+            rows, states, to_play = rows[~ended], states[~ended], to_play[~ended]
+        known, unknown = self._recall(Positions(rows, states, to_play))
+        return np.concatenate([over, known]), unknown
+
+    def _recall(self, positions: Positions) -> tuple[Array, Positions]:
+        # Expands the positions that the cache knows; returns their rows, and the other positions.
+        if self._cache is None or not len(positions.rows):
+            return _NO_ROWS, positions
+        slots = self._cache.find(positions.states)
+        found = slots != MISS
+        if not found.any():
+            return _NO_ROWS, positions
+        known, unknown = (Positions(*(column[chosen] for column in positions)) for chosen in (found, ~found))
+        return self._expand(known, *self._cache.read(slots[found])), unknown
 
     def _retire(self, rows: Array) -> Array:
         trees = rows // self._leaves
@@ -191,23 +226,30 @@ class Search:
             self._trees = grow(self._trees, nodes, edges)
         return self._trees
 
-    def _evaluate(self, rows: Array, states: Array, to_play: Array) -> None:
-        observations = self.game.observe(states)
-        legal = self.game.legal(states)
+    def _evaluate(self, positions: Positions) -> None:
+        observations = self.game.observe(positions.states)
+        legal = self.game.legal(positions.states)
         self._lap("rules")
         logits, values = self._inference.infer(observations)
         self._lap("network")
-        self.evaluations += len(states)
-        new_roots = rows[self._trees.num_nodes[rows // self._leaves] == 0] // self._leaves
+        self.evaluations += len(observations)
+        self._active = np.concatenate([self._active, self._expand(positions, legal, logits, values)])
+        if self._cache is not None:
+            self._cache.store(positions.states, legal, logits, values)
+
+    def _expand(self, positions: Positions, legal: Array, logits: Array, values: Array) -> Array:
+        # Puts evaluated positions into their trees; returns the rows that may move on.
+        rows, states, to_play = positions
+        trees_of_rows = rows // self._leaves
+        is_root = self._trees.num_nodes[trees_of_rows] == 0
         trees = self._with_room(rows, int(legal.sum(axis=1).max()))
         playout = self.options.leaf == "playout"
         expanded = kernels.expand(trees, rows, states, to_play, legal, logits, values, self._leaves, playout)
         if expanded < len(rows):
             self._refuse(states[expanded], legal[expanded], logits[expanded], values[expanded])
-        if len(new_roots):
-            rows = rows[~np.isin(rows // self._leaves, new_roots)]
-            self._prepare(new_roots)
-        self._active = np.concatenate([self._active, rows])
+        if not is_root.any():
+            return rows
+        return np.concatenate([rows[~is_root], self._prepare(trees_of_rows[is_root])])
 
     def _refuse(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
         if not legal.any():

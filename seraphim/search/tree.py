@@ -60,9 +60,7 @@ class Trees(NamedTuple):
     row_edge: Array  # int32 [R]: the edge by which it leaves that node
 
 
-def allocate(
-    num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int
-) -> Trees:
+def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int) -> Trees:
     """Return empty trees with room for `num_nodes` nodes and `num_edges` edges each."""
     return Trees(
         nodes=np.zeros((num_trees, num_nodes), NODE),
