@@ -71,10 +71,10 @@ def measure_uniform(game: Game, settings: Settings, concurrent_games: int, secon
     games = player.play(_forever())
     for _ in range(concurrent_games):
         next(games)
-    start, before = time.perf_counter(), player.readouts
+    start, before = time.perf_counter(), player.search.readouts
     while time.perf_counter() - start < seconds:
         next(games)
-    return (player.readouts - before) / (time.perf_counter() - start)
+    return (player.search.readouts - before) / (time.perf_counter() - start)
 
 
 def _forever() -> Iterator[int]:

@@ -30,7 +30,7 @@ def search_player(game: Game, inference: Inference, options: SearchOptions) -> C
             search.reset(trees)
             search.begin(trees, chunk)
             search.run()
-            actions[start : start + MOST_TREES] = search.result(trees).visits.argmax(axis=1)
+            actions[start : start + MOST_TREES] = search.result(trees).best
         return actions
 
     return choose

@@ -16,7 +16,7 @@ from seraphim.inference import Inference
 from seraphim.records import GameRecord
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import fork, stream_key, uniform_of
-from seraphim.search.search import Search, choose_actions
+from seraphim.search.search import Search, draw_actions
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
 _MOVED_TOGETHER = 0.1
@@ -60,14 +60,14 @@ def number_in(identity: str) -> int:
 
 
 class _Slots(NamedTuple):
-    # The games under way: G of them, with the plies so far. Every ply's search is kept, as counts of visits.
+    # The games under way: G of them, with the plies so far. Every ply's search is kept.
     numbers: Array  # int64 [G]: the games' numbers, which their luck depends on
     first_plies: Array  # int64 [G]: how many the random openings had; from here on games are recorded
     plies: Array  # int64 [G]: how many have been played
     states: Array  # int64 [G, W]: the positions to move in
     past_states: Array  # int64 [G, plies, W]
     past_actions: Array  # int32 [G, plies]
-    past_visits: Array  # int32 [G, plies, A]
+    past_policies: Array  # float32 [G, plies, A]
     past_values: Array  # float32 [G, plies]
 
 
@@ -91,7 +91,6 @@ class SelfPlay:
         self._options = options
         self._stream = stream
         self.search = Search(game, inference, search, options.concurrent_games)
-        self.readouts = 0
 
     def play(self, numbers: Iterator[int]) -> Iterator[GameRecord]:
         """Play the games with these numbers, and yield each when it is finished.
@@ -133,7 +132,7 @@ class SelfPlay:
             states=states,
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
-            past_visits=np.empty((games, plies, self._game.num_actions), np.int32),
+            past_policies=np.empty((games, plies, self._game.num_actions), np.float32),
             past_values=np.empty((games, plies), np.float32),
         )
 
@@ -154,9 +153,9 @@ class SelfPlay:
         lengths = (uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) * (most + 1)).astype(np.int64)
         for _ in range(most):
             moving = np.flatnonzero(plies < lengths)
-            legal = self._game.legal(states[moving]).astype(np.int32)
             streams = self._streams(numbers[moving], plies[moving], _OPENING)
-            successors = self._game.step(states[moving], choose_actions(legal, np.ones(len(moving), np.bool_), streams))
+            actions = draw_actions(self._game.legal(states[moving]), streams)
+            successors = self._game.step(states[moving], actions)
             ended = self._game.outcome(successors)[0]
             states[moving[~ended]] = successors[~ended]
             plies[moving[~ended]] += 1
@@ -168,7 +167,7 @@ class SelfPlay:
         result = self.search.result(trees)
         plies = slots.plies[trees]
         hot = plies < self._tempering_point
-        actions = choose_actions(result.visits, hot, self._streams(slots.numbers[trees], plies, _CHOICE))
+        actions = self.search.choose(result, hot, self._streams(slots.numbers[trees], plies, _CHOICE))
         recorded = plies - slots.first_plies[trees]
         if recorded.max() >= slots.past_actions.shape[1]:
             slots = slots._replace(
@@ -176,23 +175,21 @@ class SelfPlay:
             )
         slots.past_states[trees, recorded] = slots.states[trees]
         slots.past_actions[trees, recorded] = actions
-        slots.past_visits[trees, recorded] = result.visits
+        slots.past_policies[trees, recorded] = result.policies
         slots.past_values[trees, recorded] = result.values
         slots.states[trees] = self._game.step(slots.states[trees], actions)
         slots.plies[trees] += 1
         self.search.move(trees, actions)
-        self.readouts += len(trees) * self.search.options.readouts
         return slots
 
     def _record(self, slots: _Slots, tree: int, result: float | None) -> GameRecord:
         plies = slots.plies[tree] - slots.first_plies[tree]
-        visits = slots.past_visits[tree, :plies]
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
             first_ply=int(slots.first_plies[tree]),
             states=slots.past_states[tree, :plies].copy(),
             actions=slots.past_actions[tree, :plies].copy(),
-            policies=(visits / visits.sum(axis=1, keepdims=True)).astype(np.float32),
+            policies=slots.past_policies[tree, :plies].copy(),
             root_values=slots.past_values[tree, :plies].copy(),
             result=result,
         )

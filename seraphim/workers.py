@@ -233,7 +233,7 @@ def _play(
         spent = player.search.seconds
         seconds = spent | {"other": time.perf_counter() - started - sum(spent.values())}
         search = player.search
-        work = Work(player.readouts, search.evaluations, search.cache_hits, seconds, inference.description)
+        work = Work(search.readouts, search.evaluations, search.cache_hits, seconds, inference.description)
         connection.send((games, work))
         records.clear()
 

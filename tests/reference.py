@@ -51,21 +51,62 @@ def evaluate(game: Game, inference: Inference, state: Array) -> Node:
     return node
 
 
-def best_edge(node: Node, cpuct: float) -> Edge:
-    def score(edge: Edge) -> float:
-        q = edge.total / edge.visits if edge.visits else 0.0
-        u = cpuct * math.sqrt(node.visits) * float(edge.searched_prior) / (1 + edge.visits)
-        return u + q if edge.visits else u
-
-    return max(node.edges, key=score)
-
-
-def readout(game: Game, inference: Inference, node: Node, options: SearchOptions) -> tuple[float, int]:
-    """Play one readout from `node`; return its value and for which player that value is."""
+def exact(node: Node) -> tuple[float, int] | None:
+    """The proven value of a node for its mover, and the plies to the end, by looking at the whole tree below it."""
     if node.result is not None:
+        return (node.result if node.mover == 0 else -node.result), 0
+    known = []
+    for edge in node.edges:
+        below = exact(edge.child) if edge.child is not None else None
+        if below is not None:
+            assert edge.child is not None
+            known.append((below[0] if edge.child.mover == node.mover else -below[0], below[1] + 1))
+    wins = [plies for value, plies in known if value >= 1]
+    if wins:
+        return 1.0, min(wins)
+    if node.edges and len(known) == len(node.edges):
+        best = max(value for value, _ in known)
+        return best, max(plies for value, plies in known if value == best)
+    return None
+
+
+def loses(node: Node, edge: Edge) -> bool:
+    """Whether it is proven that who chooses this edge loses."""
+    below = exact(edge.child) if edge.child is not None else None
+    return below is not None and (below[0] if edge.child.mover == node.mover else -below[0]) <= -1  # type: ignore[union-attr]
+
+
+def best_edge(node: Node, options: SearchOptions, forced: float) -> Edge:
+    c, reached = options.cpuct, max(1, node.visits)
+    if options.cpuct_base:
+        c += math.log((1 + reached + options.cpuct_base) / options.cpuct_base)
+    unvisited = 0.0
+    if options.fpu != "zero":
+        unvisited = (node.value + sum(edge.total for edge in node.edges)) / reached
+    if options.fpu == "reduction":
+        visited = sum(float(edge.prior) for edge in node.edges if edge.visits)
+        unvisited -= options.fpu_reduction * math.sqrt(visited)
+
+    def score(edge: Edge) -> float:
+        q = edge.total / edge.visits if edge.visits else unvisited
+        return c * math.sqrt(reached) * float(edge.searched_prior) / (1 + edge.visits) + q
+
+    open_edges = [edge for edge in node.edges if not (options.solver and loses(node, edge))]
+    for edge in open_edges:
+        if 0 < edge.visits < math.sqrt(forced * float(edge.searched_prior) * (node.visits - 1)):
+            return edge
+    return max(open_edges, key=score)
+
+
+def readout(
+    game: Game, inference: Inference, node: Node, options: SearchOptions, forced: float = 0.0
+) -> tuple[float, int]:
+    """Play one readout from `node`; return its value and for which player that value is."""
+    known = exact(node) if options.solver or node.result is not None else None
+    if known is not None:
         node.visits += 1
-        return node.result, 0
-    edge = best_edge(node, options.cpuct)
+        return known[0], node.mover
+    edge = best_edge(node, options, forced)
     if edge.child is None:
         edge.child = evaluate(game, inference, game.step(node.state[None], np.array([edge.action]))[0])
         if edge.child.result is None and options.leaf == "value":
@@ -93,13 +134,17 @@ def search(
     if root is None:
         root = evaluate(game, inference, state)
         root.visits = 1
-    for k, edge in enumerate(root.edges):
-        edge.searched_prior = edge.prior
-        if noise is not None:
-            share = options.noise_coefficient
-            edge.searched_prior = np.float32((1 - share) * float(edge.prior) + share * noise[k])
+    priors = np.array([edge.prior for edge in root.edges], float)
+    if noise is not None:
+        priors = priors ** (1 / options.root_temperature)
+        priors /= priors.sum()
+        priors = (1 - options.noise_coefficient) * priors + options.noise_coefficient * noise
+    for edge, prior in zip(root.edges, priors, strict=True):
+        edge.searched_prior = np.float32(prior)
     for _ in range(options.readouts):
-        readout(game, inference, root, options)
+        if options.solver and exact(root) is not None:
+            break
+        readout(game, inference, root, options, options.forced_playouts if noise is not None else 0.0)
     return root
 
 

@@ -152,6 +152,18 @@ def test_a_game_that_is_cut_off_is_not_lost() -> None:
     assert loses_from_start(game, lambda states: states[:, 0] % 2) == Losses(False, False)
 
 
+def test_each_position_is_met_once_though_play_returns_to_it() -> None:
+    asked = []
+
+    def choose(states: Array) -> Array:
+        asked.extend(state.tobytes() for state in states)
+        return np.zeros(len(states), np.int64)
+
+    loses_from_start(PlainRules(games.ENDLESS), choose)
+    assert len(asked) == 10  # five places of the wheel, with either player to move
+    assert len(set(asked)) == 10
+
+
 def test_a_long_game_is_walked_without_recursion() -> None:
     game = PlainRules(games.CHAIN)
     assert loses_from_start(game, lambda states: states[:, 0] % 2) == Losses(moving_first=False, moving_second=True)

@@ -15,7 +15,7 @@ from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import dirichlet, stream_key, uniform_of
-from seraphim.search.search import Search, choose_actions
+from seraphim.search.search import Search, draw_actions
 from seraphim.search.tree import NO_CHILD, ROOT
 from tictactoe.game import TicTacToe
 
@@ -63,8 +63,9 @@ def check_invariants(search: Search) -> None:
         assert ((edges["visits"] > 0) == (edges["child"] != NO_CHILD)).all()
         for node in nodes:
             own = edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
-            if node["terminal"]:
-                assert not len(own)
+            if not len(own):
+                assert node["settled"]
+                assert node["distance"] == 0
                 continue
             assert own["prior"].sum() == pytest.approx(1.0, abs=1e-5)
             children = own["child"][own["child"] != NO_CHILD]
@@ -77,16 +78,22 @@ def check_invariants(search: Search) -> None:
 @settings(deadline=None)
 @given(
     seed=st.integers(0, 10_000),
-    readouts=st.integers(1, 120),
-    cpuct=st.sampled_from([0.1, 0.25, 1.0, 1.5, 4.0]),
     scale=st.sampled_from([0.1, 1.0, 5.0]),
-    leaf=st.sampled_from(["value", "playout"]),
     noisy=st.booleans(),
+    options=st.builds(
+        SearchOptions,
+        readouts=st.integers(1, 80),
+        cpuct=st.sampled_from([0.1, 0.25, 1.0, 1.5, 4.0]),
+        cpuct_base=st.sampled_from([0.0, 20.0, 19652.0]),
+        leaf=st.sampled_from(["value", "playout"]),
+        fpu=st.sampled_from(["zero", "parent", "reduction"]),
+        root_temperature=st.sampled_from([1.0, 1.25]),
+        forced_playouts=st.sampled_from([0.0, 2.0]),
+        solver=st.booleans(),
+        cache_megabytes=st.sampled_from([0, 1]),
+    ),
 )
-def test_visits_equal_those_of_the_naive_search(
-    seed: int, readouts: int, cpuct: float, scale: float, leaf: str, noisy: bool
-) -> None:
-    options = SearchOptions(readouts=readouts, cpuct=cpuct, leaf=leaf)  # type: ignore[arg-type]
+def test_visits_equal_those_of_the_naive_search(seed: int, scale: float, noisy: bool, options: SearchOptions) -> None:
     network = ArbitraryNetwork(GAME, seed, scale)
     states = random_states(GAME, 4, seed)
     streams = keys(*(f"{seed}-{row}" for row in range(4))) if noisy else None
@@ -314,7 +321,7 @@ def test_noise_is_one_draw_over_the_legal_actions_of_the_root_alone() -> None:
     noisy = searched(GAME, network, state, options, keys("a"))
     clean = searched(GAME, network, state, options)
     count = int(GAME.legal(state).sum())
-    root_priors = noisy.trees.root_priors[0, :count]
+    root_priors = noisy.trees.root_scores[0, :count]
     assert root_priors.sum() == pytest.approx(1.0, abs=1e-6)
     assert root_priors == pytest.approx(noise_of(keys("a")[0], count, options.dirichlet_alpha), abs=1e-6)
     for node in noisy.trees.nodes[0, : noisy.trees.num_nodes[0]]:
@@ -328,7 +335,7 @@ def test_noise_is_mixed_in_by_its_coefficient() -> None:
     search = searched(GAME, network, GAME.initial(1), replace(OPTIONS, noise_coefficient=0.25), keys("a"))
     priors = search.result(np.array([0])).priors[0]
     expected = 0.75 * priors + 0.25 * noise_of(keys("a")[0], 9, OPTIONS.dirichlet_alpha)
-    assert search.trees.root_priors[0] == pytest.approx(expected, abs=1e-6)
+    assert search.trees.root_scores[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_reused_root_is_noised_once_and_anew() -> None:
@@ -342,7 +349,7 @@ def test_a_reused_root_is_noised_once_and_anew() -> None:
     raw = reference.softmax(network.infer(GAME.observe(state))[0][0][GAME.legal(state)[0]])
     assert priors == pytest.approx(raw, abs=1e-7)
     expected = 0.75 * raw + 0.25 * noise_of(keys("b")[0], 8, OPTIONS.dirichlet_alpha)
-    assert search.trees.root_priors[0, :8] == pytest.approx(expected, abs=1e-6)
+    assert search.trees.root_scores[0, :8] == pytest.approx(expected, abs=1e-6)
 
 
 def test_without_noise_two_searches_are_the_same_and_with_noise_they_follow_their_keys() -> None:
@@ -377,11 +384,10 @@ def test_noise_has_the_moments_of_the_dirichlet_distribution(alpha: float) -> No
 # ---------------------------------------------------------------- choosing a move
 
 
-def test_hot_moves_are_drawn_in_proportion_to_visits() -> None:
+def test_hot_moves_are_drawn_in_proportion_to_the_policy() -> None:
     counts, draws = np.array([0, 10, 0, 30, 60]), 10_000
     streams = np.arange(draws, dtype=np.uint64)
-    actions = choose_actions(np.tile(counts, (draws, 1)), np.ones(draws, bool), streams)
-    found = np.bincount(actions, minlength=5)
+    found = np.bincount(draw_actions(np.tile(counts, (draws, 1)), streams), minlength=5)
     assert found[counts == 0].sum() == 0
     expected = draws * counts[counts > 0] / counts.sum()
     # χ² with two degrees of freedom exceeds 18.4 with probability 0.0001.
@@ -389,14 +395,15 @@ def test_hot_moves_are_drawn_in_proportion_to_visits() -> None:
 
 
 def test_cold_moves_are_the_most_visited_first_of_equals() -> None:
-    counts = np.array([[5, 9, 9, 1], [0, 0, 1, 0]], np.int32)
-    assert choose_actions(counts, np.zeros(2, bool), keys("a", "b")).tolist() == [1, 2]
+    search = searched(GAME, ArbitraryNetwork(GAME), random_states(GAME, 30, 1), OPTIONS)
+    result = search.result(np.arange(30))
+    cold = search.choose(result, np.zeros(30, bool), keys(*map(str, range(30))))
+    assert cold.tolist() == result.visits.argmax(axis=1).tolist()
 
 
-def test_a_million_visits_do_not_overflow() -> None:
+def test_a_billion_visits_do_not_overflow() -> None:
     counts = np.tile(np.array([0, 2**30, 2**30, 2**30], np.int32), (64, 1))
-    actions = choose_actions(counts, np.ones(64, bool), np.arange(64, dtype=np.uint64))
-    assert set(actions.tolist()) == {1, 2, 3}
+    assert set(draw_actions(counts, np.arange(64, dtype=np.uint64)).tolist()) == {1, 2, 3}
 
 
 def test_numbers_of_different_streams_are_uniform_and_unrelated() -> None:

@@ -137,7 +137,7 @@ def test_random_openings_depend_on_the_game_alone() -> None:
 def test_readouts_are_counted() -> None:
     player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4), "a")
     records = list(player.play(iter(range(9))))
-    assert player.readouts == 20 * sum(len(record.actions) for record in records)
+    assert player.search.readouts == 20 * sum(len(record.actions) for record in records)
 
 
 def test_an_endless_supply_of_numbers_is_taken_one_by_one() -> None:

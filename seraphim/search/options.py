@@ -6,6 +6,8 @@ from typing import Literal
 from seraphim.errors import SettingsError
 
 Leaf = Literal["value", "playout"]
+Root = Literal["puct", "gumbel"]
+FirstPlayUrgency = Literal["zero", "parent", "reduction"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,23 @@ class SearchOptions:
     leaf: Leaf = "value"
     """How a leaf is valued: by the network's `value` head (AGZ), or by a `playout` that reads on to the end."""
 
+    root: Root = "puct"
+    """How the root is searched: by `puct`, or by `gumbel` with sequential halving, without noise or temperature."""
+    gumbel_actions: int = 16
+    """Most actions that a Gumbel root considers (Danihelka et al. 2022: 16)."""
+    cpuct_base: float = 0.0
+    """Visits about which c begins to grow, as c + ln((1 + N + base) / base) (AlphaZero: 19652); 0 keeps c."""
+    fpu: FirstPlayUrgency = "zero"
+    """Q of actions without a visit: `zero`, the mean of their `parent`, or that less a `reduction`."""
+    fpu_reduction: float = 0.2
+    """What the reduction is at most, r in r·√(share of the prior that has been visited) (KataGo: 0.2)."""
+    root_temperature: float = 1.0
+    """Softmax temperature of the root's priors where there is noise: P^(1/T) (KataGo: 1.25 to 1.1)."""
+    forced_playouts: float = 0.0
+    """Visits that a root's action gets once it has one where there is noise: √(k·P·N), k (KataGo: 2); 0 forces none.
+    What was forced is taken out of the policy again."""
+    solver: bool = False
+    """Whether proven results go up the tree (Winands et al. 2008): a proven root stops, and its policy is exact."""
     cache_megabytes: int = 128
     """Memory for evaluations that the search has seen, in each worker; 0 asks the network again each time."""
 
@@ -40,6 +59,13 @@ class SearchOptions:
             ("tempering_point", self.tempering_point >= 0, "0 or more"),
             ("dirichlet_alpha", self.dirichlet_alpha > 0, "above 0"),
             ("noise_coefficient", 0 <= self.noise_coefficient <= 1, "from 0 to 1"),
+            ("root", self.root in ("puct", "gumbel"), "puct or gumbel"),
+            ("gumbel_actions", self.gumbel_actions >= 1, "at least 1"),
+            ("cpuct_base", self.cpuct_base >= 0, "0 or more"),
+            ("fpu", self.fpu in ("zero", "parent", "reduction"), "zero, parent or reduction"),
+            ("fpu_reduction", self.fpu_reduction >= 0, "0 or more"),
+            ("root_temperature", self.root_temperature > 0, "above 0"),
+            ("forced_playouts", self.forced_playouts >= 0, "0 or more"),
             ("cache_megabytes", self.cache_megabytes >= 0, "0 or more"),
             ("leaf", self.leaf in ("value", "playout"), "value or playout"),
         ):

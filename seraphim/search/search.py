@@ -12,10 +12,11 @@ import numpy as np
 from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
-from seraphim.search import kernels
+from seraphim.search import kernels, roots
 from seraphim.search.cache import MISS, EvaluationCache
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import uniform_of
+from seraphim.search.selection import considered_visits, to_rule
 from seraphim.search.tree import ROOT, Trees, allocate, grow
 
 # A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
@@ -37,8 +38,10 @@ class Result(NamedTuple):
     """What the search found at the roots of K trees."""
 
     visits: Array  # int32 [K, A]
-    policies: Array  # float32 [K, A]: the visit distribution
-    values: Array  # float32 [K]: mean value of the root's visits, for its player to move
+    policies: Array  # float32 [K, A]: what is to be learnt; of PUCT the visit distribution, see `roots.root_policies`
+    best: Array  # int32 [K]: the action to play in earnest
+    values: Array  # float32 [K]: mean value of the root's visits, or its proven value, for its player to move
+    proven: Array  # bool [K]: whether the value is exact
     action_values: Array  # float32 [K, A]: Q(s,a), 0 for actions without a visit
     priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
 
@@ -70,6 +73,9 @@ class Search:
         self._last_lap = 0.0
         self._inference = inference
         self._leaves = leaves
+        self._rule = to_rule(options, leaves)
+        self._schedules = _schedules(options, game.num_actions)
+        self.readouts = 0
         nodes = options.readouts + options.readouts // 2 + 2
         self._trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
@@ -110,6 +116,7 @@ class Search:
             readouts: how many; by default the options'.
         """
         self._trees.remaining[trees] = self.options.readouts if readouts is None else readouts
+        self.readouts += int(self._trees.remaining[trees].sum())
         self._root_states[trees] = states
         self._noisy[trees] = noise_keys is not None
         if noise_keys is not None:
@@ -121,13 +128,16 @@ class Search:
 
     def _prepare(self, trees: Array) -> Array:
         # Roots are there: draws their noise, and returns the rows of their trees, to move.
+        options = self.options
         for noisy in (False, True):
             chosen = trees[self._noisy[trees] == noisy]
-            coefficient = self.options.noise_coefficient if noisy else 0.0
-            if len(chosen):
-                kernels.prepare_roots(
-                    self._trees, chosen, self._noise_keys[chosen], self.options.dirichlet_alpha, coefficient
-                )
+            if not len(chosen):
+                continue
+            gumbel = options.root == "gumbel"
+            coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
+            temperature, forced = (options.root_temperature, options.forced_playouts) if noisy else (1.0, 0.0)
+            keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
+            roots.prepare_roots(self._trees, chosen, keys, alpha, coefficient, temperature, forced, gumbel)
         return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
     def advance(self) -> Array:
@@ -163,9 +173,7 @@ class Search:
         while len(active) > _STRAGGLERS * needed:
             parents = np.empty((len(active), self.game.state_words), np.int64)
             actions = np.empty(len(active), np.int32)
-            num_new, num_waiting = kernels.select(
-                self._trees, active, self.options.cpuct, self._leaves, parents, actions
-            )
+            num_new, num_waiting = kernels.select(self._trees, active, self._rule, self._schedules, parents, actions)
             waiting.append(active[num_new : num_new + num_waiting])
             resting.append(active[num_new + num_waiting :])
             active, unknown = self._follow(active[:num_new], parents[:num_new], actions[:num_new])
@@ -195,7 +203,7 @@ class Search:
         over = rows[ended]
         if len(over):
             trees = self._with_room(over, 0)
-            kernels.add_terminals(trees, over, states[ended], to_play[ended], results[ended], self._leaves)
+            kernels.add_terminals(trees, over, states[ended], to_play[ended], results[ended], self._rule)
             rows, states, to_play = rows[~ended], states[~ended], to_play[~ended]
         known, unknown = self._recall(Positions(rows, states, to_play))
         return np.concatenate([over, known]), unknown
@@ -215,7 +223,9 @@ class Search:
         trees = rows // self._leaves
         np.subtract.at(self._rows_out, trees, 1)
         trees = np.unique(trees) if self._leaves > 1 else trees
-        return trees[self._rows_out[trees] == 0]
+        done = trees[self._rows_out[trees] == 0]
+        self.readouts -= int(self._trees.remaining[done].sum())  # proven roots stop early
+        return done
 
     def _with_room(self, rows: Array, most_edges: int) -> Trees:
         nodes, edges = kernels.room_needed(self._trees, rows, most_edges, self._leaves)
@@ -243,8 +253,7 @@ class Search:
         trees_of_rows = rows // self._leaves
         is_root = self._trees.num_nodes[trees_of_rows] == 0
         trees = self._with_room(rows, int(legal.sum(axis=1).max()))
-        playout = self.options.leaf == "playout"
-        expanded = kernels.expand(trees, rows, states, to_play, legal, logits, values, self._leaves, playout)
+        expanded = kernels.expand(trees, rows, states, to_play, legal, logits, values, self._rule)
         if expanded < len(rows):
             self._refuse(states[expanded], legal[expanded], logits[expanded], values[expanded])
         if not is_root.any():
@@ -276,35 +285,56 @@ class Search:
         """Return what was found at the roots of some trees int64 [K]."""
         shape = (len(trees), self.game.num_actions)
         visits, totals, priors = np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.float32)
-        kernels.root_edges(self._trees, trees, visits, totals, priors)
-        counts = np.maximum(visits.sum(axis=1), 1)
+        settled = np.empty((len(trees), 2))
+        policies, best = np.empty(shape, np.float32), np.empty(len(trees), np.int32)
+        roots.root_edges(self._trees, trees, visits, totals, priors, settled)
+        roots.root_policies(self._trees, trees, self._rule, policies, best)
+        means = totals.sum(axis=1) / np.maximum(visits.sum(axis=1), 1)
         return Result(
             visits=visits,
-            policies=(visits / counts[:, None]).astype(np.float32),
-            values=(totals.sum(axis=1) / counts).astype(np.float32),
+            policies=policies,
+            best=best,
+            values=np.where(settled[:, 0], settled[:, 1], means).astype(np.float32),
+            proven=settled[:, 0] > 0,
             action_values=(totals / np.maximum(visits, 1)).astype(np.float32),
             priors=priors,
         )
 
     def move(self, trees: Array, actions: Array) -> None:
         """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots."""
-        kernels.move_roots(self._trees, trees, actions)
+        if self.options.root == "gumbel":  # whose schedule begins with a root without visits
+            self.reset(trees)
+        else:
+            roots.move_roots(self._trees, trees, actions)
 
     def reset(self, trees: Array) -> None:
         """Take the roots of some trees int64 [K] away."""
         self._trees.num_nodes[trees] = ROOT
         self._trees.num_edges[trees] = 0
 
+    def choose(self, result: Result, hot: Array, keys: Array) -> Array:
+        """Choose an action for each of K roots whose `result` this is, int32 [K].
 
-def choose_actions(visits: Array, hot: Array, keys: Array) -> Array:
-    """Choose an action for each root, int32 [K].
+        Args:
+            result: of the search.
+            hot: bool [K]: drawn from the policy (temperature 1), but of a Gumbel root, which has its own noise; or best.
+            keys: uint64 [K]: streams of which one number is used.
+        """
+        if self.options.root == "gumbel":
+            return result.best
+        return np.where(hot, draw_actions(result.policies, keys), result.best).astype(np.int32)
 
-    Args:
-        visits: int32 [K, A].
-        hot: bool [K]: in proportion to visits (temperature 1); otherwise the most visited, the first of equals.
-        keys: uint64 [K]: streams of which one number is used.
-    """
-    cumulated = np.cumsum(visits, axis=1)
-    # A number in (0, total) falls into the interval of exactly one action with visits.
-    drawn = (cumulated <= (uniform_of(keys) * cumulated[:, -1])[:, None]).sum(axis=1)
-    return np.where(hot, drawn, visits.argmax(axis=1)).astype(np.int32)
+
+def draw_actions(weights: Array, keys: Array) -> Array:
+    """Draw one action for each row, in proportion to weights [K, A]; uint64 [K] keys; int32 [K]."""
+    cumulated = np.cumsum(weights, axis=1, dtype=np.float64)
+    # A number in (0, total) falls into the interval of exactly one action with a weight.
+    return (cumulated <= (uniform_of(keys) * cumulated[:, -1])[:, None]).sum(axis=1).astype(np.int32)
+
+
+def _schedules(options: SearchOptions, num_actions: int) -> Array:
+    # int32 [<= A + 1, readouts]: a row for each number of actions that a root may have, as far as it considers them.
+    if options.root != "gumbel":
+        return np.zeros((1, 1), np.int32)
+    most = min(options.gumbel_actions, num_actions)
+    return np.stack([considered_visits(count, options.readouts) for count in range(most + 1)])

@@ -27,9 +27,10 @@ NODE = np.dtype(
         ("first_edge", np.int32),
         ("num_edges", np.int32),  # 0 where the game has ended
         ("visits", np.int32),  # how often the search has reached the node, its own evaluation included
-        ("value", np.float32),  # the network's, or the result, for the node's player to move
-        ("to_play", np.int32),
-        ("terminal", np.int32),  # 1 where the game has ended
+        ("value", np.float32),  # the network's, or the result, for the player to move
+        ("to_play", np.int16),
+        ("settled", np.int16),  # 1 where `value` is exact: the game has ended here, or the result is proven
+        ("distance", np.int32),  # plies to the end where the node is settled
     ]
 )
 
@@ -41,7 +42,7 @@ EDGE = np.dtype(
         ("pending", np.int32),  # visits under way (virtual losses); 0 when no readout is
         ("child", np.int32),  # node, or NO_CHILD
         ("action", np.int32),
-        ("unused", np.int32),
+        ("lost", np.int32),  # 1 where it is proven that whoever chooses the edge loses
     ]
 )
 
@@ -54,7 +55,8 @@ class Trees(NamedTuple):
     states: Array  # int64 [T, N, W], of the nodes
     num_nodes: Array  # int32 [T]: slots in use; 0 for a tree without a root
     num_edges: Array  # int32 [T]
-    root_priors: Array  # float32 [T, A]: what the root's k-th edge is searched with: its prior, noised
+    root_scores: Array  # float32 [T, A], of the root's k-th edge: see `seraphim.search.roots.prepare_roots`
+    root_forced: Array  # float32 [T]: k of the forced playouts at the root, or 0
     remaining: Array  # int32 [T]: readouts to start
     row_node: Array  # int32 [R]: the node a readout stands on, or AT_REST
     row_edge: Array  # int32 [R]: the edge by which it leaves that node
@@ -68,7 +70,8 @@ def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_ac
         states=np.zeros((num_trees, num_nodes, state_words), np.int64),
         num_nodes=np.zeros(num_trees, np.int32),
         num_edges=np.zeros(num_trees, np.int32),
-        root_priors=np.zeros((num_trees, num_actions), np.float32),
+        root_scores=np.zeros((num_trees, num_actions), np.float32),
+        root_forced=np.zeros(num_trees, np.float32),
         remaining=np.zeros(num_trees, np.int32),
         row_node=np.full(num_trees * leaves, AT_REST, np.int32),
         row_edge=np.zeros(num_trees * leaves, np.int32),

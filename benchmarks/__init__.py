@@ -1,0 +1,1 @@
+"""Measurements that need more than Seraphim: its peers, run beside it."""

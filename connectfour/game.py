@@ -1,0 +1,219 @@
+"""The rules of connect four, batched, the usual notation of games, and the options that learn it well.
+
+An action is a column, 0 to 6, named by its digit from 1 to 7; games are written as digits, `4453`. A state is two
+words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numbered column by column from the bottom:
+
+     6 13 20 27 34 41 48        always empty, so that no line runs on from one column into the next
+     5 12 19 26 33 40 47
+     4 11 18 25 32 39 46
+     3 10 17 24 31 38 45
+     2  9 16 23 30 37 44
+     1  8 15 22 29 36 43
+     0  7 14 21 28 35 42
+
+X moves first and the sides alternate, so the number of stones tells who is to move.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from seraphim.compiled import kernel
+from seraphim.errors import GameError
+from seraphim.game import Array, Symmetries
+
+ROWS = 6
+COLUMNS = 7
+STRIDE = ROWS + 1  # cells of a column, with the one above it that is always empty
+COLUMN = (1 << ROWS) - 1  # the cells of the first column, as a bit set
+FULL = sum(COLUMN << STRIDE * column for column in range(COLUMNS))
+DIGITS = "1234567"  # the names of the columns
+
+# What differs from the defaults of the option classes, by section.
+SETTINGS: dict[str, Any] = {
+    "search": {"tempering_point": 12, "dirichlet_alpha": 1.0},
+    "self_play": {"games_per_generation": 5000},
+    # The files hold more than the window, which is full after about 20,000 games.
+    "records": {"max_files": 300},
+    "training": {"window_start": 200_000, "max_window": 500_000},
+}
+
+
+@kernel
+def _has_line(stones: int) -> bool:
+    # Each pair of neighbours is marked at its lower cell; two pairs, two cells apart, are four in a row.
+    vertical = stones & stones >> 1
+    horizontal = stones & stones >> STRIDE
+    rising = stones & stones >> STRIDE + 1
+    falling = stones & stones >> STRIDE - 1
+    fours = vertical & vertical >> 2
+    fours |= horizontal & horizontal >> 2 * STRIDE
+    fours |= rising & rising >> 2 * (STRIDE + 1)
+    fours |= falling & falling >> 2 * (STRIDE - 1)
+    return fours != 0
+
+
+@kernel
+def _mover(first: int, second: int) -> int:
+    # The parity of the number of stones, folded into the lowest bit.
+    stones = first | second
+    stones ^= stones >> 32
+    stones ^= stones >> 16
+    stones ^= stones >> 8
+    stones ^= stones >> 4
+    stones ^= stones >> 2
+    stones ^= stones >> 1
+    return stones & 1
+
+
+@kernel
+def _step(states: Array, actions: Array) -> Array:
+    successors = states.copy()
+    for row in range(len(states)):
+        shift = np.int64(STRIDE) * np.int64(actions[row])
+        # A carry runs through the stones of the column, and stops at the lowest free cell.
+        raised = (states[row, 0] | states[row, 1]) + (np.int64(1) << shift)
+        stone = raised & ~(states[row, 0] | states[row, 1])
+        successors[row, _mover(states[row, 0], states[row, 1])] |= stone
+    return successors
+
+
+@kernel
+def _legal(states: Array) -> Array:
+    legal = np.empty((len(states), COLUMNS), np.bool_)
+    for row in range(len(states)):
+        first, second = states[row, 0], states[row, 1]
+        taken = FULL if _has_line(first) or _has_line(second) else first | second
+        for column in range(COLUMNS):
+            legal[row, column] = not (taken >> STRIDE * column + ROWS - 1) & 1
+    return legal
+
+
+@kernel
+def _to_play(states: Array) -> Array:
+    players = np.empty(len(states), np.int8)
+    for row in range(len(states)):
+        players[row] = _mover(states[row, 0], states[row, 1])
+    return players
+
+
+@kernel
+def _outcome(states: Array) -> tuple[Array, Array]:
+    ended = np.empty(len(states), np.bool_)
+    results = np.zeros(len(states), np.float32)
+    for row in range(len(states)):
+        first, second = states[row, 0], states[row, 1]
+        if _has_line(first):
+            results[row] = 1.0
+        elif _has_line(second):
+            results[row] = -1.0
+        ended[row] = results[row] != 0.0 or first | second == FULL
+    return ended, results
+
+
+@kernel
+def _observe(states: Array) -> Array:
+    observations = np.empty((len(states), ROWS, COLUMNS, 2), np.uint8)
+    for row in range(len(states)):
+        mover = _mover(states[row, 0], states[row, 1])
+        own, other = states[row, mover], states[row, 1 - mover]
+        for height in range(ROWS):
+            for column in range(COLUMNS):
+                cell = STRIDE * column + height
+                observations[row, ROWS - 1 - height, column, 0] = (own >> cell) & 1
+                observations[row, ROWS - 1 - height, column, 1] = (other >> cell) & 1
+    return observations
+
+
+class ConnectFour:
+    """Connect four; the observation is the mover's stones, then the opponent's, as planes of 6×7, top row first."""
+
+    name = "connectfour"
+    num_actions = COLUMNS
+    observation_shape = (ROWS, COLUMNS, 2)
+    state_words = 2
+    max_plies = ROWS * COLUMNS
+
+    def initial(self, batch: int) -> Array:
+        """See `seraphim.game.Game.initial`."""
+        return np.zeros((batch, 2), np.int64)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        """See `seraphim.game.Game.step`."""
+        return _step(states, actions)
+
+    def legal(self, states: Array) -> Array:
+        """See `seraphim.game.Game.legal`."""
+        return _legal(states)
+
+    def to_play(self, states: Array) -> Array:
+        """See `seraphim.game.Game.to_play`."""
+        return _to_play(states)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        """See `seraphim.game.Game.outcome`."""
+        return _outcome(states)
+
+    def observe(self, states: Array) -> Array:
+        """See `seraphim.game.Game.observe`."""
+        return _observe(states)
+
+    def symmetries(self) -> Symmetries:
+        """Return the identity, and the mirror image in the middle column."""
+        cells = np.arange(ROWS * COLUMNS * 2, dtype=np.int32).reshape(self.observation_shape)
+        columns = np.arange(COLUMNS, dtype=np.int32)
+        return Symmetries(np.stack([cells.ravel(), cells[:, ::-1].ravel()]), np.stack([columns, columns[::-1]]))
+
+    def render(self, state: Array) -> str:
+        """See `seraphim.game.Game.render`."""
+        first, second = (int(word) for word in state)
+        marks = ["X" if first >> cell & 1 else "O" if second >> cell & 1 else "·" for cell in range(STRIDE * COLUMNS)]
+        rows = [" ".join(marks[height::STRIDE]) for height in reversed(range(ROWS))]
+        return "\n".join([" ".join(DIGITS), *rows])
+
+    def action_label(self, action: int) -> str:
+        """See `seraphim.game.Game.action_label`."""
+        return DIGITS[action]
+
+    def parse_action(self, text: str) -> int:
+        """See `seraphim.game.Game.parse_action`."""
+        if text.strip() not in list(DIGITS):
+            raise GameError(f"{text.strip()!r} is no column: expected a digit from 1 to 7")
+        return DIGITS.index(text.strip())
+
+
+GAME = ConnectFour()
+
+
+def position_from_moves(moves: str) -> Array:
+    """Return the state int64 [2] after `moves` from the initial position, a digit from 1 to 7 each: `4453`.
+
+    Raises:
+        GameError: a character is no such digit, a column is full, or the game is over before the last move.
+    """
+    states = GAME.initial(1)
+    for place, action in enumerate(actions_from_moves(moves), start=1):
+        if GAME.outcome(states)[0][0]:
+            raise GameError(f"{moves!r} is no game: move {place} comes after its end")
+        if not GAME.legal(states)[0, action]:
+            raise GameError(f"{moves!r} is no game: move {place} is in column {DIGITS[action]}, which is full")
+        states = GAME.step(states, np.array([action]))
+    return states[0]
+
+
+def actions_from_moves(moves: str) -> list[int]:
+    """Return the columns, 0 to 6, that `moves` names by their digits from 1 to 7; whether they are legal is not asked.
+
+    Raises:
+        GameError: a character is no such digit.
+    """
+    for place, digit in enumerate(moves, start=1):
+        if digit not in DIGITS:
+            raise GameError(f"{moves!r} is no game: move {place} is {digit!r}, not a digit from 1 to 7")
+    return [DIGITS.index(digit) for digit in moves]
+
+
+def moves_from_actions(actions: Iterable[int]) -> str:
+    """Return a game, given as its columns from 0 to 6, in digits; the inverse of `actions_from_moves`."""
+    return "".join(DIGITS[action] for action in actions)

@@ -1,0 +1,41 @@
+"""Training: makes a new model of connect four, or trains its champion on the games it has played.
+
+    python connectfour/train.py NAME --init    # models/NAME, with random weights
+    python connectfour/train.py NAME           # reads gamedata/NAME, publishes a snapshot, makes it the champion
+
+TensorBoard shows models/NAME/logs.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from absl import flags
+
+from seraphim import programs
+
+GAME_NAME = "connectfour"
+
+INIT = flags.DEFINE_bool("init", False, "Make a new model; the flags given are stored in its settings.json.")
+SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, and the same batches.", lower_bound=0)
+programs.define_options("network", "search", "self_play", "records", "training")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Make or train a model."""
+    from seraphim.game import load_game
+    from seraphim.retraining import bootstrap, retrain
+    from seraphim.settings import default_settings
+    from seraphim.store import ModelFolder
+
+    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    game = load_game(GAME_NAME)
+    if INIT.value:
+        settings = programs.with_flags(default_settings(GAME_NAME))
+        print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
+    else:
+        settings = programs.with_flags(folder.settings(GAME_NAME))
+        print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty()))
+
+
+if __name__ == "__main__":
+    programs.run(main)

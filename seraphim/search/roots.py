@@ -1,0 +1,254 @@
+"""What happens at the roots: noise before a search, policy and move after it, and the move of the root itself.
+
+Compiled; trusts its arguments.
+"""
+
+import math
+
+import numpy as np
+
+from seraphim.compiled import kernel
+from seraphim.game import Array
+from seraphim.search.kernels import WIN
+from seraphim.search.randomness import dirichlet, uniform
+from seraphim.search.selection import Rule, completed_value, completion, exploration_weight, forced_visits, logit
+from seraphim.search.tree import NO_CHILD, ROOT, Trees
+
+
+@kernel
+def prepare_roots(
+    trees: Trees,
+    chosen: Array,
+    keys: Array,
+    alpha: float,
+    coefficient: float,
+    temperature: float,
+    forced: float,
+    gumbel: bool,
+) -> None:
+    """Give the roots of the trees `chosen` int64 [K] the scores that their edges are searched with.
+
+    Of PUCT those are priors, (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet noise
+    of concentration `alpha` over the legal actions; of a Gumbel root they are logits, plus `coefficient` times Gumbel
+    noise. The noise comes from the stream of the tree's key, uint64 [K]. The priors P themselves stay as the network
+    gave them, so a root that was an inner node before, or is searched again, is noised once. `forced` is k of the
+    forced playouts.
+    """
+    for index in range(len(chosen)):
+        tree = chosen[index]
+        first, count = trees.nodes[tree, ROOT]["first_edge"], trees.nodes[tree, ROOT]["num_edges"]
+        edges, scores = trees.edges[tree], trees.root_scores[tree]
+        trees.root_forced[tree] = forced
+        if gumbel:
+            for k in range(count):
+                noise = -math.log(-math.log(uniform(keys[index], np.uint64(k))))
+                scores[k] = logit(edges[first + k]) + coefficient * noise
+            continue
+        draw = np.zeros(count, np.float64)
+        if coefficient > 0.0:
+            dirichlet(alpha, keys[index], draw)
+        total = 1.0
+        if temperature != 1.0:
+            total = 0.0
+            for k in range(count):
+                total += np.float64(edges[first + k]["prior"]) ** (1.0 / temperature)
+        for k in range(count):
+            prior = np.float64(edges[first + k]["prior"])
+            if temperature != 1.0:
+                prior = prior ** (1.0 / temperature) / total
+            scores[k] = (1.0 - coefficient) * prior + coefficient * draw[k]
+
+
+@kernel
+def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors: Array, roots: Array) -> None:
+    """Read the roots of the trees `chosen` int64 [K].
+
+    Args:
+        trees: read.
+        chosen: which.
+        visits: int32 [K, A], filled.
+        totals: float64 [K, A], filled with the sums of values, for the player to move.
+        priors: float32 [K, A], filled with the network's priors.
+        roots: float64 [K, 2], filled with whether the root is settled, and its value if it is.
+    """
+    visits[:] = 0
+    totals[:] = 0.0
+    priors[:] = 0.0
+    for index in range(len(chosen)):
+        tree = chosen[index]
+        root = trees.nodes[tree, ROOT]
+        roots[index, 0] = root["settled"]
+        roots[index, 1] = root["value"]
+        for k in range(root["num_edges"]):
+            edge = trees.edges[tree, root["first_edge"] + k]
+            visits[index, edge["action"]] = edge["visits"]
+            totals[index, edge["action"]] = edge["total"]
+            priors[index, edge["action"]] = edge["prior"]
+
+
+@kernel
+def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best: Array) -> None:
+    """Compute what the searches of the trees `chosen` int64 [K] teach, and which action is best.
+
+    The policy of PUCT is the visit distribution, without what was forced and without actions that are proven to lose
+    unless all do; of a proven root, the visits of the actions that give its value, wins the fastest way and losses the
+    slowest; of a Gumbel root, softmax(logit + σ(q)).
+
+    Args:
+        trees: read.
+        chosen: which.
+        rule: the options.
+        policies: float32 [K, A], filled.
+        best: int32 [K], filled with the most probable action, the first of equals; of a Gumbel root, with the most
+            visited one that has the highest score.
+    """
+    policies[:] = 0.0
+    weights = np.zeros(policies.shape[1], np.float64)
+    for index in range(len(chosen)):
+        tree = chosen[index]
+        nodes, edges = trees.nodes[tree], trees.edges[tree]
+        first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+        best_edge = first
+        if nodes[ROOT]["settled"]:
+            _exact_weights(nodes, edges, weights)
+        elif rule.gumbel:
+            best_edge = _improved_weights(nodes, edges, trees.root_scores[tree], weights)
+        else:
+            _visit_weights(nodes, edges, trees.root_scores[tree], trees.root_forced[tree], rule, weights)
+        total, greatest = 0.0, 0
+        for k in range(count):
+            total += weights[k]
+            if weights[k] > weights[greatest]:
+                greatest = k
+        for k in range(count):
+            policies[index, edges[first + k]["action"]] = weights[k] / total
+        if nodes[ROOT]["settled"] or not rule.gumbel:
+            best_edge = first + greatest
+        best[index] = edges[best_edge]["action"]
+
+
+@kernel
+def _visit_weights(nodes: Array, edges: Array, scores: Array, forced: float, rule: Rule, weights: Array) -> None:
+    first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+    total, most = 0.0, 0
+    for k in range(count):
+        edge = edges[first + k]
+        weights[k] = 0.0 if edge["lost"] else edge["visits"]
+        total += weights[k]
+        if weights[k] > weights[most]:
+            most = k
+    if total == 0.0:  # all that was visited loses
+        for k in range(count):
+            weights[k] = edges[first + k]["visits"]
+        return
+    if forced > 0.0:
+        _prune(nodes, edges, scores, forced, rule, weights, most)
+
+
+@kernel
+def _prune(nodes: Array, edges: Array, scores: Array, forced: float, rule: Rule, weights: Array, most: int) -> None:
+    # Policy target pruning (KataGo, section 3.2): takes up to its forced visits from each edge, as long as it would not
+    # have been preferred to the most visited one; what is left with one visit goes altogether.
+    first, visits = nodes[ROOT]["first_edge"], nodes[ROOT]["visits"]
+    exploration = exploration_weight(visits, rule)
+    favourite = edges[first + most]
+    limit = favourite["total"] / favourite["visits"] + exploration * scores[most] / (1 + favourite["visits"])
+    for k in range(nodes[ROOT]["num_edges"]):
+        if k == most or weights[k] == 0.0:
+            continue
+        edge = edges[first + k]
+        least = max(0.0, edge["visits"] - forced_visits(scores[k], visits, forced))
+        margin = limit - edge["total"] / edge["visits"]
+        if margin > 0.0:
+            weights[k] = min(weights[k], max(math.ceil(least), math.ceil(exploration * scores[k] / margin - 1.0)))
+        if weights[k] <= 1.0:
+            weights[k] = 0.0
+
+
+@kernel
+def _exact_weights(nodes: Array, edges: Array, weights: Array) -> None:
+    first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+    for k in range(count):
+        weights[k] = 0.0
+        child = edges[first + k]["child"]
+        if child == NO_CHILD or not nodes[child]["settled"]:
+            continue
+        same = nodes[ROOT]["to_play"] == nodes[child]["to_play"]
+        value = nodes[child]["value"] if same else -nodes[child]["value"]
+        decided = abs(value) >= WIN
+        if value == nodes[ROOT]["value"] and (not decided or nodes[child]["distance"] + 1 == nodes[ROOT]["distance"]):
+            weights[k] = max(1, edges[first + k]["visits"])
+
+
+@kernel
+def _improved_weights(nodes: Array, edges: Array, scores: Array, weights: Array) -> int:
+    # The improved policy of a Gumbel root, and its move (Danihelka et al. 2022, sections 3 and 4).
+    first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+    completed = completion(nodes[ROOT], edges)
+    largest, most_visits = -np.inf, 0
+    for k in range(count):
+        weights[k] = logit(edges[first + k]) + completed_value(edges[first + k], completed)
+        largest = max(largest, weights[k])
+        most_visits = max(most_visits, edges[first + k]["visits"])
+    best, best_score = first, -np.inf
+    for k in range(count):
+        weights[k] = math.exp(weights[k] - largest)
+        score = scores[k] + completed_value(edges[first + k], completed)
+        if edges[first + k]["visits"] == most_visits and score > best_score:
+            best, best_score = first + k, score
+    return best
+
+
+@kernel
+def move_roots(trees: Trees, chosen: Array, actions: Array) -> None:
+    """Make the successor by `actions` [K] the root of each tree `chosen` int64 [K].
+
+    What lies below it is kept, the rest dropped. A tree whose successor was never visited, or in which the game has
+    ended, becomes empty. Nodes and edges move towards the front and keep their order, so the move is done in place.
+    """
+    new_index = np.empty(trees.nodes.shape[1], np.int32)
+    for index in range(len(chosen)):
+        tree = chosen[index]
+        nodes, edges = trees.nodes[tree], trees.edges[tree]
+        root = _child_by(nodes, edges, actions[index])
+        count = trees.num_nodes[tree]
+        trees.num_nodes[tree] = 0
+        trees.num_edges[tree] = 0
+        if root == NO_CHILD or nodes[root]["num_edges"] == 0:
+            continue
+        new_index[:count] = NO_CHILD
+        for node in range(root, count):
+            if node == root or new_index[nodes[node]["parent"]] != NO_CHILD:
+                new_index[node] = trees.num_nodes[tree]
+                for word in range(trees.states.shape[2]):
+                    trees.states[tree, new_index[node], word] = trees.states[tree, node, word]
+                trees.num_nodes[tree] += 1
+                trees.num_edges[tree] = _move_node(nodes, edges, node, new_index, trees.num_edges[tree])
+
+
+@kernel
+def _child_by(nodes: Array, edges: Array, action: int) -> int:
+    first = nodes[ROOT]["first_edge"]
+    for edge in range(first, first + nodes[ROOT]["num_edges"]):
+        if edges[edge]["action"] == action:
+            return edges[edge]["child"]
+    return NO_CHILD
+
+
+@kernel
+def _move_node(nodes: Array, edges: Array, node: int, new_index: Array, end: int) -> int:
+    # Moves a node to its new index and its edges to `end`; returns the end of the edges then. Its parent has moved
+    # before it and has told it, in `parent_edge`, where the edge to it went.
+    target = new_index[node]
+    first, count = nodes[node]["first_edge"], nodes[node]["num_edges"]
+    nodes[target] = nodes[node]
+    nodes[target]["first_edge"] = end
+    if target != ROOT:
+        nodes[target]["parent"] = new_index[nodes[target]["parent"]]
+        edges[nodes[target]["parent_edge"]]["child"] = target
+    for k in range(count):
+        edges[end + k] = edges[first + k]
+        child = edges[end + k]["child"]
+        if child != NO_CHILD:
+            nodes[child]["parent_edge"] = end + k
+    return end + count

@@ -1,0 +1,230 @@
+"""Which edge a readout takes: the formulas of PUCT and of Gumbel AlphaZero. Compiled; trusts its arguments.
+
+Sources: `AGZ` Silver et al., "Mastering the game of Go without human knowledge", 2017; `AZ` Silver et al., "A general
+reinforcement learning algorithm …", 2018; `KataGo` Wu, "Accelerating self-play learning in Go", 2019; `Gumbel`
+Danihelka et al., "Policy improvement by planning with Gumbel", 2022.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seraphim.compiled import kernel
+from seraphim.game import Array
+from seraphim.search.options import SearchOptions
+
+FPU_ZERO, FPU_PARENT, FPU_REDUCTION = range(3)
+_FPU = {"zero": FPU_ZERO, "parent": FPU_PARENT, "reduction": FPU_REDUCTION}
+
+# Of the Gumbel search, as in mctx: the weight of values against logits grows with the visits of the most visited edge.
+_VISITS_SCALE, _VISITS_OFFSET = 0.1, 50.0
+_LOWEST_LOGIT = -1e9
+_SMALLEST_PRIOR = float(np.finfo(np.float32).tiny)
+_SMALLEST_SPREAD = 1e-8
+
+
+class Rule(NamedTuple):
+    """The options of the search, as numbers for kernels."""
+
+    leaves: int  # rows of a tree
+    cpuct: float
+    cpuct_base: float
+    fpu: int
+    fpu_reduction: float
+    solver: bool
+    gumbel: bool
+    playout: bool
+
+
+def to_rule(options: SearchOptions, leaves: int) -> Rule:
+    """Return the options as a `Rule` for trees with so many rows."""
+    return Rule(
+        leaves=leaves,
+        cpuct=options.cpuct,
+        cpuct_base=options.cpuct_base,
+        fpu=_FPU[options.fpu],
+        fpu_reduction=options.fpu_reduction,
+        solver=options.solver,
+        gumbel=options.root == "gumbel",
+        playout=options.leaf == "playout",
+    )
+
+
+@kernel
+def best_edge(
+    node: Any, edges: Array, root_scores: Array, root_forced: float, considered: Array, is_root: bool, rule: Rule
+) -> int:
+    """Return the edge that a readout takes from an unfinished node.
+
+    Args:
+        node: a NODE.
+        edges: EDGE [E] of the tree.
+        root_scores: of the root's k-th edge: float32 [A], see `seraphim.search.roots.prepare_roots`.
+        root_forced: k of the forced playouts, or 0.
+        considered: int32 [>= readouts], the visits of the edges that a Gumbel root considers, by its own visits.
+        is_root: whether the node is the root.
+        rule: the options.
+    """
+    if not rule.gumbel:
+        return _puct_edge(node, edges, root_scores, root_forced, is_root, rule)
+    if is_root:
+        return _gumbel_root_edge(node, edges, root_scores, considered)
+    return _gumbel_edge(node, edges)
+
+
+@kernel
+def _puct_edge(node: Any, edges: Array, root_scores: Array, root_forced: float, is_root: bool, rule: Rule) -> int:
+    # argmax of Q(s,a) + c(s)·P(s,a)·√N(s)/(1+N(s,a)) (AGZ, Methods), the first of equals. N(s) counts the node's own
+    # evaluation, and is at least 1 for a playout that goes on from a new node: the prior decides the first visit.
+    # Visits under way count as losses.
+    first, count = node["first_edge"], node["num_edges"]
+    exploration = exploration_weight(max(1, node["visits"]), rule)
+    unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
+    best, best_score = first, -np.inf
+    for k in range(count):
+        edge = edges[first + k]
+        if edge["lost"]:
+            continue
+        visits = edge["visits"] + edge["pending"]
+        prior = root_scores[k] if is_root else edge["prior"]
+        if is_root and root_forced > 0.0 and 0 < visits < forced_visits(prior, node["visits"], root_forced):
+            return first + k
+        score = exploration * prior / (1 + visits)
+        score += (edge["total"] - edge["pending"]) / visits if visits > 0 else unvisited
+        if score > best_score:
+            best, best_score = first + k, score
+    return best
+
+
+@kernel
+def exploration_weight(visits: int, rule: Rule) -> float:
+    """Return c(s)·√N(s), where c grows with the visits if there is a base: c + ln((1 + N + base)/base) (AZ, Methods)."""
+    growth = math.log((1.0 + visits + rule.cpuct_base) / rule.cpuct_base) if rule.cpuct_base > 0.0 else 0.0
+    return (rule.cpuct + growth) * math.sqrt(visits)
+
+
+@kernel
+def forced_visits(prior: float, visits: int, forced: float) -> float:
+    """Return √(k·P(a)·ΣN), the visits that an edge of the root gets once it has one (KataGo, section 3.2)."""
+    return math.sqrt(forced * prior * (visits - 1))
+
+
+@kernel
+def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
+    # What an edge without a visit is taken for: the mean value of the node so far, less r·√(share of the prior that
+    # has been visited) (KataGo, section 2).
+    first = node["first_edge"]
+    total, visited = np.float64(node["value"]), 0.0
+    for edge_index in range(first, first + node["num_edges"]):
+        edge = edges[edge_index]
+        total += edge["total"]
+        if edge["visits"] > 0:
+            visited += edge["prior"]
+    mean = total / max(1, node["visits"])
+    return mean - rule.fpu_reduction * math.sqrt(visited) if rule.fpu == FPU_REDUCTION else mean
+
+
+@kernel
+def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, considered: Array) -> int:
+    # Sequential halving (Gumbel, section 3): of the edges with as many visits as the schedule says now, the one with
+    # the highest g(a) + logit(a) + σ(q(a)). `root_scores` holds g + logit.
+    first, count = node["first_edge"], node["num_edges"]
+    spent = 0
+    for k in range(count):
+        spent += edges[first + k]["visits"] + edges[first + k]["pending"]
+    wanted = considered[min(spent, len(considered) - 1)]
+    completed = completion(node, edges)
+    best, best_score = first, -np.inf
+    for k in range(count):
+        edge = edges[first + k]
+        score = max(_LOWEST_LOGIT, root_scores[k] + completed_value(edge, completed))
+        if edge["visits"] + edge["pending"] == wanted and score > best_score:
+            best, best_score = first + k, score
+    return best
+
+
+@kernel
+def _gumbel_edge(node: Any, edges: Array) -> int:
+    # argmax of π'(a) - N(a)/(1 + ΣN), with the improved policy π' = softmax(logit + σ(q)) (Gumbel, section 5).
+    first, count = node["first_edge"], node["num_edges"]
+    completed = completion(node, edges)
+    largest, spent = -np.inf, 0
+    for edge_index in range(first, first + count):
+        edge = edges[edge_index]
+        spent += edge["visits"] + edge["pending"]
+        largest = max(largest, logit(edge) + completed_value(edge, completed))
+    total = 0.0
+    for edge_index in range(first, first + count):
+        edge = edges[edge_index]
+        total += math.exp(logit(edge) + completed_value(edge, completed) - largest)
+    best, best_score = first, -np.inf
+    for edge_index in range(first, first + count):
+        edge = edges[edge_index]
+        probability = math.exp(logit(edge) + completed_value(edge, completed) - largest) / total
+        score = probability - (edge["visits"] + edge["pending"]) / (1 + spent)
+        if score > best_score:
+            best, best_score = edge_index, score
+    return best
+
+
+@kernel
+def logit(edge: Any) -> float:
+    """Return the logarithm of an edge's prior."""
+    return math.log(max(edge["prior"], _SMALLEST_PRIOR))
+
+
+@kernel
+def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
+    """Return what `completed_value` needs to know of a node: the mixed value, least and greatest value, and scale.
+
+    Edges without visits are completed by the mixed value, (v + ΣN·Σ_visited P·q / Σ_visited P) / (1 + ΣN) (Gumbel,
+    appendix D); values are scaled to [0, 1] over the node's edges and weighed by 0.1·(50 + max N), as mctx does.
+    """
+    first = node["first_edge"]
+    visits, most_visits = 0, 0
+    prior_sum, weighted = 0.0, 0.0
+    for edge_index in range(first, first + node["num_edges"]):
+        edge = edges[edge_index]
+        if edge["visits"] > 0:
+            prior = max(edge["prior"], _SMALLEST_PRIOR)
+            prior_sum += prior
+            weighted += prior * edge["total"] / edge["visits"]
+            visits += edge["visits"]
+            most_visits = max(most_visits, edge["visits"])
+    mixed = np.float64(node["value"])
+    if visits > 0:
+        mixed = (mixed + visits * weighted / prior_sum) / (1 + visits)
+    least, greatest = np.inf, -np.inf
+    for edge_index in range(first, first + node["num_edges"]):
+        edge = edges[edge_index]
+        value = edge["total"] / edge["visits"] if edge["visits"] > 0 else mixed
+        least, greatest = min(least, value), max(greatest, value)
+    return mixed, least, greatest, _VISITS_SCALE * (_VISITS_OFFSET + most_visits)
+
+
+@kernel
+def completed_value(edge: Any, completed: tuple[float, float, float, float]) -> float:
+    """Return σ(q) of an edge, by what `completion` found."""
+    mixed, least, greatest, scale = completed
+    value = edge["total"] / edge["visits"] if edge["visits"] > 0 else mixed
+    return scale * (value - least) / max(greatest - least, _SMALLEST_SPREAD)
+
+
+def considered_visits(num_considered: int, readouts: int) -> Array:
+    """Return the visits that the considered edges have at each readout of sequential halving, int32 [readouts].
+
+    (Karnin et al., "Almost optimal exploration in multi-armed bandits", 2013.) All `num_considered` edges get the
+    same number of visits, then the better half of them, and so on, until two are left; the budget is spent exactly.
+    """
+    if num_considered <= 1:
+        return np.arange(readouts, dtype=np.int32)
+    phases = math.ceil(math.log2(num_considered))
+    schedule: list[int] = []
+    visits, considered = 0, num_considered
+    while len(schedule) < readouts:
+        for _ in range(max(1, readouts // (phases * considered))):
+            schedule += [visits] * considered
+            visits += 1
+        considered = max(2, considered // 2)
+    return np.array(schedule[:readouts], np.int32)

@@ -1,0 +1,150 @@
+"""Proven results equal minimax; a proven root stops, and plays the fastest win and the slowest loss."""
+
+from functools import cache
+
+import games
+import numpy as np
+import pytest
+from reference import ArbitraryNetwork
+
+from seraphim.game import Game, PlainRules
+from seraphim.inference import Uniform
+from seraphim.search.options import SearchOptions
+from seraphim.search.search import Search
+from tictactoe.game import TicTacToe
+from tictactoe.minimax import position_sets
+
+pytestmark = pytest.mark.kernels
+
+GAME = TicTacToe()
+POSITIONS = position_sets()[0]
+
+
+@cache
+def distance(state: tuple[int, ...]) -> tuple[float, int]:
+    """The value for the player to move, and the plies to the end: of wins the fewest, of all else the most."""
+    row = np.array([state])
+    ended, result = GAME.outcome(row)
+    sign = 1 - 2 * int(GAME.to_play(row)[0])
+    if ended[0]:
+        return sign * float(result[0]), 0
+    below = []
+    for action in np.flatnonzero(GAME.legal(row)[0]):
+        value, plies = distance(tuple(GAME.step(row, np.array([action]))[0].tolist()))
+        below.append((-value, plies + 1))
+    best = max(value for value, _ in below)
+    plies = [plies for value, plies in below if value == best]
+    return best, min(plies) if best == 1 else max(plies)
+
+
+def solved(game: Game, states: np.ndarray, readouts: int, seed: int = 0) -> Search:
+    options = SearchOptions(readouts=readouts, solver=True)
+    search = Search(game, ArbitraryNetwork(game, seed), options, len(states))
+    search.begin(np.arange(len(states)), states)
+    search.run()
+    return search
+
+
+def test_proven_values_equal_minimax_in_every_position() -> None:
+    stones = np.isnan(POSITIONS.action_values).sum(axis=1)
+    late = POSITIONS.states[stones >= 3][::7]
+    few_left = stones[stones >= 3][::7] >= 5
+    values = np.nanmax(POSITIONS.action_values, axis=1)
+    exact = {state.tobytes(): value for state, value in zip(POSITIONS.states, values, strict=True)}
+    search = solved(GAME, late, readouts=3000)
+    result = search.result(np.arange(len(late)))
+    assert result.proven[few_left].all()  # with four moves to go there are no more than 65 lines
+    for row in np.flatnonzero(result.proven):
+        assert result.values[row] == exact[late[row].tobytes()]
+        # Every move that the policy teaches keeps the value.
+        for action in np.flatnonzero(result.policies[row]):
+            chosen = np.flatnonzero((POSITIONS.states == late[row]).all(axis=1))[0]
+            assert POSITIONS.action_values[chosen, action] == result.values[row]
+
+
+def test_every_settled_node_of_a_tree_equals_minimax() -> None:
+    search = solved(GAME, GAME.initial(1), readouts=2500, seed=3)
+    trees = search.trees
+    nodes, states = trees.nodes[0, : trees.num_nodes[0]], trees.states[0]
+    settled = np.flatnonzero(nodes["settled"])
+    assert len(settled) > 200
+    for node in settled:
+        assert nodes[node]["value"] == distance(tuple(states[node].tolist()))[0]
+
+
+def test_a_proven_root_stops_early_and_counts_what_it_spent() -> None:
+    winning = POSITIONS.states[np.nanmax(POSITIONS.action_values, axis=1) == 1][::50]
+    search = solved(GAME, winning, readouts=1000)
+    spent = search.result(np.arange(len(winning))).visits.sum(axis=1)
+    assert (spent < 1000).mean() > 0.9
+    assert search.readouts == spent.sum()
+
+
+def test_the_fastest_win_and_the_slowest_loss_are_preferred() -> None:
+    # Nothing but distance tells moves apart here: whoever is to move with two or more stones in a multiple of four loses.
+    game = PlainRules(games.Nim(heap=9))
+    for heap, slowest in ((4, 2), (8, 4)):
+        states = np.array([[heap, 0]])
+        search = solved(game, states, readouts=5000)
+        result = search.result(np.array([0]))
+        assert result.proven[0]
+        assert result.values[0] == -1.0
+        assert search.trees.nodes[0, 0]["distance"] == slowest
+    states = np.array([[7, 0]])
+    result = solved(game, states, readouts=5000).result(np.array([0]))
+    assert result.values[0] == 1.0
+    assert result.best[0] == 2  # take three, leave four
+
+
+def test_the_policy_avoids_moves_that_are_proven_to_lose() -> None:
+    # O must block at c3: everything else loses at once, and is proven to within a few readouts.
+    state = np.array([[0b000_010_001, 0b000_000_010]])
+    result = solved(GAME, state, readouts=60).result(np.array([0]))
+    assert result.best[0] == 8
+    losing = [action for action in np.flatnonzero(GAME.legal(state)[0]) if action != 8]
+    visited = [action for action in losing if result.visits[0, action] > 8]
+    assert not result.policies[0, visited].any()
+
+
+def test_players_who_move_twice_are_proven_right() -> None:
+    game = PlainRules(games.MovesTwice(heap=8))
+
+    @cache
+    def value(heap: int, ply: int) -> float:
+        state = np.array([[heap, ply]])
+        sign = 1 - 2 * int(game.to_play(state)[0])
+        ended, result = game.outcome(state)
+        if ended[0]:
+            return float(result[0])
+        below = [value(heap - 1 - action, ply + 1) for action in np.flatnonzero(game.legal(state)[0])]
+        return sign * max(sign * each for each in below)
+
+    states = np.array([[heap, ply] for heap in range(1, 9) for ply in range(4)])
+    options = SearchOptions(readouts=4000, solver=True)
+    search = Search(game, Uniform(game), options, len(states))
+    search.begin(np.arange(len(states)), states)
+    search.run()
+    result = search.result(np.arange(len(states)))
+    assert result.proven.all()
+    signs = 1 - 2 * game.to_play(states).astype(int)
+    assert result.values.tolist() == [sign * value(*state) for sign, state in zip(signs, states.tolist(), strict=True)]
+
+
+def test_a_proven_position_that_becomes_the_root_is_played_without_readouts() -> None:
+    winning = POSITIONS.states[np.nanmax(POSITIONS.action_values, axis=1) == 1][-40:]
+    for state in winning[:, None]:
+        search = solved(GAME, state, readouts=3000)
+        while True:
+            result = search.result(np.array([0]))
+            assert result.proven[0]
+            state = GAME.step(state, result.best)
+            ended, _ = GAME.outcome(state)
+            if ended[0]:
+                break
+            before = search.readouts
+            search.move(np.array([0]), result.best)
+            search.begin(np.array([0]), state)
+            search.run()
+            if search.trees.num_nodes[0] > 1:
+                assert search.readouts == before
+        assert GAME.outcome(state)[1][0] != 0
