@@ -25,7 +25,7 @@ LIBRARY = [path for path in LIBRARY if path not in PROGRAMS]
 # The modules of the library, each of which imports only from those before it: the docstring of the package.
 ORDER = re.findall(r"^    (\w+)  ", seraphim.__doc__ or "", flags=re.MULTILINE)
 # The same within the search.
-SEARCH_ORDER = ["options", "randomness", "tree", "kernels", "search"]
+SEARCH_ORDER = ["options", "randomness", "cache", "selection", "tree", "kernels", "roots", "search"]
 # What a game may use of the library, but for its training program.
 FOR_GAMES = {"errors", "game", "compiled", "evaluation"}
 

@@ -71,9 +71,9 @@ def test_a_search_with_a_cache_equals_one_without(leaf: str) -> None:
         search.run()
         found.append(search.result(np.arange(40)))
         assert network.positions == search.evaluations
+        asked.append(search.evaluations + search.cache_hits)
     assert found[0].visits.tolist() == found[1].visits.tolist()
     assert found[0].values.tolist() == found[1].values.tolist()
-        asked.append(search.evaluations + search.cache_hits)
     assert asked[0] == asked[1]
     assert search.cache_hits > 0
 

@@ -39,7 +39,7 @@ def distance(state: tuple[int, ...]) -> tuple[float, int]:
 
 def solved(game: Game, states: np.ndarray, readouts: int, seed: int = 0) -> Search:
     options = SearchOptions(readouts=readouts, solver=True)
-    search = Search(game, ArbitraryNetwork(game, seed), options, len(states))
+    search = Search(game, ArbitraryNetwork(game, seed, scale=0.3), options, len(states))
     search.begin(np.arange(len(states)), states)
     search.run()
     return search
