@@ -9,6 +9,7 @@ Features of an example, in the order in which they are stored:
     action        int64         what was played
     value         float         the game's result for the player to move; 0 if it was cut off
     value_weight  float         1, or 0 if the game was cut off
+    policy_weight float         1, or 0 if the move was searched cheaply: its policy teaches nothing
     root_value    float         the search's value for the player to move
     observation   bytes         uint8 [*O], as seen by the player to move
     state         bytes         int64 [W], little endian
@@ -56,6 +57,7 @@ class GameRecord(NamedTuple):
     policies: Array  # float32 [T, A], the visit distributions, untouched by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
     result: float | None  # for player 0, in [-1, 1]; None if the game was cut off
+    policy_weights: Array | None = None  # float32 [T], 0 where a policy teaches nothing; all 1 if None
     first_ply: int = 0  # of the first position; the moves before it are not recorded
 
 
@@ -66,6 +68,7 @@ class Positions(NamedTuple):
     policies: Array  # float32 [P, A], the visit distributions
     values: Array  # float32 [P] in [-1, 1], the game's result for the player to move
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
+    policy_weights: Array  # float32 [P], 1, or 0 where the policy teaches nothing
     root_values: Array  # float32 [P] in [-1, 1], the search's value for the player to move
     states: Array  # int64 [P, W]
     legal: Array  # bool [P, A]
@@ -110,6 +113,7 @@ def decode(game: Game, examples: Sequence[bytes]) -> Positions:
         "action": np.zeros(count, np.int64),
         "value": np.zeros(count, np.float32),
         "value_weight": np.zeros(count, np.float32),
+        "policy_weight": np.zeros(count, np.float32),
         "root_value": np.zeros(count, np.float32),
         "observation": np.zeros((count, math.prod(game.observation_shape)), np.uint8),
         "state": np.zeros((count, game.state_words), np.int64),
@@ -128,6 +132,7 @@ def decode(game: Game, examples: Sequence[bytes]) -> Positions:
         policies=columns["policy"],
         values=columns["value"],
         value_weights=columns["value_weight"],
+        policy_weights=columns["policy_weight"],
         root_values=columns["root_value"],
         states=columns["state"],
         legal=columns["legal"],
@@ -221,6 +226,7 @@ def _stored(shapes: _Shapes, id_bytes: int = 0) -> dict[str, tuple[Kind, np.dtyp
         "action": integer(shapes.num_actions),
         "value": floats(),
         "value_weight": floats(),
+        "policy_weight": floats(),
         "root_value": floats(),
         "observation": data(np.uint8, shapes.observation_bytes),
         "state": data("<i8", shapes.state_words),
@@ -263,6 +269,7 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
     fields["action"] = to_varint(actions, layout.row["action"].itemsize)
     fields["value"] = np.where(game.to_play(states) == 0, results, 0.0 - results)
     fields["value_weight"] = whole
+    fields["policy_weight"] = np.concatenate([_policy_weights(record) for record in records])
     fields["root_value"] = np.concatenate([record.root_values for record in records])
     fields["observation"] = game.observe(states).reshape(len(states), -1)
     fields["state"] = states
@@ -273,6 +280,10 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
     size, data = layout.row.itemsize, rows.tobytes()
     for stop, length in zip(stops.tolist(), lengths.tolist(), strict=True):
         yield [data[row * size : (row + 1) * size] for row in range(stop - length, stop)]
+
+
+def _policy_weights(record: GameRecord) -> Array:
+    return np.ones(len(record.actions), np.float32) if record.policy_weights is None else record.policy_weights
 
 
 def _check_shapes(game: Game, record: GameRecord) -> None:

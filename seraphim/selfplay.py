@@ -20,8 +20,8 @@ from seraphim.search.search import Search, draw_actions
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
 _MOVED_TOGETHER = 0.1
-_PURPOSES = 4  # streams of a ply
-_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
+_PURPOSES = 5  # streams of a ply
+_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH, _CHEAP = range(_PURPOSES)
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,25 @@ class SelfPlayOptions:
     """Most random moves, 0 to so many, that a game begins with; they are not recorded, and bring games into positions
     that good play does not reach."""
 
+    cheap_share: float = 0.0
+    """Share of moves that are searched with few readouts and no noise, so that more games are played; they teach the
+    value but not the policy: playout-cap randomisation (KataGo: 0.75)."""
+    cheap_readouts: int = 50
+    """Readouts of a cheap move (KataGo: a sixth of the others)."""
+
     def __post_init__(self) -> None:
         """Validate.
 
         Raises:
             SettingsError: a value is out of range.
         """
-        for name in ("concurrent_games", "games_per_generation"):
+        for name in ("concurrent_games", "games_per_generation", "cheap_readouts"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.random_plies < 0:
             raise SettingsError(f"random_plies must be 0 or more, not {self.random_plies}")
+        if not 0 <= self.cheap_share < 1:
+            raise SettingsError(f"cheap_share must be from 0 to below 1, not {self.cheap_share}")
 
 
 def game_id(stream: str, number: int) -> str:
@@ -65,9 +73,11 @@ class _Slots(NamedTuple):
     first_plies: Array  # int64 [G]: how many the random openings had; from here on games are recorded
     plies: Array  # int64 [G]: how many have been played
     states: Array  # int64 [G, W]: the positions to move in
+    cheap: Array  # bool [G]: whether the position is searched cheaply
     past_states: Array  # int64 [G, plies, W]
     past_actions: Array  # int32 [G, plies]
     past_policies: Array  # float32 [G, plies, A]
+    past_weights: Array  # float32 [G, plies]: of the policies
     past_values: Array  # float32 [G, plies]
 
 
@@ -85,7 +95,14 @@ class SelfPlay:
             search: how each move is searched, and for how many plies moves are drawn in proportion to visits.
             options: how many games at a time.
             stream: any name, for instance a seed; with a game's number it determines the game's luck.
+
+        Raises:
+            SettingsError: the options do not go together.
         """
+        if options.cheap_share > 0 and search.root == "gumbel":
+            raise SettingsError(
+                "cheap_share needs the root puct: the schedule of a gumbel root is for all its readouts"
+            )
         self._game = game
         self._tempering_point = search.tempering_point
         self._options = options
@@ -130,16 +147,21 @@ class SelfPlay:
             first_plies=first_plies,
             plies=first_plies.copy(),
             states=states,
+            cheap=np.zeros(games, np.bool_),
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
             past_policies=np.empty((games, plies, self._game.num_actions), np.float32),
+            past_weights=np.empty((games, plies), np.float32),
             past_values=np.empty((games, plies), np.float32),
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
-        self.search.begin(
-            trees, slots.states[trees], noise_keys=self._streams(slots.numbers[trees], slots.plies[trees], _NOISE)
-        )
+        numbers, plies = slots.numbers[trees], slots.plies[trees]
+        cheap = uniform_of(self._streams(numbers, plies, _CHEAP)) < self._options.cheap_share
+        slots.cheap[trees] = cheap
+        noise_keys = self._streams(numbers, plies, _NOISE)
+        self.search.begin(trees[~cheap], slots.states[trees[~cheap]], noise_keys[~cheap])
+        self.search.begin(trees[cheap], slots.states[trees[cheap]], readouts=self._options.cheap_readouts)
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         # One stream for each game, ply and purpose.
@@ -176,6 +198,7 @@ class SelfPlay:
         slots.past_states[trees, recorded] = slots.states[trees]
         slots.past_actions[trees, recorded] = actions
         slots.past_policies[trees, recorded] = result.policies
+        slots.past_weights[trees, recorded] = ~slots.cheap[trees]
         slots.past_values[trees, recorded] = result.values
         slots.states[trees] = self._game.step(slots.states[trees], actions)
         slots.plies[trees] += 1
@@ -186,6 +209,7 @@ class SelfPlay:
         plies = slots.plies[tree] - slots.first_plies[tree]
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
+            policy_weights=slots.past_weights[tree, :plies].copy(),
             first_ply=int(slots.first_plies[tree]),
             states=slots.past_states[tree, :plies].copy(),
             actions=slots.past_actions[tree, :plies].copy(),

@@ -169,7 +169,8 @@ def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptio
     size = options.batch_size
     # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
     observations, policies = (tf.constant(array.ravel()) for array in (positions.observations, positions.policies))
-    values, value_weights = tf.constant(positions.values[:, None]), tf.constant(positions.value_weights)
+    values = tf.constant(positions.values[:, None])
+    value_weights, policy_weights = tf.constant(positions.value_weights), tf.constant(positions.policy_weights)
     cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
 
     def batch(step: Any) -> tuple[Any, Any, Any]:
@@ -179,7 +180,7 @@ def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptio
         seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
         policy = tf.gather(policies, offsets * actions.shape[1] + tf.gather(actions, turns))
         targets = {"policy": policy, "value": tf.gather(values, rows)}
-        weights = {"policy": tf.ones([size]), "value": tf.gather(value_weights, rows)}
+        weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
         return tf.reshape(seen, [size, *shape]), targets, weights
 
     return tf.data.Dataset.range(first, first + options.steps).map(batch).prefetch(PREFETCH)

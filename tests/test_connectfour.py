@@ -57,7 +57,7 @@ def played() -> Array:
     """All distinct positions of random games, the final ones too."""
     generator = np.random.default_rng(1)
     states, positions = GAME.initial(300), []
-    while len(states):
+    for _ in range(GAME.max_plies + 1):
         positions.append(states)
         legal = GAME.legal(states)
         states, legal = states[legal.any(axis=1)], legal[legal.any(axis=1)]

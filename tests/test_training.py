@@ -25,7 +25,7 @@ IDENTITY = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
 def to_positions(observations: Array, policies: Array, values: Array, value_weights: Array | None = None) -> Positions:
     weights = np.ones(len(values), np.float32) if value_weights is None else value_weights
     given = {"observations": observations, "policies": policies, "values": values, "value_weights": weights}
-    return Positions(*(given.get(name, np.zeros(len(values))) for name in Positions._fields))
+    return Positions(*(given.get(name, np.ones(len(values), np.float32)) for name in Positions._fields))
 
 
 def random_positions(count: int, seed: int = 0) -> Positions:
