@@ -57,10 +57,9 @@ class PlainConnectFour(PlainGame):
 
     def outcome(self, state: Cells) -> float | None:
         """See `seraphim.game.PlainGame.outcome`."""
-        for line in LINES:
-            stones = [state[cell] for cell in line]
-            if stones in ([1, 1, 1, 1], [2, 2, 2, 2]):
-                return 1.0 if stones[0] == 1 else -1.0
+        for a, b, c, d in LINES:
+            if 0 != state[a] == state[b] == state[c] == state[d]:
+                return 1.0 if state[a] == 1 else -1.0
         return None if 0 in state else 0.0
 
     def observe(self, state: Cells) -> Array:

@@ -3,7 +3,6 @@
 Each figure is a rate over a few seconds in which everything has been compiled and loaded before.
 """
 
-import os
 import statistics
 import tempfile
 import time
@@ -18,7 +17,7 @@ from seraphim.retraining import bootstrap
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
-from seraphim.workers import Work, WorkerPool
+from seraphim.workers import Work, WorkerPool, count_cores
 
 Figures = dict[str, float]
 
@@ -122,5 +121,5 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
         figures["plain-Python rules: readouts/s"] = slow
         figures["plain-Python rules: µs a readout more"] = 1e6 / slow - 1e6 / fast
         figures["plain-Python rules: compiled ones are faster by"] = 1 / ratio
-    figures["cores"] = len(os.sched_getaffinity(0))
+    figures["cores"] = count_cores()
     return figures

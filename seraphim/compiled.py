@@ -8,7 +8,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import config as numba_config
+from numba import njit
+
+config: Any = numba_config  # a module that makes its attributes when it is imported
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -68,6 +68,11 @@ class Work:
         )
 
 
+def count_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class _Play(NamedTuple):
     snapshot: Path | None  # None plays with uniform priors
     stream: str
@@ -86,7 +91,7 @@ class WorkerPool:
             num_workers: how many; 0 is one for each processor that this process may use.
         """
         context = multiprocessing.get_context("spawn")
-        self.num_workers = num_workers or len(os.sched_getaffinity(0))
+        self.num_workers = num_workers or count_cores()
         self._work: dict[Any, Work] = {}
         self._stopped = False
         self._next = context.Value("q", 0)  # the number of the next game

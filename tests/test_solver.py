@@ -81,7 +81,7 @@ def test_a_proven_root_stops_early_and_counts_what_it_spent() -> None:
 
 
 def test_the_fastest_win_and_the_slowest_loss_are_preferred() -> None:
-    # Nothing but distance tells moves apart here: whoever is to move with two or more stones in a multiple of four loses.
+    # Whoever is to move at a multiple of four loses, and only distance tells the moves apart.
     game = PlainRules(games.Nim(heap=9))
     for heap, slowest in ((4, 2), (8, 4)):
         states = np.array([[heap, 0]])
@@ -132,7 +132,8 @@ def test_players_who_move_twice_are_proven_right() -> None:
 
 def test_a_proven_position_that_becomes_the_root_is_played_without_readouts() -> None:
     winning = POSITIONS.states[np.nanmax(POSITIONS.action_values, axis=1) == 1][-40:]
-    for state in winning[:, None]:
+    for position in winning[:, None]:
+        state = position
         search = solved(GAME, state, readouts=3000)
         while True:
             result = search.result(np.array([0]))

@@ -28,11 +28,11 @@ def prepare_roots(
 ) -> None:
     """Give the roots of the trees `chosen` int64 [K] the scores that their edges are searched with.
 
-    Of PUCT those are priors, (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet noise
-    of concentration `alpha` over the legal actions; of a Gumbel root they are logits, plus `coefficient` times Gumbel
-    noise. The noise comes from the stream of the tree's key, uint64 [K]. The priors P themselves stay as the network
-    gave them, so a root that was an inner node before, or is searched again, is noised once. `forced` is k of the
-    forced playouts.
+    Of PUCT those are priors, (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet
+    noise of concentration `alpha` over the legal actions; of a Gumbel root they are logits, plus `coefficient` times
+    Gumbel noise. The noise comes from the stream of the tree's key, uint64 [K]. The priors P themselves stay as the
+    network gave them, so a root that was an inner node before, or is searched again, is noised once. `forced` is k of
+    the forced playouts.
     """
     for index in range(len(chosen)):
         tree = chosen[index]

@@ -271,6 +271,12 @@ class Search:
             "expected: its training has diverged; promote an older snapshot and lower the learning rate"
         )
 
+    def halt(self) -> None:
+        """Start no more readouts; those under way are finished by `advance` or `run`."""
+        at_work = np.flatnonzero(self._rows_out)
+        self.readouts -= int(self._trees.remaining[at_work].sum())
+        self._trees.remaining[at_work] = 0
+
     def run(self) -> None:
         """Advance until every tree has spent its readouts.
 
@@ -317,7 +323,7 @@ class Search:
 
         Args:
             result: of the search.
-            hot: bool [K]: drawn from the policy (temperature 1), but of a Gumbel root, which has its own noise; or best.
+            hot: bool [K]: drawn from the policy (temperature 1), or else best; of a Gumbel root, always best.
             keys: uint64 [K]: streams of which one number is used.
         """
         if self.options.root == "gumbel":

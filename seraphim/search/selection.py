@@ -99,7 +99,7 @@ def _puct_edge(node: Any, edges: Array, root_scores: Array, root_forced: float, 
 
 @kernel
 def exploration_weight(visits: int, rule: Rule) -> float:
-    """Return c(s)·√N(s), where c grows with the visits if there is a base: c + ln((1 + N + base)/base) (AZ, Methods)."""
+    """Return c(s)·√N(s); with a base, c grows with the visits as c + ln((1 + N + base)/base) (AZ, Methods)."""
     growth = math.log((1.0 + visits + rule.cpuct_base) / rule.cpuct_base) if rule.cpuct_base > 0.0 else 0.0
     return (rule.cpuct + growth) * math.sqrt(visits)
 
