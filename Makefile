@@ -27,13 +27,14 @@ setup: $(VENV)/.installed ## Set up .venv with everything that learning and the 
 learn: setup ## Learn GAME (default tictactoe) until the model NAME (default my-GAME) is perfect
 	$(BIN)/python bin/learn.py $(NAME) --game=$(GAME)
 
-test: setup ## Lint, type check and test, compiled and, for the kernels, interpreted; coverage of seraphim/ >= 90 %
+test: setup ## Lint, type check and test, compiled and, for the kernels, interpreted and bounds-checked; coverage of seraphim/ >= 90 %
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/coverage erase
 	$(BIN)/python -m pytest --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --cov --cov-append --cov-report=
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels
 	$(BIN)/coverage report --fail-under=90
 
 format: setup ## Format the code as `make test` wants it

@@ -6,6 +6,7 @@ In dependency order (each module imports only from those above it):
     compiled       how kernels are compiled
     game           the rules of a game, a batch of positions at a time
     conformance    checks a game against that contract
+    nativelog      keeps off the terminal what C++ libraries log while they start
     networks       dual-head Keras models, and snapshots of them
     inference      a snapshot as a function: observations -> (logits, values)
     tfrecord       TFRecord framing and tf.train.Example, without TensorFlow

@@ -35,7 +35,9 @@ def kernel(function: Callable[..., Any]) -> Any:
 @functools.cache
 def _cache_folder(sources: Path) -> str:
     states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(sources.glob("*.py"))]
-    name = f"kernels-{blake2b(repr((str(sources), states)).encode(), digest_size=8).hexdigest()}"
+    # Code with and without checks of array bounds is not told apart by Numba's cache either.
+    key = repr((str(sources), states, config.BOUNDSCHECK))
+    name = f"kernels-{blake2b(key.encode(), digest_size=8).hexdigest()}"
     if config.CACHE_DIR:  # NUMBA_CACHE_DIR, such as an image sets
         return str(Path(config.CACHE_DIR) / name)
     beside = sources / "__pycache__"

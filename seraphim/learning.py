@@ -12,7 +12,7 @@ from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position
 from seraphim.game import Game, load_game
 from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
-from seraphim.players import raw_player, search_player
+from seraphim.players import MOST_TREES, raw_player, search_player
 from seraphim.retraining import Trainer
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
@@ -112,7 +112,7 @@ def _check(
 ) -> Evaluation | None:
     if not position_sets:
         return None
-    inference = load_inference(snapshot.path, game, runtime)
+    inference = load_inference(snapshot.path, game, runtime, batch=MOST_TREES)
     searched, raw = search_player(game, inference, settings.search), raw_player(game, inference)
     return evaluate(game, position_sets, searched, raw)
 

@@ -8,10 +8,7 @@ import contextlib
 import functools
 import logging
 import os
-import re
-import tempfile
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,11 +18,17 @@ import numpy as np
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game
+from seraphim.nativelog import without_native_log
 
 Kind = Literal["mlp", "resnet"]
 
 ARCHIVE = Path("assets.extra/model.keras")
 """Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
+
+LITERT = Path("assets.extra/model.tflite")
+"""Where a snapshot keeps the same network as LiteRT runs it."""
+
+SIGNATURE = "serving_default"
 
 HEAD_FILTERS = 32  # AGZ has 2 for the policy and 1 for the value, on a board of 361 points
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
@@ -87,7 +90,7 @@ def tensorflow() -> ModuleType:
 def _start() -> ModuleType:
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
-    with _without_native_log():
+    with without_native_log(_NATIVE_LOG):
         import tensorflow as tf
 
         for gpu in tf.config.list_physical_devices("GPU"):
@@ -99,28 +102,6 @@ def _start() -> ModuleType:
             lambda record: record.levelno >= logging.WARNING or "tensorflow" not in record.pathname
         )
     return tf
-
-
-@contextlib.contextmanager
-def _without_native_log() -> Iterator[None]:
-    # While it starts, TensorFlow's C++ code writes to file descriptor 2 whatever the log level says. What others write
-    # there, also from other threads, appears at the end; so does everything if the start fails.
-    with tempfile.TemporaryFile() as kept:
-        stderr = os.dup(2)
-        os.dup2(kept.fileno(), 2)
-        noise = _NATIVE_LOG
-        try:
-            yield
-        except BaseException:
-            noise = b"\0"
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-            kept.seek(0)
-            for line in kept:
-                if not re.match(noise, line):
-                    os.write(2, line)
 
 
 def build(game: Game, options: NetworkOptions, seed: int) -> Any:
@@ -201,10 +182,11 @@ def _resnet(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any,
 
 
 def save_snapshot(model: Any, path: Path) -> None:
-    """Write a model into the folder `path`: a SavedModel that serves, and the Keras archive that trains on.
+    """Write a model into the folder `path`: a SavedModel that serves, the same for LiteRT, and what is trained on.
 
-    The signature `serving_default` maps `observation` uint8 [N, *O] to `policy` float32 [N, A] (logits) and `value`
-    float32 [N]; it needs no code of ours. The archive holds the weights, the optimizer's state and the step.
+    The signature `serving_default` of both maps `observation` uint8 [N, *O] to `policy` float32 [N, A] (logits) and
+    `value` float32 [N]; it needs no code of ours. The Keras archive holds the weights, the optimizer's state and the
+    step.
     """
     tf = tensorflow()
 
@@ -217,10 +199,13 @@ def save_snapshot(model: Any, path: Path) -> None:
     module.weights = [weight.value for weight in model.weights]
     observation = tf.TensorSpec([None, *model.input_shape[1:]], tf.uint8, name="observation")
     module.serve = tf.function(serve, input_signature=[observation], autograph=False)
-    tf.saved_model.save(module, str(path), signatures={"serving_default": module.serve})
+    tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
     archive = path / ARCHIVE
     archive.parent.mkdir(exist_ok=True)
     model.save(archive)
+    # Whoever plays has no TensorFlow to convert with, so this is done here, though it takes some tenths of a second.
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(path), signature_keys=[SIGNATURE])
+    (path / LITERT).write_bytes(converter.convert())
 
 
 def load_model(path: Path) -> Any:

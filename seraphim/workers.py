@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
-from seraphim.inference import Runtime, Uniform, load_inference
+from seraphim.inference import Choice, Runtime, Uniform, choose_runtime, load_inference
 from seraphim.records import GameRecord, encode_games
 from seraphim.selfplay import SelfPlay, number_in
 from seraphim.settings import Settings
@@ -73,8 +73,13 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class _Choose(NamedTuple):
+    snapshot: Path
+
+
 class _Play(NamedTuple):
     snapshot: Path | None  # None plays with uniform priors
+    choice: Choice
     stream: str
     skip: Set[int]
 
@@ -92,6 +97,7 @@ class WorkerPool:
         """
         context = multiprocessing.get_context("spawn")
         self.num_workers = num_workers or count_cores()
+        self._runtime = runtime
         self._work: dict[Any, Work] = {}
         self._stopped = False
         self._next = context.Value("q", 0)  # the number of the next game
@@ -100,7 +106,7 @@ class WorkerPool:
         self._processes: list[SpawnProcess] = []
         for index in range(self.num_workers):
             ours, theirs = context.Pipe()
-            arguments = (theirs, settings, runtime, self._next, self._end)
+            arguments = (theirs, settings, self._next, self._end)
             process = context.Process(target=_work, args=arguments, name=f"worker {index}", daemon=True)
             process.start()
             theirs.close()
@@ -139,8 +145,9 @@ class WorkerPool:
         self._end.value = end
         self._work = {}
         self._stopped = False
+        choice = self._choose(snapshot)
         for connection in self._connections:
-            connection.send(_Play(snapshot, stream, skip))
+            connection.send(_Play(snapshot, choice, stream, skip))
         playing: dict[Any, SpawnProcess] = dict(zip(self._connections, self._processes, strict=True))
         early: dict[int, FinishedGame] = {}
         number = first
@@ -176,6 +183,16 @@ class WorkerPool:
         """End `play` at once: games under way are lost, and so is the use of the pool."""
         self._stopped = True
 
+    def _choose(self, snapshot: Path | None) -> Choice:
+        # The runtimes give slightly different results, so all workers use the same one. The first worker finds out
+        # which: in this process, other threads may be at work, and OpenVINO need not be loaded.
+        if snapshot is None or self._runtime != "auto":
+            return Choice(self._runtime, "")
+        connection = self._connections[0]
+        connection.send(_Choose(snapshot))
+        choice: Choice = self._receive(connection, self._processes[0])
+        return choice
+
     def _receive(self, connection: Any, process: SpawnProcess) -> Any:
         try:
             message = connection.recv()
@@ -190,13 +207,18 @@ class WorkerPool:
         return message
 
 
-def _work(connection: Connection, settings: Settings, runtime: Runtime, next_number: Any, end: Any) -> None:
+def _work(connection: Connection, settings: Settings, next_number: Any, end: Any) -> None:
     # The main function of a worker process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while True:
-            _play(connection, settings, runtime, next_number, end, connection.recv())
+            command = connection.recv()
+            if isinstance(command, _Choose):
+                batch = settings.self_play.concurrent_games
+                connection.send(choose_runtime(command.snapshot, load_game(settings.game), batch=batch))
+            else:
+                _play(connection, settings, next_number, end, command)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the parent is gone
     except SeraphimError as error:
@@ -223,11 +245,9 @@ def _numbers(next_number: Any, end: Any, skip: Set[int]) -> Iterator[int]:
             yield number
 
 
-def _play(
-    connection: Connection, settings: Settings, runtime: Runtime, next_number: Any, end: Any, command: _Play
-) -> None:
+def _play(connection: Connection, settings: Settings, next_number: Any, end: Any, command: _Play) -> None:
     game = load_game(settings.game)
-    inference = Uniform(game) if command.snapshot is None else load_inference(command.snapshot, game, runtime)
+    inference = Uniform(game) if command.snapshot is None else load_inference(command.snapshot, game, command.choice)
     player = SelfPlay(game, inference, settings.search, settings.self_play, command.stream)
     started = sent = time.perf_counter()
     records: list[GameRecord] = []

@@ -33,7 +33,8 @@ FOR_GAMES = {"errors", "game", "compiled", "evaluation"}
 HEAVY = {
     "tensorflow": {"seraphim/networks.py"},
     "keras": {"seraphim/networks.py", "seraphim/training.py"},
-    "openvino": {"seraphim/inference.py"},
+    "openvino": {"seraphim/inference/openvino.py"},
+    "ai_edge_litert": {"seraphim/inference/litert.py"},
     "tensorboard": set(),
 }
 LIGHT = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
-from seraphim.search.cache import MISS, EvaluationCache
+from seraphim.search.cache import MISS, Cache, allocate_cache, find_slot, store
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from tictactoe.game import TicTacToe
@@ -14,49 +14,54 @@ pytestmark = pytest.mark.kernels
 GAME = TicTacToe()
 
 
-def entries(count: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+def entries(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    legal = rng.random((count, 5)) < 0.7
-    logits, values = rng.normal(size=(count, 5)).astype(np.float32), rng.normal(size=count).astype(np.float32)
-    return rng.integers(-(2**62), 2**62, (count, 3)), legal, logits, values
+    logits = np.where(rng.random((count, 5)) < 0.7, rng.normal(size=(count, 5)), -np.inf)
+    values = rng.normal(size=count).astype(np.float32)
+    return rng.integers(-(2**62), 2**62, (count, 3)), logits.astype(np.float32), values
+
+
+def slots(cache: Cache, states: np.ndarray) -> list[int]:
+    return [find_slot(cache.states, cache.stamps, state) for state in states]
 
 
 def test_what_was_stored_is_found_and_nothing_else() -> None:
-    cache = EvaluationCache(1 << 12, 5, 3)
-    states, legal, logits, values = entries(300)
-    assert (cache.find(states) == MISS).all()
-    cache.store(states, legal, logits, values)
-    slots = cache.find(states)
-    assert (slots != MISS).all()
-    found_legal, found_logits, found_values = cache.read(slots)
-    assert found_legal.tolist() == legal.tolist()
-    assert found_logits[legal].tolist() == logits[legal].tolist()
-    assert found_values.tolist() == values.tolist()
+    cache = allocate_cache(1, 5, 3)
+    states, logits, values = entries(300)
+    assert set(slots(cache, states)) == {MISS}
+    store(cache, states, logits, values)
+    found = slots(cache, states)
+    assert cache.logits[found].tolist() == logits.tolist()
+    assert cache.values[found].tolist() == values.tolist()
     for word in range(3):
         others = states.copy()
         others[:, word] ^= 1
-        assert (cache.find(others) == MISS).all()
-    assert (cache.hits, cache.misses) == (300, 300 * 4)
+        assert set(slots(cache, others)) == {MISS}
+
+
+def test_a_cache_keeps_within_its_memory() -> None:
+    for megabytes, num_actions, words in ((1, 7, 2), (3, 9, 2), (16, 4674, 80)):
+        cache = allocate_cache(megabytes, num_actions, words)
+        assert megabytes * 2**20 / 2.1 < sum(array.nbytes for array in cache) <= megabytes * 2**20 + 8
 
 
 def test_a_full_table_keeps_the_newest() -> None:
-    cache = EvaluationCache(64, 5, 3)
-    states, *rest = entries(1000)
-    for row in range(1000):
-        cache.store(*(column[row : row + 1] for column in (states, *rest)))
-        assert cache.find(states[row : row + 1])[0] != MISS
-    assert (cache.find(states[-20:]) != MISS).mean() > 0.7
-    assert (cache.find(states[:800]) == MISS).all()
+    cache = allocate_cache(1, 5, 3)
+    size = len(cache.stamps)
+    states, logits, values = entries(4 * size)
+    store(cache, states, logits, values)
+    assert np.mean([slot != MISS for slot in slots(cache, states[-size // 4 :])]) > 0.95
+    assert np.mean([slot != MISS for slot in slots(cache, states[:size])]) < 0.1
 
 
 def test_an_entry_stored_again_is_replaced_not_doubled() -> None:
-    cache = EvaluationCache(4, 5, 3)
-    states, legal, logits, values = entries(1)
+    cache = allocate_cache(0, 5, 3)  # four slots
+    states, logits, values = entries(1)
     for _ in range(10):
-        cache.store(states, legal, logits, values)
+        store(cache, states, logits, values)
     others = entries(3, seed=1)
-    cache.store(*others)
-    assert (cache.find(np.concatenate([states, others[0]])) != MISS).all()
+    store(cache, *others)
+    assert MISS not in slots(cache, np.concatenate([states, others[0]]))
 
 
 @pytest.mark.parametrize("leaf", ["value", "playout"])

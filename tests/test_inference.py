@@ -1,5 +1,8 @@
-"""A SavedModel as a function: the runtimes agree, batches do not matter, and misfits are told."""
+"""A snapshot as a function: the runtimes agree, batches do not matter, and misfits are told."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,15 +10,15 @@ import numpy as np
 import pytest
 from reference import random_states
 
-from seraphim import inference
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
-from seraphim.inference import LARGEST_BATCH, Inference, Uniform, bucket_size, in_buckets, load_inference
+from seraphim.inference import LARGEST_BATCH, Inference, Uniform, bucket_size, in_buckets, litert, load_inference
 from seraphim.networks import load_model
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
 
 OBSERVATIONS = GAME.observe(random_states(GAME, 200, seed=1))
+RUNTIMES = pytest.mark.parametrize("runtime", ["openvino", "litert", "tensorflow"])
 
 
 @pytest.fixture
@@ -27,10 +30,11 @@ def loaded(snapshot: Path, runtime: str) -> Inference:
     return load_inference(snapshot, GAME, runtime, precision="float32")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
+@RUNTIMES
 def test_a_runtime_equals_the_keras_model(snapshot: Path, runtime: str) -> None:
     outputs = load_model(snapshot)(OBSERVATIONS, training=False)
     logits, values = loaded(snapshot, runtime).infer(OBSERVATIONS)
+    assert (logits.dtype, values.dtype) == (np.float32, np.float32)
     assert logits == pytest.approx(outputs["policy"].numpy(), abs=1e-5)
     assert values == pytest.approx(outputs["value"].numpy()[:, 0], abs=1e-5)
 
@@ -42,7 +46,7 @@ def test_bfloat16_is_close_to_float32(snapshot: Path) -> None:
     assert (np.abs(values) <= 1).all()
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
+@RUNTIMES
 def test_a_position_alone_equals_itself_in_a_batch(snapshot: Path, runtime: str) -> None:
     model = loaded(snapshot, runtime)
     logits, values = model.infer(OBSERVATIONS[:64])
@@ -52,35 +56,53 @@ def test_a_position_alone_equals_itself_in_a_batch(snapshot: Path, runtime: str)
         assert alone[1][0] == pytest.approx(values[row], abs=1e-6)
 
 
-def test_outputs_are_not_overwritten_by_the_next_call(snapshot: Path) -> None:
-    model = loaded(snapshot, "openvino")
+@RUNTIMES
+def test_outputs_are_not_overwritten_by_the_next_call(snapshot: Path, runtime: str) -> None:
+    model = loaded(snapshot, runtime)
     first, _ = model.infer(OBSERVATIONS[:10])
     kept = first.copy()
     model.infer(OBSERVATIONS[10:20])
     assert first.tolist() == kept.tolist()
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
+@RUNTIMES
+def test_a_loaded_model_outlives_its_snapshot(snapshot: Path, runtime: str) -> None:
+    model = loaded(snapshot, runtime)
+    logits, _ = model.infer(OBSERVATIONS[:1])
+    shutil.rmtree(snapshot)
+    assert model.infer(OBSERVATIONS[:50])[0][0] == pytest.approx(logits[0], abs=1e-6)
+
+
+def test_litert_needs_not_keep_an_interpreter_for_every_batch_size(
+    snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = loaded(snapshot, "litert").infer(OBSERVATIONS)
+    monkeypatch.setattr(litert, "MOST_BYTES", 1)
+    model = loaded(snapshot, "litert")
+    for count in (3, 7, 3, 100, 7):
+        assert model.infer(OBSERVATIONS[:count])[0] == pytest.approx(expected[:count], abs=1e-6)
+
+
+@RUNTIMES
 def test_the_description_names_what_runs_the_network(snapshot: Path, runtime: str) -> None:
     assert runtime in loaded(snapshot, runtime).description.lower()
     assert "float32" in loaded(snapshot, runtime).description
 
 
-def test_openvino_is_chosen_where_there_is_no_gpu(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "_gpu_is_likely", lambda: False)
-    assert load_inference(snapshot, GAME).description.startswith("OpenVINO")
+@RUNTIMES
+def test_a_runtime_logs_nothing(snapshot: Path, runtime: str) -> None:
+    code = """
+import sys
+from pathlib import Path
+from seraphim.inference import load_inference
+from tictactoe.game import GAME
+load_inference(Path(sys.argv[1]), GAME, sys.argv[2]).infer(GAME.observe(GAME.initial(3)))
+"""
+    done = subprocess.run([sys.executable, "-c", code, snapshot, runtime], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(("seen", "chosen"), [(True, "TensorFlow"), (False, "OpenVINO")])
-def test_tensorflow_is_chosen_where_it_sees_a_gpu(
-    snapshot: Path, monkeypatch: pytest.MonkeyPatch, seen: bool, chosen: str
-) -> None:
-    monkeypatch.setattr(inference, "_gpu_is_likely", lambda: True)
-    monkeypatch.setattr(inference, "_tensorflow_sees_gpu", lambda: seen)
-    assert load_inference(snapshot, GAME).description.startswith(chosen)
-
-
-@pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
+@RUNTIMES
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -96,7 +118,7 @@ def test_a_model_of_another_game_is_told(
         load_inference(snapshot, SimpleNamespace(**{**shape, **changes}), runtime)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
+@RUNTIMES
 def test_a_missing_model_is_told(tmp_path: Path, runtime: str) -> None:
     with pytest.raises(ModelError, match="holds no SavedModel: retrain"):
         loaded(tmp_path, runtime)
@@ -106,8 +128,67 @@ def test_a_missing_model_is_told(tmp_path: Path, runtime: str) -> None:
 @pytest.mark.parametrize("damaged", ["saved_model.pb", "variables/variables.index"])
 def test_a_damaged_model_is_told(snapshot: Path, runtime: str, damaged: str) -> None:
     (snapshot / damaged).write_bytes(b"\x00garbage")
-    with pytest.raises(ModelError, match="SavedModel in .* is damaged"):
+    with pytest.raises(ModelError, match="the SavedModel in .* is damaged"):
         loaded(snapshot, runtime)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_damaged_model_for_litert_is_told(snapshot: Path, share: float) -> None:
+    file = snapshot / "assets.extra" / "model.tflite"
+    whole = file.read_bytes()
+    for content in (whole[: int(share * len(whole))], b"\0" * int(share * len(whole)) + b"garbage"):
+        file.write_bytes(content)
+        with pytest.raises(ModelError, match=r"assets.extra/model.tflite in .* is damaged: promote another"):
+            loaded(snapshot, "litert")
+
+
+def test_a_snapshot_without_the_file_for_litert_is_told(snapshot: Path) -> None:
+    (snapshot / "assets.extra" / "model.tflite").unlink()
+    with pytest.raises(ModelError, match=r"holds no assets.extra/model.tflite, which LiteRT runs: choose another"):
+        loaded(snapshot, "litert")
+
+
+def test_a_missing_package_is_told(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    with pytest.raises(SettingsError, match="litert needs the package ai-edge-litert: pip install ai-edge-litert"):
+        loaded(snapshot, "litert")
+
+
+MEMORY = """
+import sys
+from pathlib import Path
+import numpy as np
+from seraphim.inference import load_inference
+from tictactoe.game import GAME
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+snapshot, runtime = Path(sys.argv[1]), sys.argv[2]
+observations = np.random.default_rng(0).integers(0, 2, (1000, *GAME.observation_shape)).astype(np.uint8)
+
+def evaluate(reloads, evaluations):
+    for _ in range(reloads):
+        model, left = load_inference(snapshot, GAME, runtime), evaluations // reloads
+        while left > 0:
+            for count in (1000, 100, 10, 1):
+                model.infer(observations[:count])
+                left -= count
+
+evaluate(15, 300_000)
+before = resident()
+evaluate(50, 1_000_000)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
+@pytest.mark.slow
+@RUNTIMES
+def test_memory_stays_flat_over_reloads_and_evaluations(snapshot: Path, runtime: str) -> None:
+    done = subprocess.run([sys.executable, "-c", MEMORY, snapshot, runtime], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 20
 
 
 def test_uniform_believes_nothing() -> None:

@@ -4,7 +4,7 @@ A cache belongs to one `Search` and so to one model: it cannot outlive a change 
 the state, and so of the key.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,49 +18,27 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 
 
-class EvaluationCache:
-    """A table of evaluated positions with a fixed number of slots; where it is full, the newest replaces the oldest."""
+class Cache(NamedTuple):
+    """A table of evaluated positions with `C` slots, a power of two; where it is full, the oldest go."""
 
-    def __init__(self, num_slots: int, num_actions: int, state_words: int) -> None:
-        """Allocate the table.
+    states: Array  # int64 [C, W]
+    logits: Array  # float32 [C, A]; -inf where an action is illegal
+    values: Array  # float32 [C]
+    stamps: Array  # int64 [C]: when the entry was stored; 0 for an empty slot
+    clock: Array  # int64 [1]: entries stored so far
 
-        Args:
-            num_slots: rounded down to a power of two, at least 4.
-            num_actions: `A`.
-            state_words: `W`.
-        """
-        num_slots = max(_PROBES, 1 << (num_slots.bit_length() - 1))
-        self.hits = 0
-        self.misses = 0
-        self._states = np.zeros((num_slots, state_words), np.int64)
-        self._logits = np.zeros((num_slots, num_actions), np.float32)  # -inf where an action is illegal
-        self._values = np.zeros(num_slots, np.float32)
-        self._stamps = np.zeros(num_slots, np.int64)  # when the entry was stored; 0 for an empty slot
-        self._clock = np.zeros(1, np.int64)
 
-    def find(self, states: Array) -> Array:
-        """Return the slot of each state int64 [B, W], or MISS; int64 [B]."""
-        slots = _find(self._states, self._stamps, states)
-        missed = int(np.count_nonzero(slots == MISS))
-        self.misses += missed
-        self.hits += len(slots) - missed
-        return slots
-
-    def read(self, slots: Array) -> tuple[Array, Array, Array]:
-        """Return legal actions bool [K, A], logits float32 [K, A] and values float32 [K] of slots that were found."""
-        logits = self._logits[slots]
-        return logits > -np.inf, logits, self._values[slots]
-
-    def store(self, states: Array, legal: Array, logits: Array, values: Array) -> None:
-        """Store evaluations.
-
-        Args:
-            states: int64 [B, W].
-            legal: bool [B, A].
-            logits: float32 [B, A], finite where legal.
-            values: float32 [B].
-        """
-        _store(self._states, self._stamps, self._logits, self._values, self._clock, states, legal, logits, values)
+def allocate_cache(megabytes: int, num_actions: int, state_words: int) -> Cache:
+    """Return an empty cache that takes no more than so much memory; without any, it holds next to nothing."""
+    entry_bytes = 4 * num_actions + 8 * state_words + 12
+    slots = max(_PROBES, 1 << max(0, (megabytes * 2**20 // entry_bytes).bit_length() - 1))
+    return Cache(
+        states=np.zeros((slots, state_words), np.int64),
+        logits=np.zeros((slots, num_actions), np.float32),
+        values=np.zeros(slots, np.float32),
+        stamps=np.zeros(slots, np.int64),
+        clock=np.zeros(1, np.int64),
+    )
 
 
 @kernel
@@ -81,44 +59,40 @@ def _is_at(states: Array, slot: int, state: Array) -> bool:
 
 
 @kernel
-def _find(table: Array, stamps: Array, states: Array) -> Array:
-    slots = np.full(len(states), MISS, np.int64)
-    for row in range(len(states)):
-        first = _first_slot(states[row], len(stamps))
-        for probe in range(_PROBES):
-            slot = (first + probe) & (len(stamps) - 1)
-            if stamps[slot] and _is_at(table, slot, states[row]):
-                slots[row] = slot
-                break
-    return slots
+def find_slot(cached_states: Array, stamps: Array, state: Array) -> int:
+    """Return the slot of a state int64 [W], or MISS."""
+    first = _first_slot(state, len(stamps))
+    for probe in range(_PROBES):
+        slot = (first + probe) & (len(stamps) - 1)
+        if stamps[slot] and _is_at(cached_states, slot, state):
+            return slot
+    return MISS
 
 
 @kernel
-def _store(
-    table: Array,
-    stamps: Array,
-    table_logits: Array,
-    table_values: Array,
-    clock: Array,
-    states: Array,
-    legal: Array,
-    logits: Array,
-    values: Array,
-) -> None:
+def store(cache: Cache, states: Array, logits: Array, values: Array) -> None:
+    """Store evaluations.
+
+    Args:
+        cache: changed in place.
+        states: int64 [B, W].
+        logits: float32 [B, A], -inf where an action is illegal.
+        values: float32 [B].
+    """
     for row in range(len(states)):
-        first = _first_slot(states[row], len(stamps))
-        oldest = first
+        first = _first_slot(states[row], len(cache.stamps))
+        chosen = first
         for probe in range(_PROBES):
-            slot = (first + probe) & (len(stamps) - 1)
-            if stamps[slot] and _is_at(table, slot, states[row]):
-                oldest = slot
+            slot = (first + probe) & (len(cache.stamps) - 1)
+            if cache.stamps[slot] and _is_at(cache.states, slot, states[row]):
+                chosen = slot
                 break
-            if stamps[slot] < stamps[oldest]:
-                oldest = slot
-        clock[0] += 1
-        stamps[oldest] = clock[0]
-        table_values[oldest] = values[row]
-        for word in range(table.shape[1]):
-            table[oldest, word] = states[row, word]
-        for action in range(table_logits.shape[1]):
-            table_logits[oldest, action] = logits[row, action] if legal[row, action] else -np.inf
+            if cache.stamps[slot] < cache.stamps[chosen]:
+                chosen = slot
+        cache.clock[0] += 1
+        cache.stamps[chosen] = cache.clock[0]
+        cache.values[chosen] = values[row]
+        for word in range(states.shape[1]):
+            cache.states[chosen, word] = states[row, word]
+        for action in range(logits.shape[1]):
+            cache.logits[chosen, action] = logits[row, action]

@@ -2,7 +2,7 @@
 
 Everything here is compiled, trusts its arguments, and knows neither game nor network. Values are always for the player
 to move at some node, and an edge's total is for the player who chooses that edge, who need not be the opponent of the
-one before. The only places in the project that know a value's sign are `_back_up`, `_prove` and `add_terminals`.
+one before. The only places in the project that know a value's sign are `_back_up`, `_prove`, `_settle` and `admit`.
 """
 
 import math
@@ -11,6 +11,7 @@ import numpy as np
 
 from seraphim.compiled import kernel
 from seraphim.game import Array
+from seraphim.search.cache import MISS, Cache, find_slot
 from seraphim.search.selection import Rule, best_edge
 from seraphim.search.tree import AT_REST, NO_CHILD, ROOT, Trees
 
@@ -205,40 +206,91 @@ def _add_node(
 
 
 @kernel
-def add_terminals(trees: Trees, rows: Array, states: Array, to_play: Array, results: Array, rule: Rule) -> None:
-    """Add positions in which the game has ended, and score the readouts that found them.
-
-    Args:
-        trees: changed in place; must have room.
-        rows: int64 [R'].
-        states: int64 [R', W].
-        to_play: int8 [R'].
-        results: float32 [R'], for player 0.
-        rule: the options.
-    """
-    for index in range(len(rows)):
-        row = rows[index]
-        tree = row // rule.leaves
-        value = results[index] if to_play[index] == 0 else -results[index]
-        nodes, edges = trees.nodes[tree], trees.edges[tree]
-        node = _add_node(trees, nodes, edges, row, tree, states[index], to_play[index], value, 1)
-        _back_up(nodes, edges, node, value, rule)
-        if rule.solver:
-            _prove(nodes, edges, node)
-        trees.row_node[row] = AT_REST
-
-
-@kernel
-def expand(
+def admit(
     trees: Trees,
+    cache: Cache,
     rows: Array,
     states: Array,
     to_play: Array,
-    legal: Array,
-    logits: Array,
-    values: Array,
+    ended: Array,
+    results: Array,
     rule: Rule,
-) -> int:
+) -> tuple[int, int]:
+    """Add new positions to their trees, but for those that only the network can value.
+
+    Where the game has ended, the readout is scored; where the cache knows the position, it is expanded.
+
+    Args:
+        trees: changed in place; must have room.
+        cache: read.
+        rows: int64 [R']; afterwards first the rows of the positions for the network, then the others, which go on.
+        states: int64 [R', W]; afterwards first those for the network.
+        to_play: int8 [R']; afterwards likewise.
+        ended: bool [R'].
+        results: float32 [R'], for player 0, where the game has ended.
+        rule: the options.
+
+    Returns:
+        How many positions are for the network, and how many the cache knew.
+    """
+    num_unknown, num_known, num_over = 0, 0, 0
+    others = np.empty(len(rows), np.int64)
+    for index in range(len(rows)):
+        row = rows[index]
+        tree = row // rule.leaves
+        if ended[index]:
+            nodes, edges = trees.nodes[tree], trees.edges[tree]
+            value = results[index] if to_play[index] == 0 else -results[index]
+            node = _add_node(trees, nodes, edges, row, tree, states[index], to_play[index], value, 1)
+            _back_up(nodes, edges, node, value, rule)
+            if rule.solver:
+                _prove(nodes, edges, node)
+            trees.row_node[row] = AT_REST
+            others[num_known + num_over] = row
+            num_over += 1
+            continue
+        slot = find_slot(cache.states, cache.stamps, states[index])
+        if slot != MISS:
+            _expand_row(trees, row, tree, states[index], to_play[index], cache.logits[slot], cache.values[slot], rule)
+            others[num_known + num_over] = row
+            num_known += 1
+            continue
+        rows[num_unknown] = row
+        to_play[num_unknown] = to_play[index]
+        for word in range(states.shape[1]):
+            states[num_unknown, word] = states[index, word]
+        num_unknown += 1
+    rows[num_unknown:] = others[: len(rows) - num_unknown]
+    return num_unknown, num_known
+
+
+@kernel
+def mask(legal: Array, logits: Array, values: Array) -> int:
+    """Set the logits of illegal actions to -inf, in place.
+
+    Args:
+        legal: bool [R', A].
+        logits: float32 [R', A].
+        values: float32 [R'].
+
+    Returns:
+        The first row with a NaN or infinity, or without a legal action; R' if there is none.
+    """
+    for row in range(len(legal)):
+        sound, any_legal = math.isfinite(values[row]), False
+        for action in range(legal.shape[1]):
+            if legal[row, action]:
+                any_legal = True
+                sound = sound and math.isfinite(logits[row, action])
+            else:
+                logits[row, action] = -np.inf
+        if not (sound and any_legal):
+            return row
+    return len(legal)
+
+
+@kernel
+def expand(trees: Trees, rows: Array, states: Array, to_play: Array, logits: Array, values: Array, rule: Rule) -> None:
     """Add evaluated positions with an edge for each legal action, whose priors are the softmax over those.
 
     With playouts, a readout goes on from the new node, and only the end of the game scores it; otherwise it is scored
@@ -249,51 +301,39 @@ def expand(
         rows: int64 [R'].
         states: int64 [R', W].
         to_play: int8 [R'].
-        legal: bool [R', A].
-        logits: float32 [R', A].
+        logits: float32 [R', A], -inf where an action is illegal.
         values: float32 [R'] in [-1, 1], for the player to move.
         rule: the options.
-
-    Returns:
-        How many rows were expanded: less than R' where the next one has a NaN or infinity, or no legal action.
     """
     for index in range(len(rows)):
-        if not _is_sound(legal[index], logits[index], values[index]):
-            return index
-        row = rows[index]
-        tree = row // rule.leaves
-        nodes, edges = trees.nodes[tree], trees.edges[tree]
-        node = _add_node(trees, nodes, edges, row, tree, states[index], to_play[index], values[index], 0)
-        count = _add_edges(edges, trees.num_edges[tree], legal[index], logits[index])
-        nodes[node]["num_edges"] = count
-        trees.num_edges[tree] += count
-        if node == ROOT or not rule.playout:
-            _back_up(nodes, edges, node, values[index], rule)
-            trees.row_node[row] = AT_REST
-        else:
-            trees.row_node[row] = node
-    return len(rows)
+        tree = rows[index] // rule.leaves
+        _expand_row(trees, rows[index], tree, states[index], to_play[index], logits[index], values[index], rule)
 
 
 @kernel
-def _is_sound(legal: Array, logits: Array, value: float) -> bool:
-    sound, any_legal = math.isfinite(value), False
-    for action in range(len(legal)):
-        if legal[action]:
-            any_legal = True
-            sound = sound and math.isfinite(logits[action])
-    return sound and any_legal
+def _expand_row(
+    trees: Trees, row: int, tree: int, state: Array, to_play: int, logits: Array, value: float, rule: Rule
+) -> None:
+    nodes, edges = trees.nodes[tree], trees.edges[tree]
+    node = _add_node(trees, nodes, edges, row, tree, state, to_play, value, 0)
+    count = _add_edges(edges, trees.num_edges[tree], logits)
+    nodes[node]["num_edges"] = count
+    trees.num_edges[tree] += count
+    if node == ROOT or not rule.playout:
+        _back_up(nodes, edges, node, value, rule)
+        trees.row_node[row] = AT_REST
+    else:
+        trees.row_node[row] = node
 
 
 @kernel
-def _add_edges(edges: Array, first: int, legal: Array, logits: Array) -> int:
+def _add_edges(edges: Array, first: int, logits: Array) -> int:
     largest = -np.inf
-    for action in range(len(legal)):
-        if legal[action]:
-            largest = max(largest, logits[action])
+    for action in range(len(logits)):
+        largest = max(largest, logits[action])
     end, total = first, 0.0
-    for action in range(len(legal)):
-        if legal[action]:
+    for action in range(len(logits)):
+        if logits[action] > -np.inf:
             weight = math.exp(logits[action] - largest)
             total += weight
             edge = edges[end]

@@ -13,17 +13,17 @@ from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.search import kernels, roots
-from seraphim.search.cache import MISS, EvaluationCache
+from seraphim.search.cache import allocate_cache, store
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import uniform_of
 from seraphim.search.selection import considered_visits, to_rule
 from seraphim.search.tree import ROOT, Trees, allocate, grow
 
 # A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
-_STRAGGLERS = 0.02
+_STRAGGLERS = 0.05
 
 
-_NO_ROWS = np.empty(0, np.int64)
+_NO_ROWS, _NO_PLAYERS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.float32)
 
 
 class Positions(NamedTuple):
@@ -80,20 +80,14 @@ class Search:
         self._trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
         )
-        entry_bytes = 4 * game.num_actions + 8 * game.state_words + 12
-        slots = options.cache_megabytes * 2**20 // entry_bytes
-        self._cache = EvaluationCache(slots, game.num_actions, game.state_words) if slots else None
+        self._cache = allocate_cache(options.cache_megabytes, game.num_actions, game.state_words)
+        self.cache_hits = 0
         self._rows_out = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
         self._active = _NO_ROWS
         self._new_roots = _NO_ROWS  # rows whose trees wait for a root
         self._root_states = np.zeros((num_trees, game.state_words), np.int64)
         self._noise_keys = np.zeros(num_trees, np.uint64)
         self._noisy = np.zeros(num_trees, np.bool_)
-
-    @property
-    def cache_hits(self) -> int:
-        """Return how many evaluations the cache has saved."""
-        return self._cache.hits if self._cache else 0
 
     @property
     def trees(self) -> Trees:
@@ -185,39 +179,34 @@ class Search:
     def _plant(self) -> Positions:
         # Gives trees that wait for a root one, as far as the cache knows their positions; returns the others.
         rows, self._new_roots = self._new_roots, _NO_ROWS
+        if not len(rows):
+            return Positions(rows, self._root_states[:0], _NO_PLAYERS)
         states = self._root_states[rows // self._leaves]
-        to_move, unknown = self._recall(Positions(rows, states, self.game.to_play(states)))
-        self._active = np.concatenate([self._active, to_move])
+        unfinished = np.zeros(len(rows), np.bool_)
+        planted, unknown = self._admit(rows, states, self.game.to_play(states), unfinished, _NO_RESULTS)
+        self._active = np.concatenate([self._active, self._prepare(planted // self._leaves)])
         return unknown
 
     def _follow(self, rows: Array, parents: Array, actions: Array) -> tuple[Array, Positions]:
         # Leads rows to new positions; returns the rows whose readouts are over or go on, and the positions for the
         # network.
         if not len(rows):
-            return _NO_ROWS, Positions(rows, parents, _NO_ROWS)
+            return rows, Positions(rows, parents, _NO_PLAYERS)
         self._lap("search")
         states = self.game.step(parents, actions)
         ended, results = self.game.outcome(states)
         to_play = self.game.to_play(states)
         self._lap("rules")
-        over = rows[ended]
-        if len(over):
-            trees = self._with_room(over, 0)
-            kernels.add_terminals(trees, over, states[ended], to_play[ended], results[ended], self._rule)
-            rows, states, to_play = rows[~ended], states[~ended], to_play[~ended]
-        known, unknown = self._recall(Positions(rows, states, to_play))
-        return np.concatenate([over, known]), unknown
+        return self._admit(rows, states, to_play, ended, results)
 
-    def _recall(self, positions: Positions) -> tuple[Array, Positions]:
-        # Expands the positions that the cache knows; returns their rows, and the other positions.
-        if self._cache is None or not len(positions.rows):
-            return _NO_ROWS, positions
-        slots = self._cache.find(positions.states)
-        found = slots != MISS
-        if not found.any():
-            return _NO_ROWS, positions
-        known, unknown = (Positions(*(column[chosen] for column in positions)) for chosen in (found, ~found))
-        return self._expand(known, *self._cache.read(slots[found])), unknown
+    def _admit(
+        self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array
+    ) -> tuple[Array, Positions]:
+        # Adds new positions to their trees; returns the rows that go on, and the positions for the network.
+        trees = self._with_room(rows, self.game.num_actions)
+        count, known = kernels.admit(trees, self._cache, rows, states, to_play, ended, results, self._rule)
+        self.cache_hits += known
+        return rows[count:], Positions(rows[:count], states[:count], to_play[:count])
 
     def _retire(self, rows: Array) -> Array:
         trees = rows // self._leaves
@@ -237,28 +226,26 @@ class Search:
         return self._trees
 
     def _evaluate(self, positions: Positions) -> None:
-        observations = self.game.observe(positions.states)
-        legal = self.game.legal(positions.states)
+        # Asks the network, and puts what it says into the trees and the cache.
+        rows, states, to_play = positions
+        observations = self.game.observe(states)
+        legal = self.game.legal(states)
         self._lap("rules")
         logits, values = self._inference.infer(observations)
         self._lap("network")
-        self.evaluations += len(observations)
-        self._active = np.concatenate([self._active, self._expand(positions, legal, logits, values)])
-        if self._cache is not None:
-            self._cache.store(positions.states, legal, logits, values)
-
-    def _expand(self, positions: Positions, legal: Array, logits: Array, values: Array) -> Array:
-        # Puts evaluated positions into their trees; returns the rows that may move on.
-        rows, states, to_play = positions
+        self.evaluations += len(rows)
+        sound = kernels.mask(legal, logits, values)
+        if sound < len(rows):
+            self._refuse(states[sound], legal[sound], logits[sound], values[sound])
         trees_of_rows = rows // self._leaves
         is_root = self._trees.num_nodes[trees_of_rows] == 0
-        trees = self._with_room(rows, int(legal.sum(axis=1).max()))
-        expanded = kernels.expand(trees, rows, states, to_play, legal, logits, values, self._rule)
-        if expanded < len(rows):
-            self._refuse(states[expanded], legal[expanded], logits[expanded], values[expanded])
-        if not is_root.any():
-            return rows
-        return np.concatenate([rows[~is_root], self._prepare(trees_of_rows[is_root])])
+        trees = self._with_room(rows, self.game.num_actions)
+        kernels.expand(trees, rows, states, to_play, logits, values, self._rule)
+        if self.options.cache_megabytes:
+            store(self._cache, states, logits, values)
+        if is_root.any():
+            rows = np.concatenate([rows[~is_root], self._prepare(trees_of_rows[is_root])])
+        self._active = np.concatenate([self._active, rows])
 
     def _refuse(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
         if not legal.any():

@@ -1,0 +1,57 @@
+"""Runs a SavedModel by OpenVINO, which reads it without TensorFlow: the fastest on a processor, in large batches."""
+
+from pathlib import Path
+from typing import Any
+
+from seraphim.game import Array, Game
+from seraphim.inference.interface import Precision, Shapes, check_fit, damaged, in_buckets
+
+PACKAGE = "openvino"
+TITLE = "OpenVINO"
+
+_HINTS = {"f32": "float32", "bf16": "bfloat16"}
+
+
+class OpenVinoModel:
+    """See `Inference`."""
+
+    def __init__(self, snapshot: Path, game: Game, precision: Precision, threads: int) -> None:
+        """Read and compile; raise a ModelError where that fails, or where the model does not fit the game."""
+        import openvino
+
+        core = openvino.Core()
+        try:
+            model = core.read_model(snapshot)
+            inputs = {port.any_name: tuple(port.partial_shape)[1:] for port in model.inputs}
+            outputs = {name: tuple(port.partial_shape)[1:] for port in model.outputs for name in port.names}
+            check_fit(snapshot, game, _lengths(inputs), _lengths(outputs))
+            hint = next(key for key, name in _HINTS.items() if name == precision)
+            compiled = core.compile_model(
+                model,
+                "CPU",
+                {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": hint},
+            )
+        except RuntimeError as error:
+            raise damaged(snapshot) from error
+        self.name = str(snapshot)
+        used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+        version = openvino.__version__.split("-")[0]
+        self.description = (
+            f"{TITLE} {version} in {_HINTS.get(used, used)} on {core.get_property('CPU', 'FULL_DEVICE_NAME')}"
+        )
+        self._request = compiled.create_infer_request()
+        self._policy = compiled.output("policy")
+        self._value = compiled.output("value")
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        """See `Inference.infer`."""
+
+        def infer_bucket(padded: Array) -> tuple[Array, Array]:
+            outputs = self._request.infer({0: padded}, share_inputs=True, share_outputs=True)
+            return outputs[self._policy], outputs[self._value]
+
+        return in_buckets(observations, infer_bucket)
+
+
+def _lengths(shapes: dict[str, tuple[Any, ...]]) -> Shapes:
+    return {name: tuple(length.get_length() for length in shape) for name, shape in shapes.items()}

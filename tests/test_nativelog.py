@@ -1,0 +1,29 @@
+"""What C++ libraries write to standard error while they start."""
+
+import os
+
+import pytest
+
+from seraphim.nativelog import without_native_log
+
+
+def test_noise_is_left_out_and_the_rest_appears_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
+    with without_native_log(rb"INFO: |W\d+ "):
+        os.write(2, b"INFO: started\nout of memory\nW12 port.cc\n")
+        assert capfd.readouterr().err == ""
+    assert capfd.readouterr().err == "out of memory\n"
+
+
+def test_everything_appears_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="broken"), without_native_log(b"INFO"):
+        os.write(2, b"INFO: started\n")
+        raise ValueError("broken")
+    assert capfd.readouterr().err == "INFO: started\n"
+
+
+def test_standard_error_is_as_it_was_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(3):
+        with without_native_log(b"INFO"):
+            pass
+    os.write(2, b"INFO: mine\n")
+    assert capfd.readouterr().err == "INFO: mine\n"
