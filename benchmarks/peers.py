@@ -29,14 +29,15 @@ NOTES = f"""\
 What is compared, all in {GAME} self-play, in turns; each ratio is the median of those of the rounds:
 - One thread without a network: OpenSpiel's C++ MCTSBot (PUCT) values a leaf by one random playout, which it plays with
   the bare rules, and begins each move with an empty tree. Seraphim values it with 0 and believes all moves equal, or,
-  with playouts, reads on by its own search to the end of the game and keeps every position on the way in the tree. It
-  searches 64 games at a time, keeps the tree from move to move, and its evaluation cache is on.
-- All cores with a residual network of 64 filters and 5 blocks with random weights: mctx computes it in float32, as
-  XLA does on a processor, and {mctx_peer.GAMES} games at a time as one program; Seraphim in the precision that its
-  runtime chooses (bfloat16 where the processor has it), in one process a core. mctx keeps neither tree nor evaluations
-  from move to move; Seraphim keeps both, and without its cache only the tree. A readout of mctx that meets the end of
-  the game costs an evaluation as well, one of Seraphim does not. mctx's Gumbel search has {FEW_READOUTS} readouts a
-  move, the others all have the same number. Nothing is written to disk; Seraphim encodes its records."""
+  with playouts, reads on by its own search to the end of the game and keeps every position on the way in the tree:
+  more than a playout is, and slower. It searches 64 games at a time and keeps the tree from move to move; its cache is
+  off, because there is no evaluation to be saved.
+- All cores with a residual network of 64 filters and 5 blocks with random weights: mctx computes it in float32 and
+  {mctx_peer.GAMES} games at a time as one program; Seraphim in bfloat16 where the processor has it, in one process a
+  core. mctx keeps neither tree nor evaluations from move to move; Seraphim keeps both, and without its cache only the
+  tree. A readout of mctx that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's
+  Gumbel search has {FEW_READOUTS} readouts a move, the others all have the same number. Nothing is written to disk;
+  Seraphim encodes its records."""
 
 
 def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0, rounds: int = 3) -> Figures:
@@ -70,6 +71,7 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
 
 def _without_network(settings: Settings, seconds: float, rounds: int) -> Figures:
     game, readouts = load_game(GAME), settings.search.readouts
+    settings = replace(settings, search=replace(settings.search, cache_megabytes=0))
     playouts = replace(settings, search=replace(settings.search, leaf="playout"))
     bot = openspiel_peer.Bot("connect_four", readouts, settings.search.cpuct)
     rates = in_turns(

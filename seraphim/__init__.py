@@ -17,6 +17,7 @@ In dependency order (each module imports only from those above it):
     viewer         which records of a file or folder to show
     search         PUCT over many trees in lock step
     selfplay       many games at once, played by the search against itself
+    analysis       one position at leisure: more readouts, candidates, variations
     players        functions that choose an action in each of many positions
     evaluation     a player against solved positions
     training       how a Keras model is trained on positions

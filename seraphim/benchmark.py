@@ -64,9 +64,10 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
 
 
 def measure_uniform(game: Game, settings: Settings, concurrent_games: int, seconds: float) -> float:
-    """Return the readouts/s of one process that plays with uniform priors: rules and search alone."""
+    """Return the readouts/s of one process that plays with uniform priors, uncached: rules and search alone."""
     options = SelfPlayOptions(concurrent_games)
-    player = SelfPlay(game, Uniform(game), settings.search, options, "benchmark")
+    search = replace(settings.search, cache_megabytes=0)
+    player = SelfPlay(game, Uniform(game), search, options, "benchmark")
     games = player.play(_forever())
     for _ in range(concurrent_games):
         next(games)

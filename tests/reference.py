@@ -34,8 +34,8 @@ class Edge:
 
 def softmax(logits: Array) -> Array:
     """Probabilities float32 [K]: weights stored in single precision, and divided by their sum in double."""
-    weights = [math.exp(logit - max(logits)) for logit in logits]
-    return np.array([np.float32(np.float32(weight) / sum(weights)) for weight in weights], np.float32)
+    weights = [math.exp(logit - max(logits)) for logit in logits.tolist()]
+    return np.array([np.float32(weight) / sum(weights) for weight in weights], np.float32)
 
 
 def evaluate(game: Game, inference: Inference, state: Array) -> Node:

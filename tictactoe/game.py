@@ -28,7 +28,7 @@ LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.in
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
     "search": {"readouts": 100, "tempering_point": 9, "dirichlet_alpha": 1.0},
-    "self_play": {"games_per_generation": 2000, "random_plies": 6},
+    "self_play": {"concurrent_games": 512, "games_per_generation": 2000, "random_plies": 6},
     "records": {"max_files": 500},
     "training": {"window_start": 100_000},
 }

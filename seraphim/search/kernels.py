@@ -176,33 +176,26 @@ def room_needed(trees: Trees, rows: Array, most_edges: int, leaves: int) -> tupl
 
 @kernel
 def _add_node(
-    trees: Trees,
-    nodes: Array,
-    edges: Array,
-    row: int,
-    tree: int,
-    state: Array,
-    to_play: int,
-    value: float,
-    settled: int,
-) -> int:
-    index = trees.num_nodes[tree]
-    trees.num_nodes[tree] = index + 1
-    for word in range(len(state)):
-        trees.states[tree, index, word] = state[word]
+    nodes: Array, edges: Array, index: int, parent: int, parent_edge: int, first_edge: int, to_play: int, value: float
+) -> None:
     node = nodes[index]
-    node["parent"] = trees.row_node[row]
-    node["parent_edge"] = trees.row_edge[row]
-    node["first_edge"] = trees.num_edges[tree]
+    node["parent"] = parent
+    node["parent_edge"] = parent_edge
+    node["first_edge"] = first_edge
     node["num_edges"] = 0
     node["visits"] = 0
     node["value"] = value
     node["to_play"] = to_play
-    node["settled"] = settled
+    node["settled"] = 0
     node["distance"] = 0
     if index != ROOT:
-        edges[node["parent_edge"]]["child"] = index
-    return index
+        edges[parent_edge]["child"] = index
+
+
+@kernel
+def _copy_state(target: Array, source: Array) -> None:
+    for word in range(len(source)):
+        target[word] = source[word]
 
 
 @kernel
@@ -233,33 +226,38 @@ def admit(
     Returns:
         How many positions are for the network, and how many the cache knew.
     """
+    # Arrays taken out of their tuples once: each time costs a count of references.
+    all_nodes, all_edges, node_states = trees.nodes, trees.edges, trees.states
+    num_nodes, num_edges, row_node, row_edge = trees.num_nodes, trees.num_edges, trees.row_node, trees.row_edge
+    cache_states, cache_stamps, cache_logits, cache_values = cache.states, cache.stamps, cache.logits, cache.values
     num_unknown, num_known, num_over = 0, 0, 0
     others = np.empty(len(rows), np.int64)
     for index in range(len(rows)):
         row = rows[index]
         tree = row // rule.leaves
-        if ended[index]:
-            nodes, edges = trees.nodes[tree], trees.edges[tree]
-            value = results[index] if to_play[index] == 0 else -results[index]
-            node = _add_node(trees, nodes, edges, row, tree, states[index], to_play[index], value, 1)
-            _back_up(nodes, edges, node, value, rule)
-            if rule.solver:
-                _prove(nodes, edges, node)
-            trees.row_node[row] = AT_REST
-            others[num_known + num_over] = row
-            num_over += 1
+        slot = MISS if ended[index] else find_slot(cache_states, cache_stamps, states[index])
+        if slot == MISS and not ended[index]:
+            rows[num_unknown] = row
+            to_play[num_unknown] = to_play[index]
+            _copy_state(states[num_unknown], states[index])
+            num_unknown += 1
             continue
-        slot = find_slot(cache.states, cache.stamps, states[index])
+        nodes, edges = all_nodes[tree], all_edges[tree]
+        node, first = num_nodes[tree], num_edges[tree]
+        num_nodes[tree] += 1
+        _copy_state(node_states[tree, node], states[index])
         if slot != MISS:
-            _expand_row(trees, row, tree, states[index], to_play[index], cache.logits[slot], cache.values[slot], rule)
-            others[num_known + num_over] = row
+            value = np.float64(cache_values[slot])
+            _add_node(nodes, edges, node, row_node[row], row_edge[row], first, to_play[index], value)
+            num_edges[tree] += _add_edges(nodes, edges, node, first, cache_logits[slot])
             num_known += 1
-            continue
-        rows[num_unknown] = row
-        to_play[num_unknown] = to_play[index]
-        for word in range(states.shape[1]):
-            states[num_unknown, word] = states[index, word]
-        num_unknown += 1
+        else:
+            value = np.float64(results[index] if to_play[index] == 0 else -results[index])
+            _add_node(nodes, edges, node, row_node[row], row_edge[row], first, to_play[index], value)
+            nodes[node]["settled"] = 1
+            num_over += 1
+        row_node[row] = _score(nodes, edges, node, value, rule)
+        others[num_known + num_over - 1] = row
     rows[num_unknown:] = others[: len(rows) - num_unknown]
     return num_unknown, num_known
 
@@ -305,29 +303,33 @@ def expand(trees: Trees, rows: Array, states: Array, to_play: Array, logits: Arr
         values: float32 [R'] in [-1, 1], for the player to move.
         rule: the options.
     """
+    all_nodes, all_edges, node_states = trees.nodes, trees.edges, trees.states
+    num_nodes, num_edges, row_node, row_edge = trees.num_nodes, trees.num_edges, trees.row_node, trees.row_edge
     for index in range(len(rows)):
-        tree = rows[index] // rule.leaves
-        _expand_row(trees, rows[index], tree, states[index], to_play[index], logits[index], values[index], rule)
+        row = rows[index]
+        tree = row // rule.leaves
+        nodes, edges = all_nodes[tree], all_edges[tree]
+        node, first = num_nodes[tree], num_edges[tree]
+        num_nodes[tree] += 1
+        _copy_state(node_states[tree, node], states[index])
+        _add_node(nodes, edges, node, row_node[row], row_edge[row], first, to_play[index], values[index])
+        num_edges[tree] += _add_edges(nodes, edges, node, first, logits[index])
+        row_node[row] = _score(nodes, edges, node, np.float64(values[index]), rule)
 
 
 @kernel
-def _expand_row(
-    trees: Trees, row: int, tree: int, state: Array, to_play: int, logits: Array, value: float, rule: Rule
-) -> None:
-    nodes, edges = trees.nodes[tree], trees.edges[tree]
-    node = _add_node(trees, nodes, edges, row, tree, state, to_play, value, 0)
-    count = _add_edges(edges, trees.num_edges[tree], logits)
-    nodes[node]["num_edges"] = count
-    trees.num_edges[tree] += count
-    if node == ROOT or not rule.playout:
-        _back_up(nodes, edges, node, value, rule)
-        trees.row_node[row] = AT_REST
-    else:
-        trees.row_node[row] = node
+def _score(nodes: Array, edges: Array, node: int, value: float, rule: Rule) -> int:
+    # Ends the readout that led to a new node, unless it is to be played out; returns where the row stands then.
+    if rule.playout and node != ROOT and not nodes[node]["settled"]:
+        return node
+    _back_up(nodes, edges, node, value, rule)
+    if rule.solver and nodes[node]["settled"]:
+        _prove(nodes, edges, node)
+    return AT_REST
 
 
 @kernel
-def _add_edges(edges: Array, first: int, logits: Array) -> int:
+def _add_edges(nodes: Array, edges: Array, node: int, first: int, logits: Array) -> int:
     largest = -np.inf
     for action in range(len(logits)):
         largest = max(largest, logits[action])
@@ -347,4 +349,5 @@ def _add_edges(edges: Array, first: int, logits: Array) -> int:
             end += 1
     for index in range(first, end):
         edges[index]["prior"] /= total
+    nodes[node]["num_edges"] = end - first
     return end - first
