@@ -91,7 +91,12 @@ def _start() -> ModuleType:
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
     with without_native_log(_NATIVE_LOG):
-        import tensorflow as tf
+        try:
+            import tensorflow as tf
+        except ModuleNotFoundError as error:
+            raise SettingsError(
+                "TensorFlow is not installed: pip install -e '.[train]', or leave --runtime=tensorflow out"
+            ) from error
 
         for gpu in tf.config.list_physical_devices("GPU"):
             with contextlib.suppress(RuntimeError):  # in use already

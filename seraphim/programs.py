@@ -53,7 +53,9 @@ def define_choice(name: str, choices: Any, default: str, text: str) -> flags.Fla
 
 def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
     """Define --runtime and --workers, for programs whose worker processes play."""
-    runtime = define_choice("runtime", Runtime, "auto", "What runs the network; auto prefers a GPU.")
+    runtime = define_choice(
+        "runtime", Runtime, "auto", "What runs the network; auto takes a GPU, else what is fastest here."
+    )
     text = "Worker processes; 0 is one for each processor core."
     return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
 

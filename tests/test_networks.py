@@ -257,3 +257,14 @@ def test_importing_networks_does_not_import_tensorflow() -> None:
     program = "import sys; import seraphim.networks, seraphim.training; print('tensorflow' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
+
+
+def test_missing_tensorflow_is_told_with_its_cure() -> None:
+    # With None in its place, an import fails as if the package were not there.
+    program = "import sys; sys.modules['tensorflow'] = None; from seraphim import networks; networks.tensorflow()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+    )
+    assert "SettingsError: TensorFlow is not installed: pip install -e '.[train]'" in done.stderr

@@ -1,5 +1,6 @@
 """Runs a SavedModel by TensorFlow: on a GPU, or for comparison."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from seraphim import networks
@@ -47,5 +48,5 @@ def gpu_is_likely() -> bool:
 
 
 def sees_gpu() -> bool:
-    """Return whether TensorFlow can use a GPU."""
-    return bool(networks.tensorflow().config.list_physical_devices("GPU"))
+    """Return whether TensorFlow is installed and can use a GPU."""
+    return find_spec("tensorflow") is not None and bool(networks.tensorflow().config.list_physical_devices("GPU"))

@@ -165,16 +165,6 @@ def _withdraw(nodes: Array, edges: Array, node: int, edge: int) -> None:
 
 
 @kernel
-def room_needed(trees: Trees, rows: Array, most_edges: int, leaves: int) -> tuple[int, int]:
-    """Return how many node and edge slots a tree needs before `rows` are added with `most_edges` edges each."""
-    nodes, edges = 0, 0
-    for row in rows:
-        nodes = max(nodes, trees.num_nodes[row // leaves] + leaves)
-        edges = max(edges, trees.num_edges[row // leaves] + leaves * most_edges)
-    return nodes, edges
-
-
-@kernel
 def _add_node(
     nodes: Array, edges: Array, index: int, parent: int, parent_edge: int, first_edge: int, to_play: int, value: float
 ) -> None:

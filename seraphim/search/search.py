@@ -82,6 +82,7 @@ class Search:
         )
         self._cache = allocate_cache(options.cache_megabytes, game.num_actions, game.state_words)
         self.cache_hits = 0
+        self._nodes_left = self._edges_left = 0  # at least so many slots are free in every tree
         self._rows_out = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
         self._active = _NO_ROWS
         self._new_roots = _NO_ROWS  # rows whose trees wait for a root
@@ -203,26 +204,38 @@ class Search:
         self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array
     ) -> tuple[Array, Positions]:
         # Adds new positions to their trees; returns the rows that go on, and the positions for the network.
-        trees = self._with_room(rows, self.game.num_actions)
+        trees = self._with_room()
         count, known = kernels.admit(trees, self._cache, rows, states, to_play, ended, results, self._rule)
         self.cache_hits += known
         return rows[count:], Positions(rows[:count], states[:count], to_play[:count])
 
     def _retire(self, rows: Array) -> Array:
-        trees = rows // self._leaves
-        np.subtract.at(self._rows_out, trees, 1)
-        trees = np.unique(trees) if self._leaves > 1 else trees
-        done = trees[self._rows_out[trees] == 0]
+        if self._leaves == 1:
+            done = rows
+            self._rows_out[done] = 0
+        else:
+            trees = rows // self._leaves
+            np.subtract.at(self._rows_out, trees, 1)
+            done = np.unique(trees)
+            done = done[self._rows_out[done] == 0]
         self.readouts -= int(self._trees.remaining[done].sum())  # proven roots stop early
         return done
 
-    def _with_room(self, rows: Array, most_edges: int) -> Trees:
-        nodes, edges = kernels.room_needed(self._trees, rows, most_edges, self._leaves)
-        have_nodes, have_edges = self._trees.nodes.shape[1], self._trees.edges.shape[1]
-        if nodes > have_nodes or edges > have_edges:
-            nodes = max(nodes, have_nodes + have_nodes // 2) if nodes > have_nodes else have_nodes
-            edges = max(edges, have_edges + have_edges // 2) if edges > have_edges else have_edges
+    def _with_room(self) -> Trees:
+        # The trees, with room for as many new nodes as one call of a kernel may add to one of them. How full the
+        # fullest tree is, is counted only when it might be full.
+        most_nodes, most_edges = self._leaves, self._leaves * self.game.num_actions
+        self._nodes_left -= most_nodes
+        self._edges_left -= most_edges
+        if self._nodes_left < 0 or self._edges_left < 0:
+            nodes = int(self._trees.num_nodes.max()) + most_nodes
+            edges = int(self._trees.num_edges.max()) + most_edges
+            have_nodes, have_edges = self._trees.nodes.shape[1], self._trees.edges.shape[1]
+            nodes = have_nodes if nodes <= have_nodes else max(nodes, have_nodes + have_nodes // 2)
+            edges = have_edges if edges <= have_edges else max(edges, have_edges + have_edges // 2)
             self._trees = grow(self._trees, nodes, edges)
+            self._nodes_left = nodes - int(self._trees.num_nodes.max()) - most_nodes
+            self._edges_left = edges - int(self._trees.num_edges.max()) - most_edges
         return self._trees
 
     def _evaluate(self, positions: Positions) -> None:
@@ -239,7 +252,7 @@ class Search:
             self._refuse(states[sound], legal[sound], logits[sound], values[sound])
         trees_of_rows = rows // self._leaves
         is_root = self._trees.num_nodes[trees_of_rows] == 0
-        trees = self._with_room(rows, self.game.num_actions)
+        trees = self._with_room()
         kernels.expand(trees, rows, states, to_play, logits, values, self._rule)
         if self.options.cache_megabytes:
             store(self._cache, states, logits, values)
