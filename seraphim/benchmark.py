@@ -37,8 +37,8 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
     with WorkerPool(settings, runtime, num_workers) as pool:
         marks: list[tuple[float, int, Work]] = []
         games = 0
-        # Warm when every worker has played as many games as it plays at a time.
-        warm = 2 * settings.self_play.concurrent_games * pool.num_workers
+        # Warm when as many games are finished as are played at a time: by then they are of all ages.
+        warm = settings.self_play.concurrent_games * pool.num_workers
         for games, _ in enumerate(pool.play(snapshot, "benchmark"), 1):
             now = time.perf_counter()
             if games == warm or (marks and now - marks[0][0] > seconds):
@@ -109,6 +109,10 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     with tempfile.TemporaryDirectory() as folder:
         snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0)
         figures = measure_workers(settings, snapshot.path, runtime, num_workers, seconds)
+        uncached = replace(settings, search=replace(settings.search, cache_megabytes=0))
+        without = measure_workers(uncached, snapshot.path, runtime, num_workers, seconds)
+    for name in ("readouts/s", "games/h", "share in network"):
+        figures[f"without the cache: {name}"] = without[name]
     figures["uniform priors, one process, 64 games: readouts/s"] = statistics.median(
         measure_uniform(game, settings, 64, seconds / _ROUNDS) for _ in range(_ROUNDS)
     )

@@ -29,7 +29,13 @@ class OpenVinoModel:
             compiled = core.compile_model(
                 model,
                 "CPU",
-                {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": hint},
+                {
+                    "INFERENCE_NUM_THREADS": threads,
+                    "NUM_STREAMS": 1,
+                    "INFERENCE_PRECISION_HINT": hint,
+                    # Each process would pin its thread to the same core: two workers ran at half speed.
+                    "ENABLE_CPU_PINNING": False,
+                },
             )
         except RuntimeError as error:
             raise damaged(snapshot) from error
