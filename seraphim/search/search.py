@@ -22,7 +22,6 @@ from seraphim.search.tree import ROOT, Trees, allocate, grow
 # A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
 _STRAGGLERS = 0.05
 
-
 _NO_ROWS, _NO_PLAYERS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.float32)
 
 
@@ -184,7 +183,8 @@ class Search:
             return Positions(rows, self._root_states[:0], _NO_PLAYERS)
         states = self._root_states[rows // self._leaves]
         unfinished = np.zeros(len(rows), np.bool_)
-        planted, unknown = self._admit(rows, states, self.game.to_play(states), unfinished, _NO_RESULTS)
+        to_play = np.array(self.game.to_play(states), np.int8)
+        planted, unknown = self._admit(rows, states, to_play, unfinished, _NO_RESULTS)
         self._active = np.concatenate([self._active, self._prepare(planted // self._leaves)])
         return unknown
 
@@ -196,7 +196,7 @@ class Search:
         self._lap("search")
         states = self.game.step(parents, actions)
         ended, results = self.game.outcome(states)
-        to_play = self.game.to_play(states)
+        to_play = np.array(self.game.to_play(states), np.int8)  # an array of ours, which is changed
         self._lap("rules")
         return self._admit(rows, states, to_play, ended, results)
 
