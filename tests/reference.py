@@ -35,7 +35,7 @@ class Edge:
 def softmax(logits: Array) -> Array:
     """Probabilities float32 [K]: weights stored in single precision, and divided by their sum in double."""
     weights = [math.exp(logit - max(logits)) for logit in logits.tolist()]
-    return np.array([np.float32(weight) / sum(weights) for weight in weights], np.float32)
+    return np.array([float(np.float32(weight)) / sum(weights) for weight in weights], np.float32)
 
 
 def evaluate(game: Game, inference: Inference, state: Array) -> Node:
@@ -134,11 +134,13 @@ def search(
     if root is None:
         root = evaluate(game, inference, state)
         root.visits = 1
-    priors = np.array([edge.prior for edge in root.edges], float)
+    priors = [float(edge.prior) for edge in root.edges]
     if noise is not None:
-        priors = priors ** (1 / options.root_temperature)
-        priors /= priors.sum()
-        priors = (1 - options.noise_coefficient) * priors + options.noise_coefficient * noise
+        if options.root_temperature != 1:
+            powers = [math.pow(prior, 1 / options.root_temperature) for prior in priors]
+            priors = [power / sum(powers) for power in powers]
+        share = options.noise_coefficient
+        priors = [(1 - share) * prior + share * draw for prior, draw in zip(priors, noise, strict=True)]
     for edge, prior in zip(root.edges, priors, strict=True):
         edge.searched_prior = np.float32(prior)
     for _ in range(options.readouts):
