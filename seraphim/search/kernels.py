@@ -322,11 +322,11 @@ def _score(nodes: Array, edges: Array, node: int, value: float, rule: Rule) -> i
 def _add_edges(nodes: Array, edges: Array, node: int, first: int, logits: Array) -> int:
     largest = -np.inf
     for action in range(len(logits)):
-        largest = max(largest, logits[action])
+        largest = max(largest, np.float64(logits[action]))
     end, total = first, 0.0
     for action in range(len(logits)):
         if logits[action] > -np.inf:
-            weight = math.exp(logits[action] - largest)
+            weight = math.exp(np.float64(logits[action]) - largest)
             total += weight
             edge = edges[end]
             edge["total"] = 0.0
@@ -338,6 +338,6 @@ def _add_edges(nodes: Array, edges: Array, node: int, first: int, logits: Array)
             edge["lost"] = 0
             end += 1
     for index in range(first, end):
-        edges[index]["prior"] /= total
+        edges[index]["prior"] = np.float64(edges[index]["prior"]) / total
     nodes[node]["num_edges"] = end - first
     return end - first

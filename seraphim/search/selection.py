@@ -87,7 +87,7 @@ def _puct_edge(node: Any, edges: Array, root_scores: Array, root_forced: float, 
         if edge["lost"]:
             continue
         visits = edge["visits"] + edge["pending"]
-        prior = root_scores[k] if is_root else edge["prior"]
+        prior = np.float64(root_scores[k] if is_root else edge["prior"])  # as wide when interpreted as when compiled
         if is_root and root_forced > 0.0 and 0 < visits < forced_visits(prior, node["visits"], root_forced):
             return first + k
         score = exploration * prior / (1 + visits)
@@ -120,7 +120,7 @@ def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
         edge = edges[edge_index]
         total += edge["total"]
         if edge["visits"] > 0:
-            visited += edge["prior"]
+            visited += np.float64(edge["prior"])
     mean = total / max(1, node["visits"])
     return mean - rule.fpu_reduction * math.sqrt(visited) if rule.fpu == FPU_REDUCTION else mean
 
