@@ -2,7 +2,7 @@
 
 Everything here is compiled, trusts its arguments, and knows neither game nor network. Values are always for the player
 to move at some node, and an edge's total is for the player who chooses that edge, who need not be the opponent of the
-one before. The only places in the project that know a value's sign are `_back_up`, `_prove`, `_settle` and `admit`.
+one before. In the search, only this module and `roots` know a value's sign.
 """
 
 import math
