@@ -13,7 +13,7 @@ from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.selection import exploration_weight, to_rule
-from seraphim.search.tree import NO_CHILD, ROOT
+from seraphim.search.tree import NO_CHILD
 
 LEAVES = 8  # at a time: a few times faster than one, and hardly different
 
@@ -57,7 +57,7 @@ class Analysis:
 
     def play(self, action: int) -> None:
         """Go on to the successor by an action, and keep what is known of it."""
-        if self._search.trees.num_nodes[0]:
+        if self._search.trees.progress[0]["num_nodes"]:
             self._search.move(_TREE, np.array([action]))
         self.state = self._game.step(self.state[None], np.array([action]))[0]
 
@@ -86,7 +86,7 @@ class Analysis:
     @property
     def value(self) -> float:
         """Return the expected result for the player to move; of a position without readouts, the network's."""
-        root = self._search.trees.nodes[0, ROOT]
+        root = self._search.trees.nodes[_ROOT]
         result = self._search.result(_TREE)
         return float(result.values[0] if result.visits.any() else root["value"])
 
@@ -98,7 +98,7 @@ class Analysis:
     def candidates(self) -> list[Candidate]:
         """Return all legal actions, the most visited first."""
         trees = self._search.trees
-        root, edges = trees.nodes[0, ROOT], trees.edges[0]
+        root, edges = trees.nodes[_ROOT], trees.edges
         first = int(root["first_edge"])
         exploration = exploration_weight(int(root["visits"]), self._rule)
         total = max(1, int(edges[first : first + root["num_edges"]]["visits"].sum()))
@@ -106,7 +106,7 @@ class Analysis:
         for k in range(int(root["num_edges"])):
             edge = edges[first + k]
             visits, child = int(edge["visits"]), int(edge["child"])
-            prior = float(trees.root_scores[0, k])
+            prior = float(trees.root_scores[k])
             found.append(
                 Candidate(
                     action=int(edge["action"]),
@@ -116,7 +116,7 @@ class Analysis:
                     share=visits / total,
                     q=float(edge["total"]) / visits if visits else 0.0,
                     u=exploration * prior / (1 + visits),
-                    proven=child != NO_CHILD and bool(trees.nodes[0, child]["settled"]),
+                    proven=child != NO_CHILD and bool(trees.nodes[child]["settled"]),
                     variation=(int(edge["action"]), *self._variation(child)),
                 )
             )
@@ -125,9 +125,9 @@ class Analysis:
     def _variation(self, node: int) -> tuple[int, ...]:
         # The most visited actions from a node on.
         trees, actions = self._search.trees, []
-        while node != NO_CHILD and trees.nodes[0, node]["num_edges"]:
-            first = int(trees.nodes[0, node]["first_edge"])
-            edges = trees.edges[0, first : first + int(trees.nodes[0, node]["num_edges"])]
+        while node != NO_CHILD and trees.nodes[node]["num_edges"]:
+            first = int(trees.nodes[node]["first_edge"])
+            edges = trees.edges[first : first + int(trees.nodes[node]["num_edges"])]
             edge = edges[int(edges["visits"].argmax())]
             if not edge["visits"]:
                 break
@@ -137,3 +137,4 @@ class Analysis:
 
 
 _TREE = np.array([0])
+_ROOT = 0

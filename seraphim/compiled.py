@@ -8,8 +8,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from llvmlite import ir
 from numba import config as numba_config
-from numba import njit
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 
 config: Any = numba_config  # a module that makes its attributes when it is imported
 
@@ -30,6 +33,58 @@ def kernel(function: Callable[..., Any]) -> Any:
         return njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:
         config.CACHE_DIR = before
+
+
+def prefetch(address: Any) -> None:
+    """Ask the processor for the line of memory at an address, without waiting for it.
+
+    A search walks through far more memory than the processor's fast caches hold, and the network empties them between
+    two steps: kernels ask for what each row needs next, look after the other rows, and find it there. Interpreted,
+    this does nothing.
+    """
+
+
+@overload(prefetch)
+def _compiled_prefetch(address):  # type: ignore[no-untyped-def]  # the same parameters as the lambda's
+    return lambda address: _prefetch_instruction(address)  # type: ignore[call-arg]
+
+
+@intrinsic
+def _prefetch_instruction(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        flag = ir.IntType(32)
+        instruction_type = ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag])
+        instruction = cgutils.get_or_insert_function(builder.module, instruction_type, "llvm.prefetch.p0")
+        # To be read, to be kept in all levels of the cache, data.
+        builder.call(instruction, [pointer, flag(0), flag(3), flag(1)])
+        return context.get_dummy_value()
+
+    return types.none(types.intp), generate
+
+
+def borrowed(array: Any) -> Any:
+    """Return an argument of a kernel as an array whose references are not counted, which takes part of the time.
+
+    The caller of the kernel keeps the memory. Interpreted, this is the array itself.
+    """
+    return array
+
+
+@overload(borrowed)
+def _compiled_borrowed(array):  # type: ignore[no-untyped-def]
+    return lambda array: _without_owner(array)  # type: ignore[call-arg]
+
+
+@intrinsic
+def _without_owner(typing_context: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        borrowed = context.make_array(signature.return_type)(context, builder, arguments[0])
+        borrowed.meminfo = borrowed.meminfo.type(None)
+        borrowed.parent = borrowed.parent.type(None)
+        return borrowed._getvalue()
+
+    return array(array), generate
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from seraphim.search.randomness import fork, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
-_MOVED_TOGETHER = 0.1
+_MOVED_TOGETHER = 0.2
 _PURPOSES = 5  # streams of a ply
 _NOISE, _CHOICE, _OPENING, _OPENING_LENGTH, _CHEAP = range(_PURPOSES)
 

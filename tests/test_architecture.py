@@ -25,7 +25,7 @@ LIBRARY = [path for path in LIBRARY if path not in PROGRAMS]
 # The modules of the library, each of which imports only from those before it: the docstring of the package.
 ORDER = re.findall(r"^    (\w+)  ", seraphim.__doc__ or "", flags=re.MULTILINE)
 # The same within the search.
-SEARCH_ORDER = ["options", "randomness", "cache", "selection", "tree", "kernels", "roots", "search"]
+SEARCH_ORDER = ["options", "randomness", "tree", "cache", "selection", "kernels", "expansion", "roots", "search"]
 # What a game may use of the library, but for its training program.
 FOR_GAMES = {"errors", "game", "compiled", "evaluation"}
 
@@ -41,6 +41,7 @@ LIGHT = {
     "absl": {"seraphim/programs.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
     "google": {"seraphim/tfrecord.py"},
     "google_crc32c": {"seraphim/tfrecord.py"},
+    "llvmlite": {"seraphim/compiled.py"},
     "numba": {"seraphim/compiled.py", *(str(path.relative_to(ROOT)) for path in LIBRARY if path.parent.name in GAMES)},
 }
 MOST_LINES_OF_A_PROGRAM = 90

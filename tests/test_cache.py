@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
-from seraphim.search.cache import MISS, Cache, allocate_cache, find_slot, store
+from seraphim.search.cache import MISS, Cache, allocate_cache, find_slot, first_slot, num_slots, store_row
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from tictactoe.game import TicTacToe
@@ -22,17 +22,23 @@ def entries(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def slots(cache: Cache, states: np.ndarray) -> list[int]:
-    return [find_slot(cache.states, cache.stamps, state) for state in states]
+    firsts = [first_slot(states, row, len(cache.keys)) for row in range(len(states))]
+    return [find_slot(cache.keys, first, states, row) for row, first in enumerate(firsts)]
+
+
+def store(cache: Cache, states: np.ndarray, logits: np.ndarray, values: np.ndarray) -> None:
+    for row in range(len(states)):
+        store_row(*cache, first_slot(states, row, len(cache.keys)), states, logits, values, row)
 
 
 def test_what_was_stored_is_found_and_nothing_else() -> None:
-    cache = allocate_cache(1, 5, 3)
+    cache = allocate_cache(4096, 5, 3)
     states, logits, values = entries(300)
     assert set(slots(cache, states)) == {MISS}
     store(cache, states, logits, values)
     found = slots(cache, states)
-    assert cache.logits[found].tolist() == logits.tolist()
-    assert cache.values[found].tolist() == values.tolist()
+    assert cache.outputs[found, :-1].tolist() == logits.tolist()
+    assert cache.outputs[found, -1].tolist() == values.tolist()
     for word in range(3):
         others = states.copy()
         others[:, word] ^= 1
@@ -41,13 +47,20 @@ def test_what_was_stored_is_found_and_nothing_else() -> None:
 
 def test_a_cache_keeps_within_its_memory() -> None:
     for megabytes, num_actions, words in ((1, 7, 2), (3, 9, 2), (16, 4674, 80)):
-        cache = allocate_cache(megabytes, num_actions, words)
+        cache = allocate_cache(num_slots(megabytes, num_actions, words), num_actions, words)
         assert megabytes * 2**20 / 2.1 < sum(array.nbytes for array in cache) <= megabytes * 2**20 + 8
 
 
+def test_without_memory_nothing_is_kept() -> None:
+    cache = allocate_cache(num_slots(0, 5, 3), 5, 3)
+    states, logits, values = entries(10)
+    store(cache, states, logits, values)
+    assert set(slots(cache, states)) == {MISS}
+
+
 def test_a_full_table_keeps_the_newest() -> None:
-    cache = allocate_cache(1, 5, 3)
-    size = len(cache.stamps)
+    cache = allocate_cache(4096, 5, 3)
+    size = len(cache.keys)
     states, logits, values = entries(4 * size)
     store(cache, states, logits, values)
     assert np.mean([slot != MISS for slot in slots(cache, states[-size // 4 :])]) > 0.95
@@ -55,7 +68,7 @@ def test_a_full_table_keeps_the_newest() -> None:
 
 
 def test_an_entry_stored_again_is_replaced_not_doubled() -> None:
-    cache = allocate_cache(0, 5, 3)  # four slots
+    cache = allocate_cache(4, 5, 3)
     states, logits, values = entries(1)
     for _ in range(10):
         store(cache, states, logits, values)

@@ -222,8 +222,8 @@ def test_uniform_believes_nothing() -> None:
 
 def test_buckets_hold_their_counts_with_little_waste_and_are_few() -> None:
     sizes = [bucket_size(count) for count in range(1, LARGEST_BATCH + 1)]
-    assert all(count <= size <= max(8, 1.25 * count) for count, size in enumerate(sizes, 1))
-    assert len(set(sizes)) < 40
+    assert all(count <= size <= max(32, 1.0625 * count) for count, size in enumerate(sizes, 1))
+    assert len(set(sizes)) < 120
 
 
 @pytest.mark.parametrize("count", [1, 9, LARGEST_BATCH, LARGEST_BATCH + 1, 2 * LARGEST_BATCH + 300])

@@ -16,7 +16,7 @@ from seraphim.inference import Uniform
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import dirichlet, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
-from seraphim.search.tree import NO_CHILD, ROOT
+from seraphim.search.tree import NO_CHILD, slots
 from tictactoe.game import TicTacToe
 
 pytestmark = pytest.mark.kernels
@@ -41,7 +41,7 @@ def searched(
 
 
 def visits(search: Search) -> Array:
-    return search.result(np.arange(len(search.trees.num_nodes))).visits
+    return search.result(np.arange(len(search.trees.progress))).visits
 
 
 def keys(*names: str) -> Array:
@@ -54,10 +54,20 @@ def noise_of(key: np.uint64, count: int, alpha: float) -> Array:
     return draw
 
 
+def nodes_of(search: Search, tree: int = 0) -> Array:
+    first = tree * slots(search.trees)[0]
+    return search.trees.nodes[first : first + search.trees.progress[tree]["num_nodes"]]
+
+
 def check_invariants(search: Search) -> None:
     trees = search.trees
-    for tree in range(len(trees.num_nodes)):
-        nodes, edges = trees.nodes[tree, : trees.num_nodes[tree]], trees.edges[tree, : trees.num_edges[tree]]
+    num_nodes, num_edges = slots(trees)
+    for tree in range(len(trees.progress)):
+        first_edge, used_edges = tree * num_edges, trees.progress[tree]["num_edges"]
+        nodes, edges = nodes_of(search, tree).copy(), trees.edges[first_edge : first_edge + used_edges].copy()
+        # As if it were the only tree.
+        nodes["first_edge"] -= first_edge
+        edges["child"] -= np.where(edges["child"] != NO_CHILD, tree * num_nodes, 0).astype(np.int32)
         assert not edges["pending"].any()
         assert (np.abs(edges["total"]) <= edges["visits"] + 1e-9).all()
         assert ((edges["visits"] > 0) == (edges["child"] != NO_CHILD)).all()
@@ -174,7 +184,7 @@ def test_exactly_the_readouts_asked_for_are_spent(readouts: int) -> None:
     states = random_states(GAME, 16, 1)
     search = searched(GAME, ArbitraryNetwork(GAME), states, replace(OPTIONS, readouts=readouts))
     assert (visits(search).sum(axis=1) == readouts).all()
-    assert (search.trees.nodes[:, ROOT]["visits"] == readouts + 1).all()
+    assert (search.trees.nodes[:: slots(search.trees)[0]]["visits"] == readouts + 1).all()
 
 
 def test_trees_grow_when_readouts_are_added_to_them() -> None:
@@ -262,7 +272,7 @@ def test_playouts_score_only_the_end_of_the_game() -> None:
 def test_a_game_of_ten_thousand_plies_is_searched_without_recursion() -> None:
     game = PlainRules(games.Chain(plies=10_000))
     search = searched(game, Uniform(game), game.initial(1), SearchOptions(readouts=1, leaf="playout"))
-    assert search.trees.num_nodes[0] == 10_001
+    assert search.trees.progress[0]["num_nodes"] == 10_001
     assert visits(search).sum() == 1
 
 
@@ -321,13 +331,13 @@ def test_noise_is_one_draw_over_the_legal_actions_of_the_root_alone() -> None:
     noisy = searched(GAME, network, state, options, keys("a"))
     clean = searched(GAME, network, state, options)
     count = int(GAME.legal(state).sum())
-    root_priors = noisy.trees.root_scores[0, :count]
+    root_priors = noisy.trees.root_scores[:count]
     assert root_priors.sum() == pytest.approx(1.0, abs=1e-6)
     assert root_priors == pytest.approx(noise_of(keys("a")[0], count, options.dirichlet_alpha), abs=1e-6)
-    for node in noisy.trees.nodes[0, : noisy.trees.num_nodes[0]]:
-        own = noisy.trees.edges[0, node["first_edge"] : node["first_edge"] + node["num_edges"]]
+    for node in nodes_of(noisy):
+        own = noisy.trees.edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
         if len(own) == count:  # the root: its own priors stay the network's
-            assert own["prior"].tolist() == clean.trees.edges[0, :count]["prior"].tolist()
+            assert own["prior"].tolist() == clean.trees.edges[:count]["prior"].tolist()
 
 
 def test_noise_is_mixed_in_by_its_coefficient() -> None:
@@ -335,7 +345,7 @@ def test_noise_is_mixed_in_by_its_coefficient() -> None:
     search = searched(GAME, network, GAME.initial(1), replace(OPTIONS, noise_coefficient=0.25), keys("a"))
     priors = search.result(np.array([0])).priors[0]
     expected = 0.75 * priors + 0.25 * noise_of(keys("a")[0], 9, OPTIONS.dirichlet_alpha)
-    assert search.trees.root_scores[0] == pytest.approx(expected, abs=1e-6)
+    assert search.trees.root_scores == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_reused_root_is_noised_once_and_anew() -> None:
@@ -349,7 +359,7 @@ def test_a_reused_root_is_noised_once_and_anew() -> None:
     raw = reference.softmax(network.infer(GAME.observe(state))[0][0][GAME.legal(state)[0]])
     assert priors == pytest.approx(raw, abs=1e-7)
     expected = 0.75 * raw + 0.25 * noise_of(keys("b")[0], 8, OPTIONS.dirichlet_alpha)
-    assert search.trees.root_scores[0, :8] == pytest.approx(expected, abs=1e-6)
+    assert search.trees.root_scores[:8] == pytest.approx(expected, abs=1e-6)
 
 
 def test_without_noise_two_searches_are_the_same_and_with_noise_they_follow_their_keys() -> None:
@@ -406,9 +416,10 @@ def test_what_was_forced_is_taken_out_of_the_policy_again() -> None:
     clean = searched(GAME, network, states, options).result(np.arange(60))
     search = searched(GAME, network, states, options, streams)
     forced = search.result(np.arange(60))
+    scores = search.trees.root_scores.reshape(60, 9)
     for row in range(60):
         priors = np.zeros(9)
-        priors[GAME.legal(states)[row]] = search.trees.root_scores[row, : GAME.legal(states)[row].sum()]
+        priors[GAME.legal(states)[row]] = scores[row, : GAME.legal(states)[row].sum()]
         q = forced.action_values[row].astype(float)
         assert forced.policies[row] == pytest.approx(pruned(forced.visits[row], q, priors, options), abs=1e-6)
     shares = forced.visits / forced.visits.sum(axis=1, keepdims=True)
@@ -463,7 +474,7 @@ def test_an_action_that_was_never_searched_gives_a_fresh_root() -> None:
     unseen = int(np.flatnonzero(visits(search)[0] == 0)[0])
     state = GAME.step(GAME.initial(1), np.array([unseen]))
     search.move(np.array([0]), np.array([unseen]))
-    assert search.trees.num_nodes[0] == 0
+    assert search.trees.progress[0]["num_nodes"] == 0
     search.begin(np.array([0]), state)
     search.run()
     assert visits(search).tolist() == visits(searched(GAME, network, state, options)).tolist()

@@ -65,7 +65,7 @@ def test_proven_values_equal_minimax_in_every_position() -> None:
 def test_every_settled_node_of_a_tree_equals_minimax() -> None:
     search = solved(GAME, GAME.initial(1), readouts=2500, seed=3)
     trees = search.trees
-    nodes, states = trees.nodes[0, : trees.num_nodes[0]], trees.states[0]
+    nodes, states = trees.nodes[: trees.progress[0]["num_nodes"]], trees.states
     settled = np.flatnonzero(nodes["settled"])
     assert len(settled) > 200
     for node in settled:
@@ -89,7 +89,7 @@ def test_the_fastest_win_and_the_slowest_loss_are_preferred() -> None:
         result = search.result(np.array([0]))
         assert result.proven[0]
         assert result.values[0] == -1.0
-        assert search.trees.nodes[0, 0]["distance"] == slowest
+        assert search.trees.nodes[0]["distance"] == slowest
     states = np.array([[7, 0]])
     result = solved(game, states, readouts=5000).result(np.array([0]))
     assert result.values[0] == 1.0
@@ -146,6 +146,6 @@ def test_a_proven_position_that_becomes_the_root_is_played_without_readouts() ->
             search.move(np.array([0]), result.best)
             search.begin(np.array([0]), state)
             search.run()
-            if search.trees.num_nodes[0] > 1:
+            if search.trees.progress[0]["num_nodes"] > 1:
                 assert search.readouts == before
         assert GAME.outcome(state)[1][0] != 0

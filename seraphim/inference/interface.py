@@ -47,12 +47,12 @@ class Uniform:
 
 
 def bucket_size(count: int) -> int:
-    """Return the batch size in which `count` >= 1 positions are evaluated: 1 to 8, then 10, 12, 14, 16, 20, ….
+    """Return the batch size in which `count` >= 1 positions are evaluated: 1 to 32, then 34, 36, …, 64, 68, ….
 
-    Runtimes prepare themselves anew for each new batch size, which takes them milliseconds: there are only four sizes
-    to an octave.
+    Runtimes prepare themselves anew for each new batch size, which takes them milliseconds: there are only sixteen
+    sizes to an octave.
     """
-    step = 1 << max(0, (count - 1).bit_length() - 3)
+    step = 1 << max(0, (count - 1).bit_length() - 5)
     return -(-count // step) * step
 
 

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.compiled import kernel
+from seraphim.compiled import kernel, prefetch
 from seraphim.game import Array
+from seraphim.search.tree import zeros
 
 MISS = -1
 
@@ -19,80 +20,95 @@ _SHIFT = np.uint64(32)
 
 
 class Cache(NamedTuple):
-    """A table of evaluated positions with `C` slots, a power of two; where it is full, the oldest go."""
+    """A table of evaluated positions with `C` slots, none or a power of two; where it is full, the oldest go."""
 
-    states: Array  # int64 [C, W]
-    logits: Array  # float32 [C, A]; -inf where an action is illegal
-    values: Array  # float32 [C]
-    stamps: Array  # int64 [C]: when the entry was stored; 0 for an empty slot
+    keys: Array  # int64 [C, 1 + W]: when the entry was stored, from 1 on (0: an empty slot), and the state
+    outputs: Array  # float32 [C, A + 1]: logits, -inf where an action is illegal, and the value
     clock: Array  # int64 [1]: entries stored so far
 
 
-def allocate_cache(megabytes: int, num_actions: int, state_words: int) -> Cache:
-    """Return an empty cache that takes no more than so much memory; without any, it holds next to nothing."""
-    entry_bytes = 4 * num_actions + 8 * state_words + 12
-    slots = max(_PROBES, 1 << max(0, (megabytes * 2**20 // entry_bytes).bit_length() - 1))
+def num_slots(megabytes: int, num_actions: int, state_words: int) -> int:
+    """Return how many slots fit into so much memory: a power of two, at least 4; without any memory, none."""
+    entry_bytes = 4 * (num_actions + 1) + 8 * (state_words + 1)
+    return max(_PROBES, 1 << max(0, (megabytes * 2**20 // entry_bytes).bit_length() - 1)) if megabytes else 0
+
+
+def allocate_cache(slots: int, num_actions: int, state_words: int) -> Cache:
+    """Return an empty cache."""
     return Cache(
-        states=np.zeros((slots, state_words), np.int64),
-        logits=np.zeros((slots, num_actions), np.float32),
-        values=np.zeros(slots, np.float32),
-        stamps=np.zeros(slots, np.int64),
+        keys=zeros((slots, state_words + 1), np.int64),
+        outputs=zeros((slots, num_actions + 1), np.float32),
         clock=np.zeros(1, np.int64),
     )
 
 
 @kernel
-def _first_slot(state: Array, num_slots: int) -> Any:  # an index
+def first_slot(states: Array, index: int, slots: int) -> Any:
+    """Return the first of the slots in which `states[index]` may stand, in a table of so many."""
     bits = np.uint64(0)
-    for word in state:
-        bits = (bits ^ np.uint64(word)) * _MULTIPLIER
+    for word in range(states.shape[1]):
+        bits = (bits ^ np.uint64(states[index, word])) * _MULTIPLIER
         bits ^= bits >> _SHIFT
-    return np.int64(bits & np.uint64(num_slots - 1))
+    return np.int64(bits & np.uint64(max(slots, 1) - 1))
 
 
 @kernel
-def _is_at(states: Array, slot: int, state: Array) -> bool:
-    for word in range(len(state)):
-        if states[slot, word] != state[word]:
+def prefetch_slot(keys: Array, outputs: Array, slot: int) -> None:
+    """Ask the processor for what is likely to be read at a slot."""
+    prefetch(keys.ctypes.data + slot * keys.shape[1] * keys.itemsize)
+    prefetch(outputs.ctypes.data + slot * outputs.shape[1] * outputs.itemsize)
+
+
+@kernel
+def _is_at(keys: Array, slot: int, states: Array, index: int) -> bool:
+    for word in range(states.shape[1]):
+        if keys[slot, word + 1] != states[index, word]:
             return False
-    return True
+    return keys[slot, 0] != 0
 
 
 @kernel
-def find_slot(cached_states: Array, stamps: Array, state: Array) -> int:
-    """Return the slot of a state int64 [W], or MISS."""
-    first = _first_slot(state, len(stamps))
+def find_slot(keys: Array, first: int, states: Array, index: int) -> int:
+    """Return the slot of `states[index]`, whose first slot is `first`, or MISS."""
+    if len(keys) == 0:
+        return MISS
     for probe in range(_PROBES):
-        slot = (first + probe) & (len(stamps) - 1)
-        if stamps[slot] and _is_at(cached_states, slot, state):
+        slot = (first + probe) & (len(keys) - 1)
+        if _is_at(keys, slot, states, index):
             return slot
     return MISS
 
 
 @kernel
-def store(cache: Cache, states: Array, logits: Array, values: Array) -> None:
-    """Store evaluations.
+def store_row(
+    keys: Array, outputs: Array, clock: Array, first: int, states: Array, logits: Array, values: Array, index: int
+) -> None:
+    """Store what the network said of `states[index]`, whose first slot is `first`.
 
     Args:
-        cache: changed in place.
+        keys: of the cache, changed in place.
+        outputs: likewise.
+        clock: likewise.
+        first: see `first_slot`.
         states: int64 [B, W].
         logits: float32 [B, A], -inf where an action is illegal.
         values: float32 [B].
+        index: the row of those.
     """
-    for row in range(len(states)):
-        first = _first_slot(states[row], len(cache.stamps))
-        chosen = first
-        for probe in range(_PROBES):
-            slot = (first + probe) & (len(cache.stamps) - 1)
-            if cache.stamps[slot] and _is_at(cache.states, slot, states[row]):
-                chosen = slot
-                break
-            if cache.stamps[slot] < cache.stamps[chosen]:
-                chosen = slot
-        cache.clock[0] += 1
-        cache.stamps[chosen] = cache.clock[0]
-        cache.values[chosen] = values[row]
-        for word in range(states.shape[1]):
-            cache.states[chosen, word] = states[row, word]
-        for action in range(logits.shape[1]):
-            cache.logits[chosen, action] = logits[row, action]
+    if len(keys) == 0:
+        return
+    chosen = first
+    for probe in range(_PROBES):
+        slot = (first + probe) & (len(keys) - 1)
+        if _is_at(keys, slot, states, index):
+            chosen = slot
+            break
+        if keys[slot, 0] < keys[chosen, 0]:
+            chosen = slot
+    clock[0] += 1
+    keys[chosen, 0] = clock[0]
+    for word in range(states.shape[1]):
+        keys[chosen, word + 1] = states[index, word]
+    for action in range(logits.shape[1]):
+        outputs[chosen, action] = logits[index, action]
+    outputs[chosen, logits.shape[1]] = values[index]

@@ -1,21 +1,24 @@
-"""The verbs of the search on `Trees`: select, expand, back up, and prove. Those of the root are in `roots`.
+"""How readouts move through `Trees`: down by selection, up with a value, and how results are proven.
 
 Everything here is compiled, trusts its arguments, and knows neither game nor network. Values are always for the player
 to move at some node, and an edge's total is for the player who chooses that edge, who need not be the opponent of the
-one before. In the search, only this module and `roots` know a value's sign.
-"""
+one before. In the search, only this module, `expansion` and `roots` know a value's sign.
 
-import math
+Trees are independent, so rows of different trees move together, each by one ply in turn: while one is looked after, the
+memory that the others need next is on its way (`prefetch`).
+"""
 
 import numpy as np
 
-from seraphim.compiled import kernel
+from seraphim.compiled import borrowed, kernel, prefetch
 from seraphim.game import Array
-from seraphim.search.cache import MISS, Cache, find_slot
 from seraphim.search.selection import Rule, best_edge
-from seraphim.search.tree import AT_REST, NO_CHILD, ROOT, Trees
+from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, Trees
 
 WIN, LOSS = 1.0, -1.0
+
+LINE = 64  # bytes that a processor loads at once
+_MOST_LINES = 8  # of the edges of a node; further ones the processor expects by itself
 
 
 @kernel
@@ -38,83 +41,145 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
     Returns:
         How many rows need a new position, and how many wait.
     """
-    num_new, num_waiting, num_resting = 0, 0, 0
-    waiting = np.empty(len(rows), np.int64)
-    resting = np.empty(len(rows), np.int64)
-    for row in rows:
-        tree = row // rule.leaves
-        nodes, edges = trees.nodes[tree], trees.edges[tree]
-        schedule = schedules[min(nodes[ROOT]["num_edges"], len(schedules) - 1)]
-        while True:
-            node = trees.row_node[row]
-            if node == AT_REST:
-                if trees.remaining[tree] == 0 or nodes[ROOT]["settled"]:
-                    resting[num_resting] = row
-                    num_resting += 1
-                    break
-                trees.remaining[tree] -= 1
-                node = ROOT
-            node, edge = _descend(nodes, edges, trees.root_scores[tree], trees.root_forced[tree], schedule, node, rule)
-            if nodes[node]["settled"]:
-                _back_up(nodes, edges, node, nodes[node]["value"], rule)
-                trees.row_node[row] = AT_REST
+    nodes, edges, node_states = borrowed(trees.nodes), borrowed(trees.edges), borrowed(trees.states)
+    root_scores, progress, under_way = borrowed(trees.root_scores), borrowed(trees.progress), borrowed(trees.rows)
+    rows, schedules, states, actions = borrowed(rows), borrowed(schedules), borrowed(states), borrowed(actions)
+    num_actions = len(root_scores) // len(progress)
+    nodes_at, node_bytes = nodes.ctypes.data, nodes.itemsize
+    num_new, num_waiting = 0, 0
+    moving, waiting = rows.copy(), np.empty(len(rows), np.int64)
+    num_moving, num_resting = len(rows), 0
+    while num_moving:
+        num_moving, num_resting = _arrive(
+            nodes, edges, progress, under_way, rule, moving, num_moving, rows, num_resting
+        )
+        num_kept = 0
+        for index in range(num_moving):
+            row = moving[index]
+            tree, node = row // rule.leaves, under_way[row]["node"]
+            if node == AT_REST:  # scored a moment ago
+                moving[num_kept] = row
+                num_kept += 1
                 continue
-            if rule.leaves > 1 and edges[edge]["pending"] > 1:
+            forced = progress[tree]["forced"]
+            edge = best_edge(nodes[node], edges, root_scores, tree * num_actions, forced, schedules, rule)
+            child = edges[edge]["child"]
+            if rule.leaves > 1:
+                edges[edge]["pending"] += 1
+            if child != NO_CHILD:
+                under_way[row]["node"] = child
+                prefetch(nodes_at + np.int64(child) * node_bytes)
+                moving[num_kept] = row
+                num_kept += 1
+            elif rule.leaves > 1 and edges[edge]["pending"] > 1:
                 _withdraw(nodes, edges, node, edge)
-                trees.row_node[row] = AT_REST
-                trees.remaining[tree] += 1
+                under_way[row]["node"] = AT_REST
+                progress[tree]["remaining"] += 1
                 waiting[num_waiting] = row
                 num_waiting += 1
-                break
-            trees.row_node[row] = node
-            trees.row_edge[row] = edge
-            for word in range(states.shape[1]):
-                states[num_new, word] = trees.states[tree, node, word]
-            actions[num_new] = edges[edge]["action"]
-            rows[num_new] = row
-            num_new += 1
-            break
+            else:
+                under_way[row]["edge"] = edge
+                for word in range(states.shape[1]):
+                    states[num_new, word] = node_states[node, word]
+                actions[num_new] = edges[edge]["action"]
+                rows[num_new] = row
+                num_new += 1
+        num_moving = num_kept
     rows[num_new : num_new + num_waiting] = waiting[:num_waiting]
-    rows[num_new + num_waiting :] = resting[:num_resting]
     return num_new, num_waiting
 
 
 @kernel
-def _descend(
-    nodes: Array, edges: Array, root_scores: Array, root_forced: float, schedule: Array, node: int, rule: Rule
+def _arrive(
+    nodes: Array,
+    edges: Array,
+    progress: Array,
+    under_way: Array,
+    rule: Rule,
+    moving: Array,
+    num_moving: int,
+    rows: Array,
+    num_resting: int,
 ) -> tuple[int, int]:
-    # From `node` down to a settled node, or to the last node of the tree and the edge that leaves it.
-    edge = NO_CHILD
-    while not nodes[node]["settled"]:
-        edge = best_edge(nodes[node], edges, root_scores, root_forced, schedule, node == ROOT, rule)
-        if rule.leaves > 1:
-            edges[edge]["pending"] += 1
-        if edges[edge]["child"] == NO_CHILD:
-            break
-        node = edges[edge]["child"]
-    return node, edge
+    # Looks at the nodes that the moving rows stand on, and puts rows at rest on their roots: where a node is settled,
+    # the readout is scored; for the others, their edges are fetched. Rows whose trees have nothing to start are taken
+    # out of `moving`, and stand at the end of `rows`, which are free there because those rows are none of the others.
+    slots, edges_at, edge_bytes = len(nodes) // len(progress), edges.ctypes.data, edges.itemsize
+    settled = np.empty(num_moving, np.int32)
+    num_kept, num_settled = 0, 0
+    for index in range(num_moving):
+        row = moving[index]
+        node = under_way[row]["node"]
+        if node == AT_REST:
+            tree = row // rule.leaves
+            node = tree * slots
+            if progress[tree]["remaining"] == 0 or nodes[node]["settled"]:
+                num_resting += 1
+                rows[len(rows) - num_resting] = row
+                continue
+            progress[tree]["remaining"] -= 1
+            under_way[row]["node"] = node
+        moving[num_kept] = row
+        num_kept += 1
+        if nodes[node]["settled"]:
+            settled[num_settled] = node
+            num_settled += 1
+            under_way[row]["node"] = AT_REST
+        else:
+            start = edges_at + np.int64(nodes[node]["first_edge"]) * edge_bytes
+            for line in range(min(_MOST_LINES, nodes[node]["num_edges"] * edge_bytes // LINE + 1)):
+                prefetch(start + line * LINE)
+    back_up(nodes, edges, settled, num_settled, rule)
+    return num_kept, num_resting
 
 
 @kernel
-def _back_up(nodes: Array, edges: Array, node: int, value: float, rule: Rule) -> None:
-    mover = nodes[node]["to_play"]
-    nodes[node]["visits"] += 1
-    while node != ROOT:
-        edge = edges[nodes[node]["parent_edge"]]
-        node = nodes[node]["parent"]
-        nodes[node]["visits"] += 1
-        edge["visits"] += 1
-        edge["total"] += value if nodes[node]["to_play"] == mover else -value
-        if rule.leaves > 1:
-            edge["pending"] -= 1
+def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) -> None:
+    """Score `count` readouts with the values of the nodes `reached` int32, which are used up: all climb in turn."""
+    if count == 0:
+        return
+    nodes_at, node_bytes = nodes.ctypes.data, nodes.itemsize
+    edges_at, edge_bytes = edges.ctypes.data, edges.itemsize
+    values, movers, via = np.empty(count), np.empty(count, np.int16), np.empty(count, np.int32)
+    for index in range(count):
+        node = nodes[reached[index]]
+        values[index] = node["value"]
+        movers[index] = node["to_play"]
+        via[index] = NO_CHILD
+    while count:
+        num_kept = 0
+        for index in range(count):
+            node = nodes[reached[index]]
+            value, mover = values[index], node["to_play"]
+            if mover != movers[index]:
+                value = -value
+            if via[index] != NO_CHILD:
+                edge = edges[via[index]]
+                edge["visits"] += 1
+                edge["total"] += value
+                if rule.leaves > 1:
+                    edge["pending"] -= 1
+            node["visits"] += 1
+            if node["parent"] == NO_PARENT:
+                continue
+            reached[num_kept] = node["parent"]
+            via[num_kept] = node["parent_edge"]
+            values[num_kept] = value
+            movers[num_kept] = mover
+            prefetch(nodes_at + np.int64(reached[num_kept]) * node_bytes)
+            prefetch(edges_at + np.int64(via[num_kept]) * edge_bytes)
+            num_kept += 1
+        count = num_kept
 
 
 @kernel
-def _prove(nodes: Array, edges: Array, node: int) -> None:
-    # A node has just been settled: settles every ancestor whose result follows (MCTS-Solver, Winands et al. 2008, with
-    # draws). A node is won if one edge wins, and settled by its best edge once all are; a win is counted to its fastest
-    # end, anything else to its slowest.
-    while node != ROOT:
+def prove(nodes: Array, edges: Array, node: int) -> None:
+    """Settle every ancestor of a settled node whose result follows (MCTS-Solver, Winands et al. 2008, with draws).
+
+    A node is won if one edge wins, and settled by its best edge once all are; a win is counted to its fastest end,
+    anything else to its slowest.
+    """
+    while nodes[node]["parent"] != NO_PARENT:
         parent, edge = nodes[node]["parent"], nodes[node]["parent_edge"]
         same = nodes[parent]["to_play"] == nodes[node]["to_play"]
         value = nodes[node]["value"] if same else -nodes[node]["value"]
@@ -159,185 +224,6 @@ def _settle(nodes: Array, edges: Array, node: int) -> None:
 def _withdraw(nodes: Array, edges: Array, node: int, edge: int) -> None:
     # Takes back the visits under way on the path that ends with `edge` of `node`.
     edges[edge]["pending"] -= 1
-    while node != ROOT:
+    while nodes[node]["parent"] != NO_PARENT:
         edges[nodes[node]["parent_edge"]]["pending"] -= 1
         node = nodes[node]["parent"]
-
-
-@kernel
-def _add_node(
-    nodes: Array, edges: Array, index: int, parent: int, parent_edge: int, first_edge: int, to_play: int, value: float
-) -> None:
-    node = nodes[index]
-    node["parent"] = parent
-    node["parent_edge"] = parent_edge
-    node["first_edge"] = first_edge
-    node["num_edges"] = 0
-    node["visits"] = 0
-    node["value"] = value
-    node["to_play"] = to_play
-    node["settled"] = 0
-    node["distance"] = 0
-    if index != ROOT:
-        edges[parent_edge]["child"] = index
-
-
-@kernel
-def _copy_state(target: Array, source: Array) -> None:
-    for word in range(len(source)):
-        target[word] = source[word]
-
-
-@kernel
-def admit(
-    trees: Trees,
-    cache: Cache,
-    rows: Array,
-    states: Array,
-    to_play: Array,
-    ended: Array,
-    results: Array,
-    rule: Rule,
-) -> tuple[int, int]:
-    """Add new positions to their trees, but for those that only the network can value.
-
-    Where the game has ended, the readout is scored; where the cache knows the position, it is expanded.
-
-    Args:
-        trees: changed in place; must have room.
-        cache: read.
-        rows: int64 [R']; afterwards first the rows of the positions for the network, then the others, which go on.
-        states: int64 [R', W]; afterwards first those for the network.
-        to_play: int8 [R']; afterwards likewise.
-        ended: bool [R'].
-        results: float32 [R'], for player 0, where the game has ended.
-        rule: the options.
-
-    Returns:
-        How many positions are for the network, and how many the cache knew.
-    """
-    # Arrays taken out of their tuples once: each time costs a count of references.
-    all_nodes, all_edges, node_states = trees.nodes, trees.edges, trees.states
-    num_nodes, num_edges, row_node, row_edge = trees.num_nodes, trees.num_edges, trees.row_node, trees.row_edge
-    cache_states, cache_stamps, cache_logits, cache_values = cache.states, cache.stamps, cache.logits, cache.values
-    num_unknown, num_known, num_over = 0, 0, 0
-    others = np.empty(len(rows), np.int64)
-    for index in range(len(rows)):
-        row = rows[index]
-        tree = row // rule.leaves
-        slot = MISS if ended[index] else find_slot(cache_states, cache_stamps, states[index])
-        if slot == MISS and not ended[index]:
-            rows[num_unknown] = row
-            to_play[num_unknown] = to_play[index]
-            _copy_state(states[num_unknown], states[index])
-            num_unknown += 1
-            continue
-        nodes, edges = all_nodes[tree], all_edges[tree]
-        node, first = num_nodes[tree], num_edges[tree]
-        num_nodes[tree] += 1
-        _copy_state(node_states[tree, node], states[index])
-        if slot != MISS:
-            value = np.float64(cache_values[slot])
-            _add_node(nodes, edges, node, row_node[row], row_edge[row], first, to_play[index], value)
-            num_edges[tree] += _add_edges(nodes, edges, node, first, cache_logits[slot])
-            num_known += 1
-        else:
-            value = np.float64(results[index] if to_play[index] == 0 else -results[index])
-            _add_node(nodes, edges, node, row_node[row], row_edge[row], first, to_play[index], value)
-            nodes[node]["settled"] = 1
-            num_over += 1
-        row_node[row] = _score(nodes, edges, node, value, rule)
-        others[num_known + num_over - 1] = row
-    rows[num_unknown:] = others[: len(rows) - num_unknown]
-    return num_unknown, num_known
-
-
-@kernel
-def mask(legal: Array, logits: Array, values: Array) -> int:
-    """Set the logits of illegal actions to -inf, in place.
-
-    Args:
-        legal: bool [R', A].
-        logits: float32 [R', A].
-        values: float32 [R'].
-
-    Returns:
-        The first row with a NaN or infinity, or without a legal action; R' if there is none.
-    """
-    for row in range(len(legal)):
-        sound, any_legal = math.isfinite(values[row]), False
-        for action in range(legal.shape[1]):
-            if legal[row, action]:
-                any_legal = True
-                sound = sound and math.isfinite(logits[row, action])
-            else:
-                logits[row, action] = -np.inf
-        if not (sound and any_legal):
-            return row
-    return len(legal)
-
-
-@kernel
-def expand(trees: Trees, rows: Array, states: Array, to_play: Array, logits: Array, values: Array, rule: Rule) -> None:
-    """Add evaluated positions with an edge for each legal action, whose priors are the softmax over those.
-
-    With playouts, a readout goes on from the new node, and only the end of the game scores it; otherwise it is scored
-    with the network's value. A position that becomes the root is scored as a visit of the root, not as a readout.
-
-    Args:
-        trees: changed in place; must have room.
-        rows: int64 [R'].
-        states: int64 [R', W].
-        to_play: int8 [R'].
-        logits: float32 [R', A], -inf where an action is illegal.
-        values: float32 [R'] in [-1, 1], for the player to move.
-        rule: the options.
-    """
-    all_nodes, all_edges, node_states = trees.nodes, trees.edges, trees.states
-    num_nodes, num_edges, row_node, row_edge = trees.num_nodes, trees.num_edges, trees.row_node, trees.row_edge
-    for index in range(len(rows)):
-        row = rows[index]
-        tree = row // rule.leaves
-        nodes, edges = all_nodes[tree], all_edges[tree]
-        node, first = num_nodes[tree], num_edges[tree]
-        num_nodes[tree] += 1
-        _copy_state(node_states[tree, node], states[index])
-        _add_node(nodes, edges, node, row_node[row], row_edge[row], first, to_play[index], values[index])
-        num_edges[tree] += _add_edges(nodes, edges, node, first, logits[index])
-        row_node[row] = _score(nodes, edges, node, np.float64(values[index]), rule)
-
-
-@kernel
-def _score(nodes: Array, edges: Array, node: int, value: float, rule: Rule) -> int:
-    # Ends the readout that led to a new node, unless it is to be played out; returns where the row stands then.
-    if rule.playout and node != ROOT and not nodes[node]["settled"]:
-        return node
-    _back_up(nodes, edges, node, value, rule)
-    if rule.solver and nodes[node]["settled"]:
-        _prove(nodes, edges, node)
-    return AT_REST
-
-
-@kernel
-def _add_edges(nodes: Array, edges: Array, node: int, first: int, logits: Array) -> int:
-    largest = -np.inf
-    for action in range(len(logits)):
-        largest = max(largest, np.float64(logits[action]))
-    end, total = first, 0.0
-    for action in range(len(logits)):
-        if logits[action] > -np.inf:
-            weight = math.exp(np.float64(logits[action]) - largest)
-            total += weight
-            edge = edges[end]
-            edge["total"] = 0.0
-            edge["prior"] = weight
-            edge["visits"] = 0
-            edge["pending"] = 0
-            edge["child"] = NO_CHILD
-            edge["action"] = action
-            edge["lost"] = 0
-            end += 1
-    for index in range(first, end):
-        edges[index]["prior"] = np.float64(edges[index]["prior"]) / total
-    nodes[node]["num_edges"] = end - first
-    return end - first

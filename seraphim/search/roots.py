@@ -4,6 +4,7 @@ Compiled; trusts its arguments.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from seraphim.game import Array
 from seraphim.search.kernels import WIN
 from seraphim.search.randomness import dirichlet, uniform
 from seraphim.search.selection import Rule, completed_value, completion, exploration_weight, forced_visits, logit
-from seraphim.search.tree import NO_CHILD, ROOT, Trees
+from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, Trees
 
 
 @kernel
@@ -34,15 +35,17 @@ def prepare_roots(
     network gave them, so a root that was an inner node before, or is searched again, is noised once. `forced` is k of
     the forced playouts.
     """
+    edges, scores = trees.edges, trees.root_scores
     for index in range(len(chosen)):
         tree = chosen[index]
-        first, count = trees.nodes[tree, ROOT]["first_edge"], trees.nodes[tree, ROOT]["num_edges"]
-        edges, scores = trees.edges[tree], trees.root_scores[tree]
-        trees.root_forced[tree] = forced
+        root = trees.nodes[root_of(trees, tree)]
+        first, count = root["first_edge"], root["num_edges"]
+        scores_at = tree * (len(scores) // len(trees.progress))
+        trees.progress[tree]["forced"] = forced
         if gumbel:
             for k in range(count):
                 noise = -math.log(-math.log(uniform(keys[index], np.uint64(k))))
-                scores[k] = logit(edges[first + k]) + coefficient * noise
+                scores[scores_at + k] = logit(edges[first + k]) + coefficient * noise
             continue
         draw = np.zeros(count, np.float64)
         if coefficient > 0.0:
@@ -56,7 +59,7 @@ def prepare_roots(
             prior = np.float64(edges[first + k]["prior"])
             if temperature != 1.0:
                 prior = prior ** (1.0 / temperature) / total
-            scores[k] = (1.0 - coefficient) * prior + coefficient * draw[k]
+            scores[scores_at + k] = (1.0 - coefficient) * prior + coefficient * draw[k]
 
 
 @kernel
@@ -75,12 +78,11 @@ def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors
     totals[:] = 0.0
     priors[:] = 0.0
     for index in range(len(chosen)):
-        tree = chosen[index]
-        root = trees.nodes[tree, ROOT]
+        root = trees.nodes[root_of(trees, chosen[index])]
         roots[index, 0] = root["settled"]
         roots[index, 1] = root["value"]
         for k in range(root["num_edges"]):
-            edge = trees.edges[tree, root["first_edge"] + k]
+            edge = trees.edges[root["first_edge"] + k]
             visits[index, edge["action"]] = edge["visits"]
             totals[index, edge["action"]] = edge["total"]
             priors[index, edge["action"]] = edge["prior"]
@@ -103,18 +105,20 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
             visited one that has the highest score.
     """
     policies[:] = 0.0
+    nodes, edges, scores = trees.nodes, trees.edges, trees.root_scores
     weights = np.zeros(policies.shape[1], np.float64)
     for index in range(len(chosen)):
         tree = chosen[index]
-        nodes, edges = trees.nodes[tree], trees.edges[tree]
-        first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+        root = nodes[root_of(trees, tree)]
+        first, count = root["first_edge"], root["num_edges"]
+        scores_at = tree * (len(scores) // len(trees.progress))
         best_edge = first
-        if nodes[ROOT]["settled"]:
-            _exact_weights(nodes, edges, weights)
+        if root["settled"]:
+            _exact_weights(root, nodes, edges, weights)
         elif rule.gumbel:
-            best_edge = _improved_weights(nodes, edges, trees.root_scores[tree], weights)
+            best_edge = _improved_weights(root, edges, scores, scores_at, weights)
         else:
-            _visit_weights(nodes, edges, trees.root_scores[tree], trees.root_forced[tree], rule, weights)
+            _visit_weights(root, edges, scores, scores_at, trees.progress[tree]["forced"], rule, weights)
         total, greatest = 0.0, 0
         for k in range(count):
             total += weights[k]
@@ -122,14 +126,16 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
                 greatest = k
         for k in range(count):
             policies[index, edges[first + k]["action"]] = weights[k] / total
-        if nodes[ROOT]["settled"] or not rule.gumbel:
+        if root["settled"] or not rule.gumbel:
             best_edge = first + greatest
         best[index] = edges[best_edge]["action"]
 
 
 @kernel
-def _visit_weights(nodes: Array, edges: Array, scores: Array, forced: float, rule: Rule, weights: Array) -> None:
-    first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+def _visit_weights(
+    root: Any, edges: Array, scores: Array, scores_at: int, forced: float, rule: Rule, weights: Array
+) -> None:
+    first, count = root["first_edge"], root["num_edges"]
     total, most = 0.0, 0
     for k in range(count):
         edge = edges[first + k]
@@ -142,49 +148,55 @@ def _visit_weights(nodes: Array, edges: Array, scores: Array, forced: float, rul
             weights[k] = edges[first + k]["visits"]
         return
     if forced > 0.0:
-        _prune(nodes, edges, scores, forced, rule, weights, most)
+        _prune(root, edges, scores, scores_at, forced, rule, weights, most)
 
 
 @kernel
-def _prune(nodes: Array, edges: Array, scores: Array, forced: float, rule: Rule, weights: Array, most: int) -> None:
+def _prune(
+    root: Any, edges: Array, scores: Array, scores_at: int, forced: float, rule: Rule, weights: Array, most: int
+) -> None:
     # Policy target pruning (KataGo, section 3.2): takes up to its forced visits from each edge, as long as it would not
     # have been preferred to the most visited one; what is left with one visit goes altogether.
-    first, visits = nodes[ROOT]["first_edge"], nodes[ROOT]["visits"]
+    first, visits = root["first_edge"], root["visits"]
     exploration = exploration_weight(visits, rule)
     favourite = edges[first + most]
-    limit = favourite["total"] / favourite["visits"] + exploration * scores[most] / (1 + favourite["visits"])
-    for k in range(nodes[ROOT]["num_edges"]):
+    limit = favourite["total"] / favourite["visits"] + exploration * scores[scores_at + most] / (
+        1 + favourite["visits"]
+    )
+    for k in range(root["num_edges"]):
         if k == most or weights[k] == 0.0:
             continue
         edge = edges[first + k]
-        least = max(0.0, edge["visits"] - forced_visits(scores[k], visits, forced))
+        least = max(0.0, edge["visits"] - forced_visits(scores[scores_at + k], visits, forced))
         margin = limit - edge["total"] / edge["visits"]
         if margin > 0.0:
-            weights[k] = min(weights[k], max(math.ceil(least), math.ceil(exploration * scores[k] / margin - 1.0)))
+            weights[k] = min(
+                weights[k], max(math.ceil(least), math.ceil(exploration * scores[scores_at + k] / margin - 1.0))
+            )
         if weights[k] <= 1.0:
             weights[k] = 0.0
 
 
 @kernel
-def _exact_weights(nodes: Array, edges: Array, weights: Array) -> None:
-    first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
+def _exact_weights(root: Any, nodes: Array, edges: Array, weights: Array) -> None:
+    first, count = root["first_edge"], root["num_edges"]
     for k in range(count):
         weights[k] = 0.0
         child = edges[first + k]["child"]
         if child == NO_CHILD or not nodes[child]["settled"]:
             continue
-        same = nodes[ROOT]["to_play"] == nodes[child]["to_play"]
+        same = root["to_play"] == nodes[child]["to_play"]
         value = nodes[child]["value"] if same else -nodes[child]["value"]
         decided = abs(value) >= WIN
-        if value == nodes[ROOT]["value"] and (not decided or nodes[child]["distance"] + 1 == nodes[ROOT]["distance"]):
+        if value == root["value"] and (not decided or nodes[child]["distance"] + 1 == root["distance"]):
             weights[k] = max(1, edges[first + k]["visits"])
 
 
 @kernel
-def _improved_weights(nodes: Array, edges: Array, scores: Array, weights: Array) -> int:
+def _improved_weights(root: Any, edges: Array, scores: Array, scores_at: int, weights: Array) -> int:
     # The improved policy of a Gumbel root, and its move (Danihelka et al. 2022, sections 3 and 4).
-    first, count = nodes[ROOT]["first_edge"], nodes[ROOT]["num_edges"]
-    completed = completion(nodes[ROOT], edges)
+    first, count = root["first_edge"], root["num_edges"]
+    completed = completion(root, edges)
     largest, most_visits = -np.inf, 0
     for k in range(count):
         weights[k] = logit(edges[first + k]) + completed_value(edges[first + k], completed)
@@ -193,7 +205,7 @@ def _improved_weights(nodes: Array, edges: Array, scores: Array, weights: Array)
     best, best_score = first, -np.inf
     for k in range(count):
         weights[k] = math.exp(weights[k] - largest)
-        score = scores[k] + completed_value(edges[first + k], completed)
+        score = scores[scores_at + k] + completed_value(edges[first + k], completed)
         if edges[first + k]["visits"] == most_visits and score > best_score:
             best, best_score = first + k, score
     return best
@@ -206,49 +218,59 @@ def move_roots(trees: Trees, chosen: Array, actions: Array) -> None:
     What lies below it is kept, the rest dropped. A tree whose successor was never visited, or in which the game has
     ended, becomes empty. Nodes and edges move towards the front and keep their order, so the move is done in place.
     """
-    new_index = np.empty(trees.nodes.shape[1], np.int32)
+    nodes, edges = trees.nodes, trees.edges
+    new_index = np.empty(len(nodes) // len(trees.progress), np.int32)
     for index in range(len(chosen)):
-        tree = chosen[index]
-        nodes, edges = trees.nodes[tree], trees.edges[tree]
-        root = _child_by(nodes, edges, actions[index])
-        count = trees.num_nodes[tree]
-        trees.num_nodes[tree] = 0
-        trees.num_edges[tree] = 0
+        tree, before = trees.progress[chosen[index]], root_of(trees, chosen[index])
+        root = _child_by(nodes[before], edges, actions[index])
+        count = tree["num_nodes"]
+        tree["num_nodes"] = 0
+        tree["num_edges"] = 0
         if root == NO_CHILD or nodes[root]["num_edges"] == 0:
             continue
-        new_index[:count] = NO_CHILD
-        for node in range(root, count):
-            if node == root or new_index[nodes[node]["parent"]] != NO_CHILD:
-                new_index[node] = trees.num_nodes[tree]
-                for word in range(trees.states.shape[2]):
-                    trees.states[tree, new_index[node], word] = trees.states[tree, node, word]
-                trees.num_nodes[tree] += 1
-                trees.num_edges[tree] = _move_node(nodes, edges, node, new_index, trees.num_edges[tree])
+        first_edge = chosen[index] * (len(edges) // len(trees.progress))
+        for node in range(root, before + count):
+            parent = nodes[node]["parent"]
+            new_index[node - before] = AT_REST
+            if node == root or (parent >= root and new_index[parent - before] != AT_REST):
+                target = before + tree["num_nodes"]
+                new_index[node - before] = target
+                for word in range(trees.states.shape[1]):
+                    trees.states[target, word] = trees.states[node, word]
+                new_parent = NO_PARENT if node == root else new_index[parent - before]
+                count_edges = _move_node(nodes, edges, node, target, new_parent, first_edge + tree["num_edges"])
+                tree["num_nodes"] += 1
+                tree["num_edges"] += count_edges
 
 
 @kernel
-def _child_by(nodes: Array, edges: Array, action: int) -> int:
-    first = nodes[ROOT]["first_edge"]
-    for edge in range(first, first + nodes[ROOT]["num_edges"]):
+def root_of(trees: Trees, tree: int) -> int:
+    """Return the root of a tree."""
+    return tree * (len(trees.nodes) // len(trees.progress))
+
+
+@kernel
+def _child_by(node: Any, edges: Array, action: int) -> int:
+    first = node["first_edge"]
+    for edge in range(first, first + node["num_edges"]):
         if edges[edge]["action"] == action:
             return edges[edge]["child"]
     return NO_CHILD
 
 
 @kernel
-def _move_node(nodes: Array, edges: Array, node: int, new_index: Array, end: int) -> int:
-    # Moves a node to its new index and its edges to `end`; returns the end of the edges then. Its parent has moved
-    # before it and has told it, in `parent_edge`, where the edge to it went.
-    target = new_index[node]
-    first, count = nodes[node]["first_edge"], nodes[node]["num_edges"]
+def _move_node(nodes: Array, edges: Array, node: int, target: int, parent: int, first_edge: int) -> int:
+    # Moves a node to `target` and its edges to `first_edge` on; returns how many those are. Its parent has moved before
+    # it and has told it, in `parent_edge`, where the edge to it went.
+    before, count = nodes[node]["first_edge"], nodes[node]["num_edges"]
     nodes[target] = nodes[node]
-    nodes[target]["first_edge"] = end
-    if target != ROOT:
-        nodes[target]["parent"] = new_index[nodes[target]["parent"]]
+    nodes[target]["first_edge"] = first_edge
+    nodes[target]["parent"] = parent
+    if parent != NO_PARENT:
         edges[nodes[target]["parent_edge"]]["child"] = target
     for k in range(count):
-        edges[end + k] = edges[first + k]
-        child = edges[end + k]["child"]
+        edges[first_edge + k] = edges[before + k]
+        child = edges[first_edge + k]["child"]
         if child != NO_CHILD:
-            nodes[child]["parent_edge"] = end + k
-    return end + count
+            nodes[child]["parent_edge"] = first_edge + k
+    return count

@@ -9,28 +9,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, ModelError
+from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
-from seraphim.search import kernels, roots
-from seraphim.search.cache import allocate_cache, store
+from seraphim.search import expansion, kernels, roots
+from seraphim.search.cache import allocate_cache, num_slots
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import uniform_of
 from seraphim.search.selection import considered_visits, to_rule
-from seraphim.search.tree import ROOT, Trees, allocate, grow
+from seraphim.search.tree import MOST_ACTIONS, MOST_LEAVES, Trees, allocate, grow, slots
 
 # A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
-_STRAGGLERS = 0.05
+_STRAGGLERS = 0.2
 
-_NO_ROWS, _NO_PLAYERS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.int8), np.empty(0, np.float32)
+_NO_ROWS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 class Positions(NamedTuple):
-    """New positions, each for the readout of a row."""
+    """Positions for the network, each for the readout of a row; a step fills them from the front."""
 
-    rows: Array  # int64 [K]
-    states: Array  # int64 [K, W]
-    to_play: Array  # int8 [K]
+    rows: Array  # int64 [R]
+    states: Array  # int64 [R, W]
+    to_play: Array  # int8 [R]
 
 
 class Result(NamedTuple):
@@ -65,22 +65,26 @@ class Search:
             leaves: how many leaves of one tree may be with the network at a time. More than one makes a search of few
                 trees faster and a little different: a leaf under way counts as lost until its value is known.
         """
+        if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
+            raise SettingsError(
+                f"the search has room for {MOST_ACTIONS} actions and {MOST_LEAVES} leaves, not for the "
+                f"{game.num_actions} of {game.name} and {leaves}"
+            )
         self.game = game
         self.options = options
         self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
-        self.evaluations = 0
+        self.readouts = self.evaluations = self.batches = self.cache_hits = 0
         self._last_lap = 0.0
         self._inference = inference
         self._leaves = leaves
         self._rule = to_rule(options, leaves)
         self._schedules = _schedules(options, game.num_actions)
-        self.readouts = 0
         nodes = options.readouts + options.readouts // 2 + 2
         self._trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
         )
-        self._cache = allocate_cache(options.cache_megabytes, game.num_actions, game.state_words)
-        self.cache_hits = 0
+        cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
+        self._cache = allocate_cache(cache_slots, game.num_actions, game.state_words)
         self._nodes_left = self._edges_left = 0  # at least so many slots are free in every tree
         self._rows_out = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
         self._active = _NO_ROWS
@@ -88,6 +92,10 @@ class Search:
         self._root_states = np.zeros((num_trees, game.state_words), np.int64)
         self._noise_keys = np.zeros(num_trees, np.uint64)
         self._noisy = np.zeros(num_trees, np.bool_)
+        num_rows = num_trees * leaves
+        states = np.empty((2, num_rows, game.state_words), np.int64)
+        self._unknown = Positions(np.empty(num_rows, np.int64), states[0], np.empty(num_rows, np.int8))
+        self._parents, self._actions = states[1], np.empty(num_rows, np.int32)
 
     @property
     def trees(self) -> Trees:
@@ -109,14 +117,15 @@ class Search:
             noise_keys: uint64 [K], the streams of the noise on the roots' priors; None searches without noise.
             readouts: how many; by default the options'.
         """
-        self._trees.remaining[trees] = self.options.readouts if readouts is None else readouts
-        self.readouts += int(self._trees.remaining[trees].sum())
+        readouts = self.options.readouts if readouts is None else readouts
+        self._trees.progress["remaining"][trees] = readouts
+        self.readouts += readouts * len(trees)
         self._root_states[trees] = states
         self._noisy[trees] = noise_keys is not None
         if noise_keys is not None:
             self._noise_keys[trees] = noise_keys
         self._rows_out[trees] = self._leaves
-        rooted = self._trees.num_nodes[trees] > 0
+        rooted = self._trees.progress["num_nodes"][trees] > 0
         self._new_roots = np.concatenate([self._new_roots, trees[~rooted] * self._leaves])
         self._active = np.concatenate([self._active, self._prepare(trees[rooted])])
 
@@ -145,11 +154,9 @@ class Search:
             GameError: the game offers no legal action in an unfinished position.
         """
         self._last_lap = time.perf_counter()
-        parts, done = self._collect()
-        if parts:
-            positions = Positions(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-            self._lap("search")
-            self._evaluate(positions)
+        num_roots, num_unknown, done = self._collect()
+        if num_unknown:
+            self._evaluate(num_unknown, num_roots)
         self._lap("search")
         return done
 
@@ -159,57 +166,62 @@ class Search:
         self.seconds[stage] += now - self._last_lap
         self._last_lap = now
 
-    def _collect(self) -> tuple[list[Positions], Array]:
-        # Moves every row until it stands before a position for the network; returns those, and the trees that are done.
-        parts, waiting, resting = [self._plant()], [], []
+    def _collect(self) -> tuple[int, int, Array]:
+        # Moves rows until they stand before positions for the network; returns how many of those become roots, how
+        # many there are, and the trees that are done.
+        num_roots = num_unknown = self._plant()
         active, self._active = self._active, _NO_ROWS
-        needed = len(parts[0].rows)
-        while len(active) > _STRAGGLERS * needed:
-            parents = np.empty((len(active), self.game.state_words), np.int64)
-            actions = np.empty(len(active), np.int32)
-            num_new, num_waiting = kernels.select(self._trees, active, self._rule, self._schedules, parents, actions)
-            waiting.append(active[num_new : num_new + num_waiting])
-            resting.append(active[num_new + num_waiting :])
-            active, unknown = self._follow(active[:num_new], parents[:num_new], actions[:num_new])
-            parts.append(unknown)
-            needed += len(unknown.rows)
-        self._active = np.concatenate([self._active, active, *waiting])
-        return [part for part in parts if len(part.rows)], self._retire(np.concatenate([_NO_ROWS, *resting]))
+        left: list[Array] = []  # rows that wait
+        resting: list[Array] = []
+        while len(active) > _STRAGGLERS * num_unknown:
+            num_new, num_waiting = kernels.select(
+                self._trees, active, self._rule, self._schedules, self._parents, self._actions
+            )
+            if num_waiting:
+                left.append(active[num_new : num_new + num_waiting])
+            if num_new + num_waiting < len(active):
+                resting.append(active[num_new + num_waiting :])
+            active = active[:num_new]
+            if num_new:
+                num_admitted = self._follow(active, num_unknown)
+                active = active[: num_new - num_admitted]
+                num_unknown += num_admitted
+        self._active = _joined([self._active, active, *left])
+        return num_roots, num_unknown, self._retire(_joined(resting))
 
-    def _plant(self) -> Positions:
-        # Gives trees that wait for a root one, as far as the cache knows their positions; returns the others.
+    def _plant(self) -> int:
+        # Gives trees that wait for a root one, as far as the cache knows their positions; returns how many it does not.
         rows, self._new_roots = self._new_roots, _NO_ROWS
         if not len(rows):
-            return Positions(rows, self._root_states[:0], _NO_PLAYERS)
+            return 0
         states = self._root_states[rows // self._leaves]
         unfinished = np.zeros(len(rows), np.bool_)
-        to_play = np.array(self.game.to_play(states), np.int8)
-        planted, unknown = self._admit(rows, states, to_play, unfinished, _NO_RESULTS)
+        num_unknown = self._admit(rows, states, self.game.to_play(states), unfinished, _NO_RESULTS, 0)
+        planted = rows[: len(rows) - num_unknown]
         self._active = np.concatenate([self._active, self._prepare(planted // self._leaves)])
-        return unknown
+        return num_unknown
 
-    def _follow(self, rows: Array, parents: Array, actions: Array) -> tuple[Array, Positions]:
-        # Leads rows to new positions; returns the rows whose readouts are over or go on, and the positions for the
-        # network.
-        if not len(rows):
-            return rows, Positions(rows, parents, _NO_PLAYERS)
+    def _follow(self, rows: Array, num_unknown: int) -> int:
+        # Leads rows to new positions; puts those whose readouts are over or go on first, and returns how many
+        # positions for the network join the `num_unknown` that are there.
         self._lap("search")
-        states = self.game.step(parents, actions)
+        states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
         ended, results = self.game.outcome(states)
-        to_play = np.array(self.game.to_play(states), np.int8)  # an array of ours, which is changed
+        to_play = self.game.to_play(states)
         self._lap("rules")
-        return self._admit(rows, states, to_play, ended, results)
+        return self._admit(rows, states, to_play, ended, results, num_unknown)
 
-    def _admit(
-        self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array
-    ) -> tuple[Array, Positions]:
-        # Adds new positions to their trees; returns the rows that go on, and the positions for the network.
+    def _admit(self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array, num_unknown: int) -> int:
         trees = self._with_room()
-        count, known = kernels.admit(trees, self._cache, rows, states, to_play, ended, results, self._rule)
+        unknown = (column[num_unknown:] for column in self._unknown)
+        count, known = expansion.admit(trees, self._cache, rows, states, to_play, ended, results, self._rule, *unknown)
         self.cache_hits += known
-        return rows[count:], Positions(rows[:count], states[:count], to_play[:count])
+        return int(count)
 
     def _retire(self, rows: Array) -> Array:
+        # Notes that rows are at rest; returns the trees of which all are.
+        if not len(rows):
+            return rows
         if self._leaves == 1:
             done = rows
             self._rows_out[done] = 0
@@ -218,7 +230,7 @@ class Search:
             np.subtract.at(self._rows_out, trees, 1)
             done = np.unique(trees)
             done = done[self._rows_out[done] == 0]
-        self.readouts -= int(self._trees.remaining[done].sum())  # proven roots stop early
+        self.readouts -= int(self._trees.progress["remaining"][done].sum())  # proven roots stop early
         return done
 
     def _with_room(self) -> Trees:
@@ -228,37 +240,38 @@ class Search:
         self._nodes_left -= most_nodes
         self._edges_left -= most_edges
         if self._nodes_left < 0 or self._edges_left < 0:
-            nodes = int(self._trees.num_nodes.max()) + most_nodes
-            edges = int(self._trees.num_edges.max()) + most_edges
-            have_nodes, have_edges = self._trees.nodes.shape[1], self._trees.edges.shape[1]
-            nodes = have_nodes if nodes <= have_nodes else max(nodes, have_nodes + have_nodes // 2)
-            edges = have_edges if edges <= have_edges else max(edges, have_edges + have_edges // 2)
-            self._trees = grow(self._trees, nodes, edges)
-            self._nodes_left = nodes - int(self._trees.num_nodes.max()) - most_nodes
-            self._edges_left = edges - int(self._trees.num_edges.max()) - most_edges
+            progress = self._trees.progress
+            nodes = int(progress["num_nodes"].max()) + most_nodes
+            edges = int(progress["num_edges"].max()) + most_edges
+            have_nodes, have_edges = slots(self._trees)
+            if nodes > have_nodes or edges > have_edges:
+                nodes = have_nodes if nodes <= have_nodes else max(nodes, have_nodes + have_nodes // 2)
+                edges = have_edges if edges <= have_edges else max(edges, have_edges + have_edges // 2)
+                self._trees = grow(self._trees, nodes, edges)
+                have_nodes, have_edges = slots(self._trees)
+            self._nodes_left = have_nodes - int(progress["num_nodes"].max()) - most_nodes
+            self._edges_left = have_edges - int(progress["num_edges"].max()) - most_edges
         return self._trees
 
-    def _evaluate(self, positions: Positions) -> None:
-        # Asks the network, and puts what it says into the trees and the cache.
-        rows, states, to_play = positions
+    def _evaluate(self, num_unknown: int, num_roots: int) -> None:
+        # Asks the network about the unknown positions, and puts what it says into the trees and the cache. The first
+        # ones become roots.
+        rows, states, to_play = (column[:num_unknown] for column in self._unknown)
+        self._lap("search")
         observations = self.game.observe(states)
         legal = self.game.legal(states)
         self._lap("rules")
         logits, values = self._inference.infer(observations)
         self._lap("network")
-        self.evaluations += len(rows)
-        sound = kernels.mask(legal, logits, values)
-        if sound < len(rows):
+        self.evaluations += num_unknown
+        self.batches += 1
+        sound = expansion.expand(
+            self._with_room(), self._cache, rows, states, to_play, legal, logits, values, self._rule
+        )
+        if sound < num_unknown:
             self._refuse(states[sound], legal[sound], logits[sound], values[sound])
-        trees_of_rows = rows // self._leaves
-        is_root = self._trees.num_nodes[trees_of_rows] == 0
-        trees = self._with_room()
-        kernels.expand(trees, rows, states, to_play, logits, values, self._rule)
-        if self.options.cache_megabytes:
-            store(self._cache, states, logits, values)
-        if is_root.any():
-            rows = np.concatenate([rows[~is_root], self._prepare(trees_of_rows[is_root])])
-        self._active = np.concatenate([self._active, rows])
+        planted = self._prepare(rows[:num_roots] // self._leaves) if num_roots else _NO_ROWS
+        self._active = _joined([self._active, rows[num_roots:], planted])
 
     def _refuse(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
         if not legal.any():
@@ -274,8 +287,8 @@ class Search:
     def halt(self) -> None:
         """Start no more readouts; those under way are finished by `advance` or `run`."""
         at_work = np.flatnonzero(self._rows_out)
-        self.readouts -= int(self._trees.remaining[at_work].sum())
-        self._trees.remaining[at_work] = 0
+        self.readouts -= int(self._trees.progress["remaining"][at_work].sum())
+        self._trees.progress["remaining"][at_work] = 0
 
     def run(self) -> None:
         """Advance until every tree has spent its readouts.
@@ -315,8 +328,8 @@ class Search:
 
     def reset(self, trees: Array) -> None:
         """Take the roots of some trees int64 [K] away."""
-        self._trees.num_nodes[trees] = ROOT
-        self._trees.num_edges[trees] = 0
+        self._trees.progress["num_nodes"][trees] = 0
+        self._trees.progress["num_edges"][trees] = 0
 
     def choose(self, result: Result, hot: Array, keys: Array) -> Array:
         """Choose an action for each of K roots whose `result` this is, int32 [K].
@@ -336,6 +349,12 @@ def draw_actions(weights: Array, keys: Array) -> Array:
     cumulated = np.cumsum(weights, axis=1, dtype=np.float64)
     # A number in (0, total) falls into the interval of exactly one action with a weight.
     return (cumulated <= (uniform_of(keys) * cumulated[:, -1])[:, None]).sum(axis=1).astype(np.int32)
+
+
+def _joined(parts: list[Array]) -> Array:
+    # One array int64 of its own.
+    parts = [part for part in parts if len(part)]
+    return np.concatenate(parts) if parts else _NO_ROWS
 
 
 def _schedules(options: SearchOptions, num_actions: int) -> Array:

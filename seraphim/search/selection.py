@@ -13,6 +13,7 @@ import numpy as np
 from seraphim.compiled import kernel
 from seraphim.game import Array
 from seraphim.search.options import SearchOptions
+from seraphim.search.tree import NO_PARENT
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION = range(3)
 _FPU = {"zero": FPU_ZERO, "parent": FPU_PARENT, "reduction": FPU_REDUCTION}
@@ -53,48 +54,73 @@ def to_rule(options: SearchOptions, leaves: int) -> Rule:
 
 @kernel
 def best_edge(
-    node: Any, edges: Array, root_scores: Array, root_forced: float, considered: Array, is_root: bool, rule: Rule
+    node: Any, edges: Array, root_scores: Array, scores_at: int, forced: float, schedules: Array, rule: Rule
 ) -> int:
     """Return the edge that a readout takes from an unfinished node.
 
     Args:
         node: a NODE.
-        edges: EDGE [E] of the tree.
-        root_scores: of the root's k-th edge: float32 [A], see `seraphim.search.roots.prepare_roots`.
-        root_forced: k of the forced playouts, or 0.
-        considered: int32 [>= readouts], the visits of the edges that a Gumbel root considers, by its own visits.
-        is_root: whether the node is the root.
+        edges: all EDGEs.
+        root_scores: of all roots' edges, see `seraphim.search.roots.prepare_roots`.
+        scores_at: where those of the root of this tree begin.
+        forced: k of the forced playouts of this tree's root, or 0.
+        schedules: int32 [<= A + 1, readouts], the visits of the edges that a Gumbel root considers, by the number of
+            its edges and its own visits.
         rule: the options.
     """
+    is_root = node["parent"] == NO_PARENT
     if not rule.gumbel:
-        return _puct_edge(node, edges, root_scores, root_forced, is_root, rule)
+        if is_root:
+            return _puct_root_edge(node, edges, root_scores, scores_at, forced, rule)
+        return _puct_edge(node, edges, rule)
     if is_root:
-        return _gumbel_root_edge(node, edges, root_scores, considered)
+        return _gumbel_root_edge(node, edges, root_scores, scores_at, schedules)
     return _gumbel_edge(node, edges)
 
 
 @kernel
-def _puct_edge(node: Any, edges: Array, root_scores: Array, root_forced: float, is_root: bool, rule: Rule) -> int:
+def _puct_edge(node: Any, edges: Array, rule: Rule) -> int:
     # argmax of Q(s,a) + c(s)·P(s,a)·√N(s)/(1+N(s,a)) (AGZ, Methods), the first of equals. N(s) counts the node's own
     # evaluation, and is at least 1 for a playout that goes on from a new node: the prior decides the first visit.
-    # Visits under way count as losses.
-    first, count = node["first_edge"], node["num_edges"]
+    first = node["first_edge"]
     exploration = exploration_weight(max(1, node["visits"]), rule)
     unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
     best, best_score = first, -np.inf
-    for k in range(count):
+    for index in range(first, first + node["num_edges"]):
+        edge = edges[index]
+        score = _puct_score(edge, exploration * np.float64(edge["prior"]), unvisited)
+        if score > best_score:
+            best, best_score = index, score
+    return best
+
+
+@kernel
+def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, forced: float, rule: Rule) -> int:
+    # The same with the root's own priors, and with forced playouts.
+    first = node["first_edge"]
+    exploration = exploration_weight(max(1, node["visits"]), rule)
+    unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
+    best, best_score = first, -np.inf
+    for k in range(node["num_edges"]):
         edge = edges[first + k]
-        if edge["lost"]:
-            continue
+        prior = np.float64(root_scores[scores_at + k])  # as wide when interpreted as when compiled
+        score = _puct_score(edge, exploration * prior, unvisited)
         visits = edge["visits"] + edge["pending"]
-        prior = np.float64(root_scores[k] if is_root else edge["prior"])  # as wide when interpreted as when compiled
-        if is_root and root_forced > 0.0 and 0 < visits < forced_visits(prior, node["visits"], root_forced):
+        if forced > 0.0 and score > -np.inf and 0 < visits < forced_visits(prior, node["visits"], forced):
             return first + k
-        score = exploration * prior / (1 + visits)
-        score += (edge["total"] - edge["pending"]) / visits if visits > 0 else unvisited
         if score > best_score:
             best, best_score = first + k, score
     return best
+
+
+@kernel
+def _puct_score(edge: Any, exploration: float, unvisited: float) -> float:
+    # Q + U, where `exploration` is c·P·√N; -inf for an edge that is proven to lose. Visits under way count as losses.
+    # The total of an edge without visits is 0, so that there is a quotient either way, and no branch: the processor
+    # could not predict it.
+    visits = np.int64(edge["visits"]) + np.int64(edge["pending"])
+    q = (edge["total"] - edge["pending"]) / max(visits, 1) + (0.0 if visits > 0 else unvisited)
+    return -np.inf if edge["lost"] else q + exploration / (1 + visits)
 
 
 @kernel
@@ -126,19 +152,19 @@ def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
 
 
 @kernel
-def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, considered: Array) -> int:
+def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, schedules: Array) -> int:
     # Sequential halving (Gumbel, section 3): of the edges with as many visits as the schedule says now, the one with
     # the highest g(a) + logit(a) + σ(q(a)). `root_scores` holds g + logit.
     first, count = node["first_edge"], node["num_edges"]
     spent = 0
     for k in range(count):
         spent += edges[first + k]["visits"] + edges[first + k]["pending"]
-    wanted = considered[min(spent, len(considered) - 1)]
+    wanted = schedules[min(count, len(schedules) - 1), min(spent, schedules.shape[1] - 1)]
     completed = completion(node, edges)
     best, best_score = first, -np.inf
     for k in range(count):
         edge = edges[first + k]
-        score = max(_LOWEST_LOGIT, root_scores[k] + completed_value(edge, completed))
+        score = max(_LOWEST_LOGIT, root_scores[scores_at + k] + completed_value(edge, completed))
         if edge["visits"] + edge["pending"] == wanted and score > best_score:
             best, best_score = first + k, score
     return best

@@ -4,21 +4,25 @@ Shape letters: `T` trees, `N` node slots of a tree, `E` edge slots of a tree, `A
 `R` rows. A row is one readout under way: tree t has the rows t·L … t·L + L - 1, where L is the number of leaves that
 one tree may have with the network at a time (1 in self-play).
 
-Each node owns a contiguous run of edges, one for each legal action in ascending order, so memory goes with the legal
-moves and not with A. Node 0 is the root. Nodes know their parents, so nothing here recurses, and a parent always stands
-before its children. A node or an edge is one record of 32 bytes, half a cache line: one array for each of their fields
-made an expansion three times slower.
+Tree t has the nodes t·N … t·N + N - 1, of which the first is its root, and the edges t·E … t·E + E - 1; all indices are
+those of the whole tables. Each node owns a contiguous run of edges, one for each legal action in ascending order, so
+memory goes with the legal moves and not with A. Nodes know their parents, so nothing here recurses, and a parent always
+stands before its children. Nodes and edges are records: one array for each of their fields made an expansion three
+times slower.
 """
 
-from typing import NamedTuple
+import mmap
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seraphim.game import Array
 
-ROOT = 0
 NO_CHILD = -1  # an edge whose successor is not in the tree
+NO_PARENT = -1  # of a root
 AT_REST = -1  # the node of a row with no readout under way
+MOST_ACTIONS, MOST_LEAVES = 2**16, 2**7 - 1
 
 NODE = np.dtype(
     [
@@ -28,9 +32,9 @@ NODE = np.dtype(
         ("num_edges", np.int32),  # 0 where the game has ended
         ("visits", np.int32),  # how often the search has reached the node, its own evaluation included
         ("value", np.float32),  # the network's, or the result, for the player to move
+        ("distance", np.int32),  # plies to the end where the node is settled
         ("to_play", np.int16),
         ("settled", np.int16),  # 1 where `value` is exact: the game has ended here, or the result is proven
-        ("distance", np.int32),  # plies to the end where the node is settled
     ]
 )
 
@@ -39,10 +43,26 @@ EDGE = np.dtype(
         ("total", np.float64),  # sum of the values of its visits, for the player who chooses the edge
         ("prior", np.float32),  # the network's, over legal actions, never noised
         ("visits", np.int32),
-        ("pending", np.int32),  # visits under way (virtual losses); 0 when no readout is
         ("child", np.int32),  # node, or NO_CHILD
-        ("action", np.int32),
-        ("lost", np.int32),  # 1 where it is proven that whoever chooses the edge loses
+        ("action", np.uint16),
+        ("pending", np.int8),  # visits under way (virtual losses); 0 when no readout is
+        ("lost", np.int8),  # 1 where it is proven that whoever chooses the edge loses
+    ]
+)
+
+TREE = np.dtype(
+    [
+        ("num_nodes", np.int32),  # slots in use; 0 for a tree without a root
+        ("num_edges", np.int32),
+        ("remaining", np.int32),  # readouts to start
+        ("forced", np.float32),  # k of the forced playouts at the root, or 0
+    ]
+)
+
+ROW = np.dtype(
+    [
+        ("node", np.int32),  # the node a readout stands on, or AT_REST
+        ("edge", np.int32),  # the edge by which it leaves that node
     ]
 )
 
@@ -50,46 +70,75 @@ EDGE = np.dtype(
 class Trees(NamedTuple):
     """All trees of a search."""
 
-    nodes: Array  # NODE [T, N]
-    edges: Array  # EDGE [T, E]
-    states: Array  # int64 [T, N, W], of the nodes
-    num_nodes: Array  # int32 [T]: slots in use; 0 for a tree without a root
-    num_edges: Array  # int32 [T]
-    root_scores: Array  # float32 [T, A], of the root's k-th edge: see `seraphim.search.roots.prepare_roots`
-    root_forced: Array  # float32 [T]: k of the forced playouts at the root, or 0
-    remaining: Array  # int32 [T]: readouts to start
-    row_node: Array  # int32 [R]: the node a readout stands on, or AT_REST
-    row_edge: Array  # int32 [R]: the edge by which it leaves that node
+    nodes: Array  # NODE [T·N]
+    edges: Array  # EDGE [T·E]
+    states: Array  # int64 [T·N, W], of the nodes
+    root_scores: Array  # float32 [T·A], of the root's k-th edge: see `seraphim.search.roots.prepare_roots`
+    progress: Array  # TREE [T]
+    rows: Array  # ROW [R]
 
 
 def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int) -> Trees:
     """Return empty trees with room for `num_nodes` nodes and `num_edges` edges each."""
+    rows = np.zeros(num_trees * leaves, ROW)
+    rows["node"] = AT_REST
     return Trees(
-        nodes=np.zeros((num_trees, num_nodes), NODE),
-        edges=np.zeros((num_trees, num_edges), EDGE),
-        states=np.zeros((num_trees, num_nodes, state_words), np.int64),
-        num_nodes=np.zeros(num_trees, np.int32),
-        num_edges=np.zeros(num_trees, np.int32),
-        root_scores=np.zeros((num_trees, num_actions), np.float32),
-        root_forced=np.zeros(num_trees, np.float32),
-        remaining=np.zeros(num_trees, np.int32),
-        row_node=np.full(num_trees * leaves, AT_REST, np.int32),
-        row_edge=np.zeros(num_trees * leaves, np.int32),
+        nodes=zeros((num_trees * num_nodes,), NODE),
+        edges=zeros((num_trees * num_edges,), EDGE),
+        states=zeros((num_trees * num_nodes, state_words), np.int64),
+        root_scores=np.zeros(num_trees * num_actions, np.float32),
+        progress=np.zeros(num_trees, TREE),
+        rows=rows,
     )
+
+
+def slots(trees: Trees) -> tuple[int, int]:
+    """Return N and E."""
+    return len(trees.nodes) // len(trees.progress), len(trees.edges) // len(trees.progress)
 
 
 def grow(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
     """Return the same trees with room for at least `num_nodes` nodes and `num_edges` edges each."""
-    return trees._replace(
-        nodes=_with_slots(trees.nodes, num_nodes),
-        edges=_with_slots(trees.edges, num_edges),
-        states=_with_slots(trees.states, num_nodes),
+    num_trees, (old_nodes, old_edges) = len(trees.progress), slots(trees)
+    num_nodes, num_edges = max(num_nodes, old_nodes), max(num_edges, old_edges)
+    # What indices of each tree's nodes and edges become larger by.
+    more_nodes = np.arange(num_trees, dtype=np.int32) * np.int32(num_nodes - old_nodes)
+    more_edges = np.arange(num_trees, dtype=np.int32) * np.int32(num_edges - old_edges)
+    grown = Trees(
+        nodes=_with_slots(trees.nodes, num_trees, num_nodes),
+        edges=_with_slots(trees.edges, num_trees, num_edges),
+        states=_with_slots(trees.states, num_trees, num_nodes),
+        root_scores=trees.root_scores,
+        progress=trees.progress,
+        rows=trees.rows.copy(),
     )
+    for indices in (grown.nodes["parent"], grown.edges["child"], grown.rows["node"]):
+        _add_to(indices, more_nodes)
+    for indices in (grown.nodes["parent_edge"], grown.nodes["first_edge"], grown.rows["edge"]):
+        _add_to(indices, more_edges)
+    return grown
 
 
-def _with_slots(array: Array, slots: int) -> Array:
-    if slots <= array.shape[1]:
-        return array
-    larger = np.zeros((len(array), slots, *array.shape[2:]), array.dtype)
-    larger[:, : array.shape[1]] = array
-    return larger
+def _add_to(indices: Array, more: Array) -> None:
+    by_tree = indices.reshape(len(more), -1)  # a view
+    by_tree += np.where(by_tree >= 0, more[:, None], np.int32(0))
+
+
+def _with_slots(array: Array, num_trees: int, num_slots: int) -> Array:
+    old = array.reshape(num_trees, -1, *array.shape[1:])
+    new = zeros((num_trees * num_slots, *array.shape[1:]), array.dtype)
+    new.reshape(num_trees, num_slots, *array.shape[1:])[:, : old.shape[1]] = old
+    return new
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return zeros in memory that the search hops about in.
+
+    They begin with a page, so that no record of 32 bytes lies across two lines of the processor's cache, and are in
+    huge pages where the system has them, as looking up the address of a page each time takes long.
+    """
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = mmap.mmap(-1, max(1, size))
+    if hasattr(mmap, "MADV_HUGEPAGE"):  # Linux
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, dtype, prod(shape)).reshape(shape)
