@@ -118,7 +118,7 @@ class SelfPlay:
         """
         taken = [number for _, number in zip(range(self._options.concurrent_games), numbers, strict=False)]
         slots = self._allocate(np.array(taken, np.int64))
-        self.search.reset(np.arange(len(taken)))
+        self.search.abandon()
         self._search(slots, np.arange(len(taken)))
         busy, done = len(taken), [np.empty(0, np.int64)]
         while busy:

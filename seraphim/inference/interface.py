@@ -56,12 +56,16 @@ def bucket_size(count: int) -> int:
     return -(-count // step) * step
 
 
-def in_buckets(observations: Array, infer_bucket: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Evaluate observations [N, *O] by a function that takes bucket-sized batches; return arrays of their own."""
+def in_buckets(
+    observations: Array,
+    infer_bucket: Callable[[Array], tuple[Array, Array]],
+    size_for: Callable[[int], int] = bucket_size,
+) -> tuple[Array, Array]:
+    """Evaluate observations [N, *O] by a function that takes batches of few sizes; return arrays of their own."""
     parts = []
     for start in range(0, len(observations), LARGEST_BATCH):
         chunk = observations[start : start + LARGEST_BATCH]
-        padded = np.zeros((bucket_size(len(chunk)), *observations.shape[1:]), np.uint8)
+        padded = np.zeros((size_for(len(chunk)), *observations.shape[1:]), np.uint8)
         padded[: len(chunk)] = chunk
         policies, values = infer_bucket(padded)
         # The runtime may use its output buffers again.

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, Shapes, check_fit, damaged, in_buckets
+from seraphim.inference.interface import Precision, Shapes, bucket_size, check_fit, damaged, in_buckets
 
 PACKAGE = "openvino"
 TITLE = "OpenVINO"
 
+_FEW = 16
 _HINTS = {"f32": "float32", "bf16": "bfloat16"}
 
 
@@ -48,15 +49,22 @@ class OpenVinoModel:
         self._request = compiled.create_infer_request()
         self._policy = compiled.output("policy")
         self._value = compiled.output("value")
+        self._size = 0  # of the last batch
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
+            self._size = len(padded)
             outputs = self._request.infer({0: padded}, share_inputs=True, share_outputs=True)
             return outputs[self._policy], outputs[self._value]
 
-        return in_buckets(observations, infer_bucket)
+        return in_buckets(observations, infer_bucket, self._size_for)
+
+    def _size_for(self, count: int) -> int:
+        # A batch of another size than the last one takes as long as ten positions more: few are padded to that size.
+        size = bucket_size(count)
+        return self._size if size <= self._size <= min(2 * size, _FEW) else size
 
 
 def _lengths(shapes: dict[str, tuple[Any, ...]]) -> Shapes:

@@ -4,6 +4,7 @@ Knows neither a game nor a network, only their protocols. Trees do not affect ea
 a function of its position, its options and its noise key, whatever else is in the batch.
 """
 
+import math
 import time
 from typing import NamedTuple
 
@@ -17,16 +18,17 @@ from seraphim.search.cache import allocate_cache, num_slots
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import uniform_of
 from seraphim.search.selection import considered_visits, to_rule
-from seraphim.search.tree import MOST_ACTIONS, MOST_LEAVES, Trees, allocate, grow, slots
+from seraphim.search.tree import AT_REST, MOST_ACTIONS, MOST_LEAVES, Trees, allocate, grow, slots
 
-# A step ends when no more than this share of its rows still moves without the network: those go first in the next one.
-_STRAGGLERS = 0.2
+# The network gets batches of always the same size, as a runtime prepares itself anew for each other one: this share of
+# the rows. By the time it has evaluated them, the next ones are there.
+_BATCH_SHARE = 0.75
 
 _NO_ROWS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
 class Positions(NamedTuple):
-    """Positions for the network, each for the readout of a row; a step fills them from the front."""
+    """Positions for the network, each for the readout of a row."""
 
     rows: Array  # int64 [R]
     states: Array  # int64 [R, W]
@@ -95,6 +97,9 @@ class Search:
         num_rows = num_trees * leaves
         states = np.empty((2, num_rows, game.state_words), np.int64)
         self._unknown = Positions(np.empty(num_rows, np.int64), states[0], np.empty(num_rows, np.int8))
+        self._num_unknown = 0
+        self._num_new_roots = 0  # of the unknown positions
+        self._batch = num_rows if leaves > 1 else math.ceil(_BATCH_SHARE * num_rows)
         self._parents, self._actions = states[1], np.empty(num_rows, np.int32)
 
     @property
@@ -154,9 +159,9 @@ class Search:
             GameError: the game offers no legal action in an unfinished position.
         """
         self._last_lap = time.perf_counter()
-        num_roots, num_unknown, done = self._collect()
-        if num_unknown:
-            self._evaluate(num_unknown, num_roots)
+        done = self._collect()
+        if self._num_unknown:
+            self._evaluate(min(self._num_unknown, self._batch))
         self._lap("search")
         return done
 
@@ -166,57 +171,53 @@ class Search:
         self.seconds[stage] += now - self._last_lap
         self._last_lap = now
 
-    def _collect(self) -> tuple[int, int, Array]:
-        # Moves rows until they stand before positions for the network; returns how many of those become roots, how
-        # many there are, and the trees that are done.
-        num_roots = num_unknown = self._plant()
+    def _collect(self) -> Array:
+        # Moves rows until there is a batch of positions for the network, or no row that moves; returns the trees that
+        # are done.
+        self._plant()
         active, self._active = self._active, _NO_ROWS
-        left: list[Array] = []  # rows that wait
+        waiting: list[Array] = []
         resting: list[Array] = []
-        while len(active) > _STRAGGLERS * num_unknown:
+        while len(active) and self._num_unknown < self._batch:
             num_new, num_waiting = kernels.select(
                 self._trees, active, self._rule, self._schedules, self._parents, self._actions
             )
             if num_waiting:
-                left.append(active[num_new : num_new + num_waiting])
+                waiting.append(active[num_new : num_new + num_waiting])
             if num_new + num_waiting < len(active):
                 resting.append(active[num_new + num_waiting :])
-            active = active[:num_new]
-            if num_new:
-                num_admitted = self._follow(active, num_unknown)
-                active = active[: num_new - num_admitted]
-                num_unknown += num_admitted
-        self._active = _joined([self._active, active, *left])
-        return num_roots, num_unknown, self._retire(_joined(resting))
+            active = self._follow(active[:num_new]) if num_new else _NO_ROWS
+        self._active = _joined([self._active, active, *waiting])
+        return self._retire(_joined(resting))
 
-    def _plant(self) -> int:
-        # Gives trees that wait for a root one, as far as the cache knows their positions; returns how many it does not.
+    def _plant(self) -> None:
+        # Gives trees that wait for a root one, as far as the cache knows their positions.
         rows, self._new_roots = self._new_roots, _NO_ROWS
         if not len(rows):
-            return 0
+            return
         states = self._root_states[rows // self._leaves]
         unfinished = np.zeros(len(rows), np.bool_)
-        num_unknown = self._admit(rows, states, self.game.to_play(states), unfinished, _NO_RESULTS, 0)
-        planted = rows[: len(rows) - num_unknown]
-        self._active = np.concatenate([self._active, self._prepare(planted // self._leaves)])
-        return num_unknown
+        planted = self._admit(rows, states, self.game.to_play(states), unfinished, _NO_RESULTS)
+        self._num_new_roots += len(rows) - len(planted)
+        self._active = _joined([self._active, self._prepare(planted // self._leaves)])
 
-    def _follow(self, rows: Array, num_unknown: int) -> int:
-        # Leads rows to new positions; puts those whose readouts are over or go on first, and returns how many
-        # positions for the network join the `num_unknown` that are there.
+    def _follow(self, rows: Array) -> Array:
+        # Leads rows to new positions; returns those whose readouts are over or go on.
         self._lap("search")
         states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
         ended, results = self.game.outcome(states)
         to_play = self.game.to_play(states)
         self._lap("rules")
-        return self._admit(rows, states, to_play, ended, results, num_unknown)
+        return self._admit(rows, states, to_play, ended, results)
 
-    def _admit(self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array, num_unknown: int) -> int:
+    def _admit(self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array) -> Array:
+        # Puts new positions into their trees, or to the unknown ones; returns the rows of the former.
         trees = self._with_room()
-        unknown = (column[num_unknown:] for column in self._unknown)
+        unknown = (column[self._num_unknown :] for column in self._unknown)
         count, known = expansion.admit(trees, self._cache, rows, states, to_play, ended, results, self._rule, *unknown)
+        self._num_unknown += int(count)
         self.cache_hits += known
-        return int(count)
+        return rows[: len(rows) - count]
 
     def _retire(self, rows: Array) -> Array:
         # Notes that rows are at rest; returns the trees of which all are.
@@ -253,25 +254,33 @@ class Search:
             self._edges_left = have_edges - int(progress["num_edges"].max()) - most_edges
         return self._trees
 
-    def _evaluate(self, num_unknown: int, num_roots: int) -> None:
-        # Asks the network about the unknown positions, and puts what it says into the trees and the cache. The first
-        # ones become roots.
-        rows, states, to_play = (column[:num_unknown] for column in self._unknown)
+    def _evaluate(self, count: int) -> None:
+        # Asks the network about the first of the unknown positions, and puts what it says into the trees and the cache.
+        rows, states, to_play = (column[:count] for column in self._unknown)
         self._lap("search")
         observations = self.game.observe(states)
         legal = self.game.legal(states)
         self._lap("rules")
         logits, values = self._inference.infer(observations)
         self._lap("network")
-        self.evaluations += num_unknown
+        self.evaluations += count
         self.batches += 1
+        without_root = _NO_ROWS
+        if self._num_new_roots:
+            without_root = rows[self._trees.progress["num_nodes"][rows // self._leaves] == 0]
         sound = expansion.expand(
             self._with_room(), self._cache, rows, states, to_play, legal, logits, values, self._rule
         )
-        if sound < num_unknown:
+        if sound < count:
             self._refuse(states[sound], legal[sound], logits[sound], values[sound])
-        planted = self._prepare(rows[:num_roots] // self._leaves) if num_roots else _NO_ROWS
-        self._active = _joined([self._active, rows[num_roots:], planted])
+        if len(without_root):
+            self._num_new_roots -= len(without_root)
+            planted = self._prepare(without_root // self._leaves)
+            rows = np.concatenate([np.setdiff1d(rows, without_root, assume_unique=True), planted])
+        self._active = _joined([self._active, rows])
+        self._num_unknown -= count
+        for column in self._unknown:
+            column[: self._num_unknown] = column[count : count + self._num_unknown]
 
     def _refuse(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
         if not legal.any():
@@ -330,6 +339,15 @@ class Search:
         """Take the roots of some trees int64 [K] away."""
         self._trees.progress["num_nodes"][trees] = 0
         self._trees.progress["num_edges"][trees] = 0
+
+    def abandon(self) -> None:
+        """Take all roots away, and forget the readouts under way."""
+        self.reset(np.arange(len(self._rows_out)))
+        self._trees.rows["node"] = AT_REST
+        self._trees.progress["remaining"] = 0
+        self._rows_out[:] = 0
+        self._active = self._new_roots = _NO_ROWS
+        self._num_unknown = self._num_new_roots = 0
 
     def choose(self, result: Result, hot: Array, keys: Array) -> Array:
         """Choose an action for each of K roots whose `result` this is, int32 [K].
