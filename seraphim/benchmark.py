@@ -3,7 +3,10 @@
 Each figure is a rate over a few seconds in which everything has been compiled and loaded before.
 """
 
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -11,9 +14,15 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+
+from seraphim import networks
+from seraphim.analysis import LEAVES, Analysis
 from seraphim.game import Game, load_game
-from seraphim.inference import Runtime, Uniform
+from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
 from seraphim.retraining import bootstrap
+from seraphim.search.options import SearchOptions
+from seraphim.search.search import batch_size
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
@@ -22,6 +31,7 @@ from seraphim.workers import Work, WorkerPool, count_cores
 Figures = dict[str, float]
 
 _ROUNDS = 3  # of which the median counts
+_POSITIONS = 12  # for the latency
 
 
 def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_workers: int, seconds: float) -> Figures:
@@ -32,16 +42,16 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
         snapshot: the model.
         runtime: what runs the network.
         num_workers: 0 is one for each core.
-        seconds: how long, after everything is warm.
+        seconds: how long at least, after everything is warm; as many games are finished as are played at a time, or a
+            multiple of that, because games that begin together end together.
     """
     with WorkerPool(settings, runtime, num_workers) as pool:
         marks: list[tuple[float, int, Work]] = []
-        games = 0
         # Warm when as many games are finished as are played at a time: by then they are of all ages.
-        warm = settings.self_play.concurrent_games * pool.num_workers
+        cycle = settings.self_play.concurrent_games * pool.num_workers
         for games, _ in enumerate(pool.play(snapshot, "benchmark"), 1):
             now = time.perf_counter()
-            if games == warm or (marks and now - marks[0][0] > seconds):
+            if games % cycle == 0 and (not marks or now - marks[0][0] > seconds):
                 marks.append((now, games, pool.work()))
                 if len(marks) == 2:
                     pool.stop()
@@ -50,16 +60,56 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
     spent = {stage: seconds - before.seconds[stage] for stage, seconds in after.seconds.items()}
     total = sum(spent.values())
     evaluations = after.evaluations - before.evaluations
+    batches = max(1, after.batches - before.batches)
+    hits = after.cache_hits - before.cache_hits
     readouts = after.readouts - before.readouts
     return {
         "workers": pool.num_workers,
         "readouts/s": readouts / elapsed,
         "evaluations/s": evaluations / elapsed,
-        "cache hits": (after.cache_hits - before.cache_hits)
-        / max(1, evaluations + after.cache_hits - before.cache_hits),
+        "batch fill": evaluations / batches / batch_size(settings.self_play.concurrent_games),
+        "cache hits": hits / max(1, evaluations + hits),
         "games/h": 3600 * (games_after - games_before) / elapsed,
         **{f"share in {stage}": seconds / total for stage, seconds in spent.items()},
         **{f"µs a readout in {stage}": 1e6 * seconds / readouts for stage, seconds in spent.items()},
+        "µs an evaluation in network": 1e6 * spent["network"] / max(1, evaluations),
+    }
+
+
+def measure_latency(game: Game, inference: Inference, search: SearchOptions) -> float:
+    """Return the median milliseconds of 800 readouts in one position, in a tree of its own, 8 leaves at a time."""
+    analysis = Analysis(game, inference, search)
+    times = []
+    for moves in range(_POSITIONS):
+        state = game.initial(1)
+        for move in range(moves % 4):
+            legal = np.flatnonzero(game.legal(state)[0])
+            state = game.step(state, legal[[(moves + move) % len(legal)]])
+        analysis.start(state[0])
+        start = time.perf_counter()
+        analysis.more(800)
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times[1:])  # the first one prepares the runtime
+
+
+def measure_start(game_name: str) -> Figures:
+    """Return how many seconds a new process takes to its first finished search, without a network."""
+    program = (
+        "import sys, numpy; from seraphim.game import load_game; from seraphim.inference import Uniform\n"
+        "from seraphim.search.options import SearchOptions; from seraphim.search.search import Search\n"
+        "game = load_game(sys.argv[1]); search = Search(game, Uniform(game), SearchOptions(), 1)\n"
+        "search.begin(numpy.array([0]), game.initial(1)); search.run(); search.result(numpy.array([0]))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        times = []
+        for _ in range(1 + _ROUNDS):
+            start = time.perf_counter()
+            environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+            subprocess.run([sys.executable, "-c", program, game_name], env=environment, check=True)
+            times.append(time.perf_counter() - start)
+    return {
+        "first search of a process, kernels compiled: s": times[0],
+        "first search of a process, kernels cached: s": statistics.median(times[1:]),
     }
 
 
@@ -106,13 +156,24 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     """
     settings = default_settings(game_name)
     game = load_game(game_name)
+    figures = measure_start(game_name)
     with tempfile.TemporaryDirectory() as folder:
-        snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0)
-        figures = measure_workers(settings, snapshot.path, runtime, num_workers, seconds)
+        snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0).path
+        figures |= measure_workers(settings, snapshot, runtime, num_workers, seconds)
         uncached = replace(settings, search=replace(settings.search, cache_megabytes=0))
-        without = measure_workers(uncached, snapshot.path, runtime, num_workers, seconds)
-    for name in ("readouts/s", "games/h", "share in network"):
+        without = measure_workers(uncached, snapshot, runtime, num_workers, seconds)
+        products = networks.multiply_adds(networks.load_model(snapshot))
+        inference = load_inference(snapshot, game, runtime)
+        figures[f"one position, 800 readouts, {LEAVES} leaves: ms"] = measure_latency(game, inference, settings.search)
+    for name in ("readouts/s", "games/h", "batch fill", "share in network", "µs an evaluation in network"):
         figures[f"without the cache: {name}"] = without[name]
+    precision: Precision = "bfloat16" if "bfloat16" in inference.description else "float32"
+    rate = openvino.matrix_product_rate(precision, threads=1, seconds=seconds / _ROUNDS)
+    figures[f"large matrix products in {precision}, one core: G multiply-adds/s"] = rate / 1e9
+    figures["network's multiply-adds: M a position"] = products / 1e6
+    figures["network's share of the rate of large matrix products"] = (
+        products / rate / (without["µs an evaluation in network"] / 1e6)
+    )
     figures["uniform priors, one process, 64 games: readouts/s"] = statistics.median(
         measure_uniform(game, settings, 64, seconds / _ROUNDS) for _ in range(_ROUNDS)
     )

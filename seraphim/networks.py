@@ -7,6 +7,7 @@ never rules, and nothing of how a network is trained. TensorFlow is imported by 
 import contextlib
 import functools
 import logging
+import math
 import os
 import threading
 from dataclasses import dataclass
@@ -184,6 +185,16 @@ def _resnet(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any,
     policy = layers.flat(layers.conv(hidden, HEAD_FILTERS, 1, "policy_conv"), "policy_flat")
     value = layers.flat(layers.conv(hidden, HEAD_FILTERS, 1, "value_conv"), "value_flat")
     return policy, layers.dense(value, options.value_width, "value_hidden")
+
+
+def multiply_adds(model: Any) -> int:
+    """Return how many products the network's convolutions and dense layers add up for one position."""
+    total = 0
+    for layer in model.layers:
+        kernel = getattr(layer, "kernel", None)
+        if kernel is not None:
+            total += math.prod(kernel.shape) * math.prod(layer.output.shape[1:-1])
+    return total
 
 
 def save_snapshot(model: Any, path: Path) -> None:

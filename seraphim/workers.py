@@ -46,6 +46,8 @@ class Work:
     readouts: int = 0
     evaluations: int = 0
     """Positions evaluated by the network."""
+    batches: int = 0
+    """Calls of the network."""
     cache_hits: int = 0
     """Positions whose evaluation the cache knew."""
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Work:
         return Work(
             self.readouts + other.readouts,
             self.evaluations + other.evaluations,
+            self.batches + other.batches,
             self.cache_hits + other.cache_hits,
             {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
             self.runtime or other.runtime,
@@ -258,7 +261,8 @@ def _play(connection: Connection, settings: Settings, next_number: Any, end: Any
         spent = player.search.seconds
         seconds = spent | {"other": time.perf_counter() - started - sum(spent.values())}
         search = player.search
-        work = Work(search.readouts, search.evaluations, search.cache_hits, seconds, inference.description)
+        counts = search.readouts, search.evaluations, search.batches, search.cache_hits
+        work = Work(*counts, seconds, inference.description)
         connection.send((games, work))
         records.clear()
 

@@ -1,7 +1,10 @@
 """Runs a SavedModel by OpenVINO, which reads it without TensorFlow: the fastest on a processor, in large batches."""
 
+import time
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from seraphim.game import Array, Game
 from seraphim.inference.interface import Precision, Shapes, bucket_size, check_fit, damaged, in_buckets
@@ -26,18 +29,7 @@ class OpenVinoModel:
             inputs = {port.any_name: tuple(port.partial_shape)[1:] for port in model.inputs}
             outputs = {name: tuple(port.partial_shape)[1:] for port in model.outputs for name in port.names}
             check_fit(snapshot, game, _lengths(inputs), _lengths(outputs))
-            hint = next(key for key, name in _HINTS.items() if name == precision)
-            compiled = core.compile_model(
-                model,
-                "CPU",
-                {
-                    "INFERENCE_NUM_THREADS": threads,
-                    "NUM_STREAMS": 1,
-                    "INFERENCE_PRECISION_HINT": hint,
-                    # Each process would pin its thread to the same core: two workers ran at half speed.
-                    "ENABLE_CPU_PINNING": False,
-                },
-            )
+            compiled = core.compile_model(model, "CPU", _configuration(precision, threads))
         except RuntimeError as error:
             raise damaged(snapshot) from error
         self.name = str(snapshot)
@@ -65,6 +57,39 @@ class OpenVinoModel:
         # A batch of another size than the last one takes as long as ten positions more: few are padded to that size.
         size = bucket_size(count)
         return self._size if size <= self._size <= min(2 * size, _FEW) else size
+
+
+def matrix_product_rate(precision: Precision, threads: int, seconds: float) -> float:
+    """Return the multiply-adds/s of large matrix products on this machine: no network of this precision is faster."""
+    import openvino
+    from openvino import opset13
+
+    size = 1024
+    factor = opset13.parameter([size, size], np.float32)
+    # Three in a row, so that what goes in and comes out hardly counts.
+    product = factor
+    for seed in range(3):
+        weights = np.random.default_rng(seed).normal(size=(size, size)).astype(np.float32)
+        product = opset13.matmul(product, opset13.constant(weights), False, False)
+    model = openvino.Model([product], [factor])
+    request = openvino.Core().compile_model(model, "CPU", _configuration(precision, threads)).create_infer_request()
+    inputs = np.ones((size, size), np.float32)
+    request.infer({0: inputs})
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        request.infer({0: inputs}, share_inputs=True, share_outputs=True)
+        count += 1
+    return 3 * size**3 * count / (time.perf_counter() - start)
+
+
+def _configuration(precision: Precision, threads: int) -> dict[str, Any]:
+    return {
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "INFERENCE_PRECISION_HINT": next(key for key, name in _HINTS.items() if name == precision),
+        # Each process would pin its thread to the same core: two workers ran at half speed.
+        "ENABLE_CPU_PINNING": False,
+    }
 
 
 def _lengths(shapes: dict[str, tuple[Any, ...]]) -> Shapes:

@@ -47,6 +47,11 @@ class Result(NamedTuple):
     priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
 
 
+def batch_size(num_trees: int, leaves: int = 1) -> int:
+    """Return how many positions a search of so many trees sends to the network at a time."""
+    return num_trees * leaves if leaves > 1 else math.ceil(_BATCH_SHARE * num_trees)
+
+
 class Search:
     """Trees, and the readouts under way in them.
 
@@ -99,7 +104,7 @@ class Search:
         self._unknown = Positions(np.empty(num_rows, np.int64), states[0], np.empty(num_rows, np.int8))
         self._num_unknown = 0
         self._num_new_roots = 0  # of the unknown positions
-        self._batch = num_rows if leaves > 1 else math.ceil(_BATCH_SHARE * num_rows)
+        self._batch = batch_size(num_trees, leaves)
         self._parents, self._actions = states[1], np.empty(num_rows, np.int32)
 
     @property
