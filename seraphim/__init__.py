@@ -20,12 +20,15 @@ In dependency order (each module imports only from those above it):
     analysis       one position at leisure: more readouts, candidates, variations
     players        functions that choose an action in each of many positions
     evaluation     a player against solved positions
+    positions      solved positions of a game, and lists of a person's own
+    strength       error rates by set and by readouts, with intervals
     training       how a Keras model is trained on positions
     settings       every option of a model in one file
     store          models and game data on disk
     retraining     the champion, trained on the newest games, becomes the new champion
     workers        self-play on every core
     generating     the workers' games into files, until enough or interrupted
+    curve          the learning curve of a model
     learning       the whole cycle: generate, train, check, repeat
     benchmark      how fast self-play is, and where the time goes
     programs       flags, names and error messages shared by the programs in bin/

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from seraphim.curve import CURVE, LearningCurve
 from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
 from seraphim.game import Game, load_game
 from seraphim.generating import generate_games
@@ -19,6 +20,8 @@ from seraphim.store import ModelFolder, Snapshot
 from seraphim.workers import WorkerPool
 
 Goal = Literal["search", "network", "none"]
+
+_MOST_CHECKED = 5000  # positions after every generation
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,10 @@ def learn(
     """
     started = time.perf_counter()
     game = load_game(settings.game)
-    position_sets = load_position_sets(settings.game)
+    position_sets = _sample(load_position_sets(settings.game))
     trainer = Trainer(folder, game, settings, seed, quiet)
     generations, interrupted, evaluation = 0, False, None
+    curve, lap = LearningCurve(folder.path / CURVE), started
     with WorkerPool(settings, runtime, num_workers) as pool:
         trainer.preload()
         while not interrupted:
@@ -95,9 +99,14 @@ def learn(
             announce(f"generation {generations}, {time.perf_counter() - started:.0f} s: {generated}")
             announce(f"  trained {generation}")
             evaluation = _check(game, position_sets, generation.snapshot, settings, runtime)
+            figures = evaluation.to_dict() if evaluation else {}
             if evaluation:
                 announce(f"  checked {evaluation}")
-                trainer.log.write(generation.snapshot.step, evaluation.to_dict())
+                trainer.log.write(generation.snapshot.step, figures)
+                folder.annotate(generation.snapshot, figures)
+            done = {"games": generated.games, "evaluations": generated.work.evaluations}
+            curve.add(generation.snapshot.step, time.perf_counter() - lap, done, figures)
+            lap = time.perf_counter()
             if _reached(stop, evaluation, generations, (time.perf_counter() - started) / 60):
                 break
     return Learnt(folder.champion(), evaluation, generations, time.perf_counter() - started, interrupted)
@@ -105,6 +114,14 @@ def learn(
 
 def _mute(_: str) -> None:
     pass
+
+
+def _sample(position_sets: list[PositionSet]) -> list[PositionSet]:
+    # All positions, or where that would take long, the first ones of each set.
+    if sum(len(each.states) for each in position_sets) <= _MOST_CHECKED:
+        return position_sets
+    most = _MOST_CHECKED // 4 // len(position_sets)
+    return [PositionSet(each.name, each.states[:most], each.action_values[:most]) for each in position_sets]
 
 
 def _check(

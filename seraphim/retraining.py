@@ -120,6 +120,8 @@ class Trainer:
         data = self._folder.game_data
         generated = total_positions(data)
         positions, window = read_window(data, self._game, training.window_size(generated, options))
+        if options.average_positions:
+            positions = training.averaged(positions)
         model, log = self.model, self.log  # loaded by now
         training_started = time.perf_counter()
         losses = training.train(model, positions, self._game.symmetries(), options, self._seed, log, self._quiet)

@@ -35,6 +35,8 @@ class SelfPlayOptions:
     random_plies: int = 0
     """Most random moves, 0 to so many, that a game begins with; they are not recorded, and bring games into positions
     that good play does not reach."""
+    random_share: float = 1.0
+    """Share of games that begin with random moves."""
 
     cheap_share: float = 0.0
     """Share of moves that are searched with few readouts and no noise, so that more games are played; they teach the
@@ -53,6 +55,8 @@ class SelfPlayOptions:
                 raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.random_plies < 0:
             raise SettingsError(f"random_plies must be 0 or more, not {self.random_plies}")
+        if not 0 < self.random_share <= 1:
+            raise SettingsError(f"random_share must be above 0, up to 1, not {self.random_share}")
         if not 0 <= self.cheap_share < 1:
             raise SettingsError(f"cheap_share must be from 0 to below 1, not {self.cheap_share}")
 
@@ -171,8 +175,9 @@ class SelfPlay:
     def _open(self, numbers: Array) -> tuple[Array, Array]:
         # The positions that games begin with, and their plies: as many random moves as drawn, short of the game's end.
         states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
-        most = self._options.random_plies
-        lengths = (uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) * (most + 1)).astype(np.int64)
+        most, share = self._options.random_plies, self._options.random_share
+        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
+        lengths = np.where(drawn < 1, (drawn * (most + 1)).astype(np.int64), 0)
         for _ in range(most):
             moving = np.flatnonzero(plies < lengths)
             streams = self._streams(numbers[moving], plies[moving], _OPENING)

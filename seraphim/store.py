@@ -127,6 +127,17 @@ class ModelFolder:
         found = [_to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
         return sorted((each for each in found if each is not None), key=lambda each: (each.step, each.name))
 
+    def snapshot(self, name: str) -> Snapshot:
+        """Return the snapshot of that name.
+
+        Raises:
+            ModelError: there is none.
+        """
+        found = {snapshot.name: snapshot for snapshot in self.snapshots()}
+        if name not in found:
+            raise ModelError(f"model {self.name!r} has no snapshot {name!r}: expected one of {', '.join(found)}")
+        return found[name]
+
     def champion(self) -> Snapshot:
         """Return the snapshot that generates games.
 
@@ -168,6 +179,17 @@ class ModelFolder:
             folder.rename(path)
             _sync(self.path)
             return Snapshot(path, step)
+
+    def annotate(self, snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
+        """Add figures to those in a snapshot's `snapshot.json`; if it is gone meanwhile, do nothing."""
+        file = snapshot.path / "snapshot.json"
+        with self.lock(), contextlib.suppress(FileNotFoundError):
+            facts = json.loads(file.read_text())
+            facts["metrics"] |= metrics
+            changed = file.with_name(".snapshot.json")
+            changed.write_text(json.dumps(facts, indent=2) + "\n")
+            _sync(changed)
+            changed.replace(file)
 
     def promote(self, snapshot: Snapshot) -> None:
         """Make a snapshot the champion; whoever looks sees the old one or the new one.

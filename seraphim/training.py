@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from seraphim import networks
 from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
@@ -29,6 +31,11 @@ class TrainingOptions:
     """Batches trained on before the next snapshot is published (AGZ: 1000)."""
     value_loss_weight: float = 1.0
     """Weight of the value's squared error against the policy's cross-entropy (AGZ: 1)."""
+    root_value_share: float = 0.0
+    """Share of the search's value in what the value is to learn; the rest is how the game ended (AGZ: 0)."""
+    average_positions: bool = False
+    """Whether equal positions of the window become one, with the mean of what they teach and a weight that grows with
+    the logarithm of their number (AlphaZero.jl)."""
     window_start: int = 25_000
     """Positions c up to which all game data is trained on; from there the window grows slower (KataGo: 250,000)."""
     window_exponent: float = 0.75
@@ -51,6 +58,7 @@ class TrainingOptions:
             ("batch_size", self.batch_size >= 1, "at least 1"),
             ("steps", self.steps >= 1, "at least 1"),
             ("value_loss_weight", self.value_loss_weight >= 0, "0 or more"),
+            ("root_value_share", 0 <= self.root_value_share <= 1, "from 0 to 1"),
             ("window_start", self.window_start >= 1, "at least 1"),
             ("window_exponent", 0 < self.window_exponent <= 1, "above 0, up to 1"),
             ("window_growth", 0 < self.window_growth <= 1, "above 0, up to 1"),
@@ -169,7 +177,8 @@ def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptio
     size = options.batch_size
     # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
     observations, policies = (tf.constant(array.ravel()) for array in (positions.observations, positions.policies))
-    values = tf.constant(positions.values[:, None])
+    share = options.root_value_share
+    values = tf.constant(((1 - share) * positions.values + share * positions.root_values)[:, None])
     value_weights, policy_weights = tf.constant(positions.value_weights), tf.constant(positions.policy_weights)
     cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
 
@@ -184,6 +193,37 @@ def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptio
         return tf.reshape(seen, [size, *shape]), targets, weights
 
     return tf.data.Dataset.range(first, first + options.steps).map(batch).prefetch(PREFETCH)
+
+
+def averaged(positions: Positions) -> Positions:
+    """Return each distinct state once, with the mean policy and values, and 1 + log2(n) times the weight of n equals.
+
+    What belongs to a game rather than to a position (moves, plies, ends) is that of the first of equals.
+    """
+    _, first, group, counts = np.unique(
+        positions.states, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    group = group.ravel()
+    growth = (1 + np.log2(counts)).astype(np.float32)
+
+    def mean(array: Any, weights: Any) -> tuple[Any, Any]:
+        # The weighted mean of each group, and the mean weight.
+        total = np.bincount(group, weights)
+        columns = array.reshape(len(array), -1)
+        sums = np.stack([np.bincount(group, weights * column) for column in columns.T], axis=1)
+        means = np.where(total[:, None] > 0, sums / np.maximum(total, 1e-9)[:, None], columns[first])
+        return means.reshape(len(first), *array.shape[1:]).astype(np.float32), (total / counts).astype(np.float32)
+
+    policies, policy_weights = mean(positions.policies, positions.policy_weights)
+    values, value_weights = mean(positions.values, positions.value_weights)
+    root_values, _ = mean(positions.root_values, np.ones(len(group)))
+    return Positions(*(column[first] for column in positions))._replace(
+        policies=policies,
+        values=values,
+        root_values=root_values,
+        policy_weights=policy_weights * growth,
+        value_weights=value_weights * growth,
+    )
 
 
 def current_step(model: Any) -> int:

@@ -1,0 +1,63 @@
+"""How strong a model is: its errors in solved positions, by the network alone and by searches of several sizes.
+
+    python bin/evaluate.py NAME                                   # in the sets that the game offers
+    python bin/evaluate.py NAME --positions=FILE --out=moves.csv  # what it plays in other positions
+
+FILE has one position a line, as the moves that lead to it (for connect four digits, 4453); what follows a space is
+ignored. moves.csv tells the network's move, the move of a search, its value for the player to move, and its visits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from absl import flags
+
+from seraphim import programs
+
+READOUTS = flags.DEFINE_list("readouts", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
+SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of models/NAME. Default: the champion.")
+POSITIONS = flags.DEFINE_string("positions", None, "File of positions to be played in.")
+OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --positions, by the last of --readouts.")
+MOST = flags.DEFINE_integer("most", None, "Most positions of each set. Default: all.", lower_bound=1)
+RUNTIME, WORKERS = programs.define_workers()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Evaluate."""
+    from seraphim import positions, strength
+    from seraphim.errors import SettingsError
+    from seraphim.game import load_game
+    from seraphim.inference import load_inference
+    from seraphim.store import ModelFolder
+    from seraphim.workers import count_cores
+
+    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    settings = folder.settings()
+    game = load_game(settings.game)
+    if not all(text.strip().isdecimal() for text in READOUTS.value):
+        raise SettingsError(
+            f"--readouts must be whole numbers with commas between them, not {','.join(READOUTS.value)}"
+        )
+    readouts = [int(text) for text in READOUTS.value]
+    snapshot = folder.snapshot(SNAPSHOT.value) if SNAPSHOT.value else folder.champion()
+    listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
+    inferences = [load_inference(snapshot.path, game, RUNTIME.value) for _ in range(WORKERS.value or count_cores())]
+    print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
+    if listed is not None:
+        options = replace(settings.search, readouts=max(1, *readouts))
+        found = strength.search_positions(game, inferences, options, listed.states)
+        moves = strength.network_moves(game, inferences[0], listed.states)
+        positions.write_moves(Path(OUT.value), game, listed, moves, found)
+        print(f"{len(listed.states):,} positions, {options.readouts} readouts: {OUT.value}")
+        return
+    sets = positions.load_sets(settings.game, MOST.value)
+    if not sets:
+        raise SettingsError(f"{settings.game} offers no solved positions: name a file with --positions")
+    errors = strength.measure_errors(game, inferences, settings.search, sets, readouts)
+    print(strength.errors_table(errors))
+    print(strength.calibration_table(strength.calibrate(game, inferences[0], [weak for weak, _ in sets])))
+
+
+if __name__ == "__main__":
+    programs.run(main)

@@ -1,0 +1,53 @@
+"""The learning curve of a model: a CSV file with a line for each generation, over all calls of `learn`.
+
+Columns: `step` (batches trained on), `seconds` (of learning so far), what was done so far (`games`, and
+`evaluations` by the network), and the figures of the check against solved positions.
+"""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+CURVE = "curve.csv"
+"""The file's name in a model's folder."""
+
+_FIRST = ("step", "seconds")
+
+
+class LearningCurve:
+    """A file that grows by a line at a time."""
+
+    def __init__(self, file: Path) -> None:
+        """Go on with `file`, or begin it."""
+        self._file = file
+        self._rows = read_curve(file)
+
+    def add(self, step: int, seconds: float, done: Mapping[str, float], figures: Mapping[str, float]) -> None:
+        """Add a generation.
+
+        Args:
+            step: batches that its snapshot has been trained on.
+            seconds: that it took.
+            done: what it did, by name; the file tells the sums.
+            figures: what it reached, by name; a figure that earlier lines lack is empty there.
+        """
+        before = self._rows[-1] if self._rows else {}
+        sums = {name: before.get(name, 0.0) + value for name, value in {"seconds": seconds, **done}.items()}
+        self._rows.append({"step": step, **sums, **figures})
+        names = list(dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)]))
+        changed = self._file.with_name(f".{self._file.name}")
+        with changed.open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, names)
+            writer.writeheader()
+            writer.writerows(
+                {name: f"{value:g}" if name != "step" else value for name, value in row.items()} for row in self._rows
+            )
+        changed.replace(self._file)
+
+
+def read_curve(file: Path) -> list[dict[str, float]]:
+    """Return the lines of a learning curve, each by column; none if there is no such file."""
+    if not file.is_file():
+        return []
+    with file.open(newline="") as stream:
+        return [{name: float(text) for name, text in row.items() if text} for row in csv.DictReader(stream)]
