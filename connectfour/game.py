@@ -32,11 +32,20 @@ DIGITS = "1234567"  # the names of the columns
 
 # What differs from the defaults of the option classes, by section.
 SETTINGS: dict[str, Any] = {
-    "search": {"tempering_point": 12, "dirichlet_alpha": 1.0},
-    "self_play": {"games_per_generation": 5000},
+    "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
+    # Half of the games begin somewhere else, because play that is good everywhere has seen bad positions too.
+    "self_play": {"games_per_generation": 1000, "random_plies": 16, "random_share": 0.5},
     # The files hold more than the window, which is full after about 20,000 games.
     "records": {"max_files": 300},
-    "training": {"window_start": 200_000, "max_window": 500_000},
+    "training": {
+        "batch_size": 1024,
+        "steps": 150,
+        "precision": "bfloat16",
+        "root_value_share": 0.5,
+        "average_positions": True,
+        "window_start": 100_000,
+        "max_window": 500_000,
+    },
 }
 
 

@@ -1,21 +1,45 @@
 """Players: functions that choose an action in each of many positions. Deterministic, without noise.
 
-Knows the search; knows nothing of matches, files or people.
+What chance decides, such as which of equal actions is played, is a function of the player's seed and of the position:
+the same seed plays the same games. Knows the search; knows nothing of matches, files or people.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
-from seraphim.game import Array, Game
+from seraphim.errors import GameError, SettingsError
+from seraphim.game import Array, Game, load_game_module
 from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions
-from seraphim.search.search import Search
+from seraphim.search.randomness import fork, stream_key, uniform_of
+from seraphim.search.search import Search, draw_actions
 
 Choose = Callable[[Array], Array]
 """Chooses an action in each of some unfinished positions: int64 [P, W] -> int [P]."""
 
 MOST_TREES = 1024
+
+# A result counts for a little less with every ply until it comes, so that wins are fast and losses slow.
+_DELAY = np.float32(1 - 2**-10)
+_MOST_POSITIONS = 1 << 18  # that a minimax player looks beyond at a time
+_MOST_NODES = 1 << 20  # in all trees of a pure MCTS at a time, about
+
+# Of pure MCTS: readouts go to the end of the game, so its values are rougher than a network's and need more of them.
+_PURE_CPUCT = 4.0
+_TIE_BREAK = 1e-3  # by so much do the logits of equal actions differ
+
+
+class PerfectActions(Protocol):
+    """What a game's module may offer as `perfect_actions`."""
+
+    def __call__(self, states: Array, seconds: float | None = None) -> Array:
+        """Return which actions keep the exact result of unfinished states int64 [P, W], bool [P, A].
+
+        A game that knows how long wins take may leave out slower wins and faster losses. With `seconds`, the time for
+        each position, those are returned that are not known by then to be worse than another.
+        """
 
 
 def search_player(game: Game, inference: Inference, options: SearchOptions) -> Choose:
@@ -44,3 +68,142 @@ def raw_player(game: Game, inference: Inference) -> Choose:
         return np.where(game.legal(states), logits, -np.inf).argmax(axis=1)
 
     return choose
+
+
+def random_player(game: Game, seed: int = 0) -> Choose:
+    """Return the player that plays any legal action, each as likely as the others."""
+    stream = stream_key(f"random-player-{seed}")
+    return lambda states: draw_actions(game.legal(states), _keys(stream, states))
+
+
+def minimax_player(game: Game, depth: int, seed: int = 0) -> Choose:
+    """Return the player that looks `depth` plies ahead, and takes what is not over by then for a draw.
+
+    It wins as fast and loses as slowly as it can see, and draws among equal actions. All positions are looked at
+    together, a ply at a time, and each distinct one once: for its time and memory, that does without pruning.
+
+    Raises:
+        SettingsError: the depth is not positive.
+    """
+    if depth < 1:
+        raise SettingsError(f"minimax must look 1 ply ahead or more, not {depth}")
+    stream = stream_key(f"minimax-player-{seed}")
+
+    def choose(states: Array) -> Array:
+        rows, actions = np.nonzero(game.legal(states))
+        values = _look_ahead(game, game.step(states[rows], actions), depth - 1)
+        action_values = np.full((len(states), game.num_actions), -np.inf, np.float32)
+        action_values[rows, actions] = np.where(game.to_play(states)[rows] == 0, values, -values)
+        best = action_values == action_values.max(axis=1, keepdims=True)
+        return draw_actions(best, _keys(stream, states))
+
+    return choose
+
+
+def mcts_player(game: Game, readouts: int, seed: int = 0) -> Choose:
+    """Return the player that searches without a network: every readout goes on at random to the end of the game.
+
+    Raises:
+        SettingsError: the readouts are not positive.
+    """
+    options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", cache_megabytes=0)
+    player = search_player(game, AnyOrder(game, seed), options)
+    at_a_time = max(1, _MOST_NODES // (readouts * game.max_plies))
+
+    def choose(states: Array) -> Array:
+        chunks = [states[start : start + at_a_time] for start in range(0, len(states), at_a_time)]
+        return np.concatenate([player(chunk) for chunk in chunks])
+
+    return choose
+
+
+def solver_player(game: Game, perfect_actions: PerfectActions, seed: int = 0, seconds: float | None = None) -> Choose:
+    """Return the player that knows the exact results, and draws among the perfect actions.
+
+    Args:
+        game: the rules.
+        perfect_actions: the solver.
+        seed: of the draw.
+        seconds: time for each position, after which an action may be played that is not known to be perfect.
+    """
+    stream = stream_key(f"solver-player-{seed}")
+    return lambda states: draw_actions(perfect_actions(states, seconds) & game.legal(states), _keys(stream, states))
+
+
+def load_perfect_actions(name: str) -> PerfectActions:
+    """Return the solver that a game offers.
+
+    Raises:
+        GameError: there is no such game, or it offers none.
+    """
+    perfect_actions: PerfectActions | None = getattr(load_game_module(name), "perfect_actions", None)
+    if perfect_actions is None:
+        raise GameError(f"{name} has no solver: its module offers no perfect_actions(states, seconds)")
+    return perfect_actions
+
+
+class AnyOrder:
+    """Believes as little as `Uniform`, but prefers equal actions in a random order, another one in each position.
+
+    A search that reads on to the end of the game reads on at random with it.
+    """
+
+    name = "any order"
+    description = "no network"
+
+    def __init__(self, game: Game, seed: int = 0) -> None:
+        self._num_actions = game.num_actions
+        # Observations are told apart by a sum with random weights.
+        cells = np.arange(int(np.prod(game.observation_shape)), dtype=np.uint64)
+        self._weights = fork(np.full(len(cells), stream_key(f"any-order-{seed}")), cells)
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        """See `seraphim.inference.Inference.infer`."""
+        keys = observations.reshape(len(observations), -1).astype(np.uint64) @ self._weights
+        shape = (len(observations), self._num_actions)
+        actions = np.broadcast_to(np.arange(self._num_actions, dtype=np.uint64), shape)
+        order = uniform_of(fork(np.repeat(keys, self._num_actions), actions.ravel())).reshape(shape)
+        return (_TIE_BREAK * order).astype(np.float32), np.zeros(len(observations), np.float32)
+
+
+def _keys(stream: np.uint64, states: Array) -> Array:
+    # A stream of random numbers for each state, uint64 [P].
+    keys = np.full(len(states), stream)
+    for word in range(states.shape[1]):
+        keys = fork(keys, states[:, word].astype(np.uint64))
+    return keys
+
+
+def _look_ahead(game: Game, states: Array, depth: int) -> Array:
+    # What states are worth for player 0 by minimax, float32 [P]; 0 where it does not end within `depth` plies.
+    ended, results = game.outcome(states)
+    values = np.where(ended, results, 0).astype(np.float32)
+    if depth:
+        unfinished = np.flatnonzero(~ended)
+        for start in range(0, len(unfinished), _MOST_POSITIONS):
+            chunk = unfinished[start : start + _MOST_POSITIONS]
+            values[chunk] = _DELAY * _best_successors(game, states[chunk], depth)
+    return values
+
+
+def _best_successors(game: Game, states: Array, depth: int) -> Array:
+    rows, actions = np.nonzero(game.legal(states))
+    successors = game.step(states[rows], actions)
+    if depth == 1:
+        values = _look_ahead(game, successors, 0)
+    else:
+        # Different moves lead to the same positions.
+        distinct, places = _distinct(successors)
+        values = _look_ahead(game, distinct, depth - 1)[places]
+    signs = np.where(game.to_play(states) == 0, np.float32(1), np.float32(-1))
+    first_of_row = np.flatnonzero(np.diff(rows, prepend=-1))
+    return signs * np.maximum.reduceat(signs[rows] * values, first_of_row)
+
+
+def _distinct(states: Array) -> tuple[Array, Array]:
+    # The distinct states, and where among them each state is. Sorting hashes takes a fraction of sorting rows.
+    _, firsts, places = np.unique(_keys(np.uint64(0), states), return_index=True, return_inverse=True)
+    distinct = states[firsts]
+    if not np.array_equal(distinct[places], states):  # two states have the same hash
+        return states, np.arange(len(states))
+    return distinct, places

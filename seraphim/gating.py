@@ -1,0 +1,131 @@
+"""The gate: whether a new snapshot is good enough to become the champion, by a match against the one that is.
+
+Knows players, no models. AlphaGo Zero took a new network if it won more than 55 % of 400 games; DeepFour, of 30.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from seraphim.arena import (
+    PAIR_POINTS,
+    MatchResult,
+    Openings,
+    default_plies,
+    make_openings,
+    pair_moments,
+    play_match,
+)
+from seraphim.errors import SettingsError
+from seraphim.game import Game
+from seraphim.players import Choose
+
+Gate = Literal["off", "score", "sprt"]
+Pairs = tuple[int, int, int, int, int]
+
+ERROR_RATE = 0.05
+"""How often the sequential test may take a snapshot that is no better, or refuse one that is as good as `gate_score`."""
+
+_LIMIT = math.log((1 - ERROR_RATE) / ERROR_RATE)
+_OPENINGS_AT_A_TIME = 16  # between two looks at the sequential test
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """Options of the gate."""
+
+    gate: Gate = "off"
+    """Which snapshots become champion: all with `off`; those that make more than `gate_score` of the points in
+    `gate_games` against the champion with `score` (AGZ: in 400); `sprt` plays only until that is certain enough."""
+    gate_games: int = 40
+    """Games of the match, or the most with `sprt`, which then decides by what is more likely; `sprt` needs hundreds."""
+    gate_score: float = 0.55
+    """Share of points, where a draw counts half (AGZ: 0.55)."""
+
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            SettingsError: a value is out of range.
+        """
+        for name, holds, expected in (
+            ("gate", self.gate in ("off", "score", "sprt"), "off, score or sprt"),
+            ("gate_games", self.gate_games >= 2, "at least 2"),
+            ("gate_score", 0.5 <= self.gate_score < 1, "from 0.5 to below 1"),
+            ("gate_score", self.gate != "sprt" or self.gate_score > 0.5, "above 0.5 for sprt"),
+        ):
+            if not holds:
+                raise SettingsError(f"{name} must be {expected}, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the gate says; prints as a line."""
+
+    passed: bool
+    result: MatchResult | None
+    """The candidate's; None if there was no match."""
+
+    def __str__(self) -> str:
+        match = f", {self.result}" if self.result else ""
+        return f"{'passed' if self.passed else 'stopped by'} the gate{match}"
+
+
+def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions, seed: int = 0) -> Verdict:
+    """Play the match, and say whether the candidate is to become the champion.
+
+    Args:
+        game: the rules.
+        candidate: the new snapshot's player.
+        champion: the champion's.
+        options: the options.
+        seed: of the openings; a new one for each match, lest generations are fitted to the same openings.
+
+    Raises:
+        GameError: a player chose an illegal action.
+        ModelError: a model gave a NaN or an infinity.
+    """
+    if options.gate == "off":
+        return Verdict(passed=True, result=None)
+    openings = make_openings(game, (options.gate_games + 1) // 2, default_plies(game), seed)
+    if options.gate == "score":
+        result = play_match(game, candidate, champion, openings)
+        return Verdict(result.score > options.gate_score, result)
+    parts: list[MatchResult] = []
+    evidence = 0.0
+    for part in _parts(openings):
+        parts.append(play_match(game, candidate, champion, part))
+        evidence = log_likelihood_ratio(_joined(parts).pairs, 0.5, options.gate_score)
+        if abs(evidence) >= _LIMIT:
+            break
+    return Verdict(evidence > 0, _joined(parts))
+
+
+def log_likelihood_ratio(pairs: Pairs, null: float, alternative: float) -> float:
+    """Return how much more likely these results are of a player whose score is `alternative` than `null`, as logarithm.
+
+    The test that stops at log((1-β)/α) or log(β/(1-α)) is Wald's ("Sequential tests of statistical hypotheses", 1945),
+    with the score of an opening's two games taken for normal, its variance being that of the openings so far, as the
+    testers of chess programs do ("pentanomial" generalised test).
+
+    Args:
+        pairs: openings by points, as in `MatchResult`.
+        null: the score that the first hypothesis says.
+        alternative: the score that the second one says.
+    """
+    _, variance = pair_moments(pairs)
+    surplus = float(np.array(pairs) @ (PAIR_POINTS / 2 - (null + alternative) / 2))
+    return (alternative - null) * surplus / variance
+
+
+def _parts(openings: Openings) -> Iterator[Openings]:
+    for start in range(0, len(openings.states), _OPENINGS_AT_A_TIME):
+        part = slice(start, start + _OPENINGS_AT_A_TIME)
+        yield Openings(openings.states[part], openings.moves[part])
+
+
+def _joined(parts: list[MatchResult]) -> MatchResult:
+    return sum(parts[1:], parts[0])

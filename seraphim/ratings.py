@@ -1,0 +1,168 @@
+"""Ratings: how strong each of several players is, from the matches between them, on the scale of Elo.
+
+The model of Bradley and Terry ("Rank analysis of incomplete block designs", 1952), fitted by choix: a player that is
+rated 400 points higher makes ten points for each of the other. A draw is half a win for each. Two players that met are
+taken to have drawn one game more than they did, so that who never lost is not rated infinitely high; of a hundred games
+that takes one, and a match of 100 to 0 is worth 921 points.
+
+The player `random` is rated 0, and where it does not play, the mean of all is.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.arena import Z_95, MatchResult
+from seraphim.errors import SettingsError
+from seraphim.game import Array
+
+ANCHOR = "random"
+ELO = 400 / math.log(10)
+"""Points of Elo for a factor e of the odds."""
+
+_DRAWS_ADDED = 1.0
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+class Match(NamedTuple):
+    """Two players, by name, and how the first one did."""
+
+    first: str
+    second: str
+    result: MatchResult
+
+
+class Rating(NamedTuple):
+    """How strong a player is."""
+
+    name: str
+    elo: float
+    low: float  # 95 % interval, of the difference to the anchor
+    high: float
+    games: int
+    score: float  # share of points in all games
+
+
+def rate(matches: Sequence[Match]) -> list[Rating]:
+    """Return the ratings of all players, strongest first.
+
+    Intervals are those of the normal distribution that the likelihood resembles at its top (its Hessian), with games
+    taken as independent: those of an opening rather even each other out, and draws vary less, so they are a little wide.
+
+    Raises:
+        SettingsError: the players fall into groups between which no match was played, or choix is not installed.
+    """
+    names = list(dict.fromkeys(name for match in matches for name in (match.first, match.second)))
+    if not names:
+        return []
+    points = np.zeros((len(names), len(names)))  # of the row's player against the column's
+    for match in matches:
+        first, second = names.index(match.first), names.index(match.second)
+        points[first, second] += match.result.score * match.result.games
+        points[second, first] += (1 - match.result.score) * match.result.games
+    played = points + points.T
+    _check_connected(names, played)
+    strengths = _fit(points + _DRAWS_ADDED / 2 * (played > 0))
+    anchor = np.arange(len(names)) == names.index(ANCHOR) if ANCHOR in names else np.ones(len(names))
+    to_anchor = np.eye(len(names)) - anchor / anchor.sum()  # differences to the anchor: each row is one
+    spreads = Z_95 * np.sqrt(np.diag(to_anchor @ _covariance(strengths, played) @ to_anchor.T))
+    ratings = [
+        Rating(
+            name,
+            elo=ELO * value,
+            low=ELO * (value - spread),
+            high=ELO * (value + spread),
+            games=round(games),
+            score=made / games,
+        )
+        for name, value, spread, games, made in zip(
+            names, to_anchor @ strengths, spreads, played.sum(axis=1), points.sum(axis=1), strict=True
+        )
+    ]
+    return sorted(ratings, key=lambda rating: -rating.elo)
+
+
+def _check_connected(names: list[str], played: Array) -> None:
+    known = {0}
+    while found := {int(column) for row in known for column in np.flatnonzero(played[row])} - known:
+        known |= found
+    if missing := [name for index, name in enumerate(names) if index not in known]:
+        raise SettingsError(
+            f"{missing[0]} and {names[0]} cannot be rated together: no matches lead from one to the other; "
+            "let a player of each group play the other"
+        )
+
+
+def _fit(points: Array) -> Array:
+    # The logarithms of the players' strengths, [K].
+    try:
+        import choix
+    except ModuleNotFoundError as error:
+        raise SettingsError("ratings are computed by choix, which is not here: pip install choix") from error
+    return np.asarray(choix.ilsr_pairwise_dense(points, max_iter=10_000, tol=1e-9))
+
+
+def _covariance(strengths: Array, played: Array) -> Array:
+    # Of the strengths but for what all of them share, [K, K]: the inverse of the negative Hessian.
+    expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+    information = (played + _DRAWS_ADDED * (played > 0)) * expected * (1 - expected)
+    return np.linalg.pinv(np.diag(information.sum(axis=1)) - information, hermitian=True)
+
+
+def ratings_table(ratings: Sequence[Rating]) -> str:
+    """Return the ratings as a table."""
+    width = max(len("player"), *(len(rating.name) for rating in ratings))
+    lines = [f"{'':>3}  {'player':{width}} {'Elo':>6}  {'95 %':^15} {'games':>7} {'score':>7}"]
+    for place, rating in enumerate(ratings, start=1):
+        interval = f"[{rating.low:+.0f}, {rating.high:+.0f}]"
+        lines.append(
+            f"{place:3}  {rating.name:{width}} {rating.elo:+6.0f}  {interval:^15} {rating.games:7,} {rating.score:7.1%}"
+        )
+    return "\n".join(lines)
+
+
+def matches_table(matches: Sequence[Match]) -> str:
+    """Return the matches as a table."""
+    names = [f"{match.first} - {match.second}" for match in matches]
+    width = max(len("match"), *map(len, names))
+    title = f"{'match':{width}} {'win':>5} {'draw':>5} {'loss':>5} {'score':>7}  {'95 %':^17} {'distinct games':>15}"
+    lines = [title]
+    for name, match in zip(names, matches, strict=True):
+        result, (low, high) = match.result, match.result.interval
+        tally = " ".join(f"{count:5}" for count in result.tally)
+        distinct = f"{result.distinct_games} of {result.games}"
+        lines.append(f"{name:{width}} {tally} {result.score:7.1%}  [{low:6.1%}, {high:6.1%}]  {distinct:>15}")
+    return "\n".join(lines)
+
+
+def check_plot(file: Path) -> None:
+    """Raise a SettingsError if `plot_ratings` could not write such a file."""
+    if file.suffix not in _SUFFIXES:
+        raise SettingsError(f"a plot is a {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, not {file.name!r}")
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise SettingsError("plots are drawn by matplotlib, which is not here: pip install matplotlib") from error
+
+
+def plot_ratings(ratings: Sequence[Rating], file: Path) -> None:
+    """Draw the ratings with their intervals, strongest on top.
+
+    Raises:
+        SettingsError: the file's name ends like no picture, or matplotlib is not installed.
+    """
+    check_plot(file)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1.2 + 0.3 * len(ratings)), layout="constrained")
+    axes = figure.add_subplot()
+    values = np.array([(rating.elo, rating.elo - rating.low, rating.high - rating.elo) for rating in ratings])
+    axes.errorbar(values[:, 0], np.arange(len(ratings)), xerr=values[:, 1:].T, fmt="o", capsize=3)
+    axes.set_yticks(np.arange(len(ratings)), [rating.name for rating in ratings])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"Elo, 95 % intervals; {ANCHOR if any(each.name == ANCHOR for each in ratings) else 'mean'} = 0")
+    axes.grid(visible=True, axis="x", alpha=0.3)
+    figure.savefig(file)
