@@ -15,12 +15,13 @@ from absl import flags
 
 from seraphim import programs
 
-READOUTS = flags.DEFINE_list("readouts", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
+SEARCHES = flags.DEFINE_list("searches", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of models/NAME. Default: the champion.")
 POSITIONS = flags.DEFINE_string("positions", None, "File of positions to be played in.")
-OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --positions, by the last of --readouts.")
+OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --positions, by the largest of --searches.")
 MOST = flags.DEFINE_integer("most", None, "Most positions of each set. Default: all.", lower_bound=1)
 RUNTIME, WORKERS = programs.define_workers()
+programs.define_options("search")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -33,13 +34,13 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.workers import count_cores
 
     folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
-    settings = folder.settings()
+    settings = programs.with_flags(folder.settings())
     game = load_game(settings.game)
-    if not all(text.strip().isdecimal() for text in READOUTS.value):
+    if not all(text.strip().isdecimal() for text in SEARCHES.value):
         raise SettingsError(
-            f"--readouts must be whole numbers with commas between them, not {','.join(READOUTS.value)}"
+            f"--searches must be whole numbers with commas between them, not {','.join(SEARCHES.value)}"
         )
-    readouts = [int(text) for text in READOUTS.value]
+    readouts = [int(text) for text in SEARCHES.value]
     snapshot = folder.snapshot(SNAPSHOT.value) if SNAPSHOT.value else folder.champion()
     listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [load_inference(snapshot.path, game, RUNTIME.value) for _ in range(WORKERS.value or count_cores())]

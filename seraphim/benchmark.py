@@ -169,9 +169,9 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
         figures[f"without the cache: {name}"] = without[name]
     precision: Precision = "bfloat16" if "bfloat16" in inference.description else "float32"
     rate = openvino.matrix_product_rate(precision, threads=1, seconds=seconds / _ROUNDS)
-    figures[f"large matrix products in {precision}, one core: G multiply-adds/s"] = rate / 1e9
+    figures[f"matrix products in {precision}, one core: G multiply-adds/s"] = rate / 1e9
     figures["network's multiply-adds: M a position"] = products / 1e6
-    figures["network's share of the rate of large matrix products"] = (
+    figures["network's share of the rate of matrix products"] = (
         products / rate / (without["µs an evaluation in network"] / 1e6)
     )
     figures["uniform priors, one process, 64 games: readouts/s"] = statistics.median(

@@ -226,6 +226,23 @@ def test_buckets_hold_their_counts_with_little_waste_and_are_few() -> None:
     assert len(set(sizes)) < 120
 
 
+def test_few_positions_are_evaluated_in_batches_of_the_size_of_the_last(snapshot: Path) -> None:
+    sizes: list[int] = []
+    model = loaded(snapshot, "openvino")
+    request = model._request
+
+    class Watched:
+        def infer(self, inputs, **options):
+            sizes.append(len(inputs[0]))
+            return request.infer(inputs, **options)
+
+    model._request = Watched()
+    exact = model.infer(OBSERVATIONS[:8])[0]
+    for count in (7, 8, 4, 3, 8, 1):
+        assert np.array_equal(model.infer(OBSERVATIONS[:count])[0], exact[:count])
+    assert sizes == [8, 8, 8, 8, 3, 8, 1]
+
+
 @pytest.mark.parametrize("count", [1, 9, LARGEST_BATCH, LARGEST_BATCH + 1, 2 * LARGEST_BATCH + 300])
 def test_buckets_give_each_position_its_own_outputs(count: int) -> None:
     def first_cell(padded: Array) -> tuple[Array, Array]:

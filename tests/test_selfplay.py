@@ -185,3 +185,20 @@ def test_an_endless_supply_of_numbers_is_taken_one_by_one() -> None:
 def test_options_are_validated(option: str) -> None:
     with pytest.raises(SettingsError, match=f"{option} must be at least 1, not 0"):
         SelfPlayOptions(**{option: 0})
+
+
+def test_games_that_are_given_up_leave_nothing_behind() -> None:
+    player = SelfPlay(GAME, ArbitraryNetwork(GAME), OPTIONS, SelfPlayOptions(16), "a")
+    games = player.play(count())
+    for _ in range(5):
+        next(games)
+    again = sorted(player.play(iter(range(20))), key=lambda record: number_in(record.game_id))
+    assert all(same(one, other) for one, other in zip(again, played(GAME, 20), strict=True))
+
+
+def test_a_share_of_the_games_begins_with_random_moves() -> None:
+    options = SelfPlayOptions(16, random_plies=3, random_share=0.4)
+    player = SelfPlay(GAME, Uniform(GAME), SearchOptions(readouts=2), options, "a")
+    plies = [record.first_ply for record in player.play(iter(range(600)))]
+    counts = np.bincount(plies, minlength=4) / len(plies)
+    assert counts == pytest.approx([0.7, 0.1, 0.1, 0.1], abs=0.05)

@@ -367,3 +367,21 @@ def test_importing_the_store_does_not_import_tensorflow() -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
     assert store.MAX_NAME == 64
+
+
+def test_figures_are_added_to_those_of_a_snapshot(folder: ModelFolder) -> None:
+    snapshot = folder.publish(5, write, {"loss": 1.0})
+    folder.annotate(snapshot, {"wrong": 7})
+    folder.annotate(snapshot, {"wrong": 8})
+    facts = json.loads((snapshot.path / "snapshot.json").read_text())
+    assert facts["metrics"] == {"loss": 1.0, "wrong": 8}
+    assert facts["step"] == 5
+    folder.annotate(Snapshot(folder.path / "gone", 6), {"wrong": 8})  # removed by another program
+    assert [each.name for each in folder.snapshots()] == [snapshot.name]
+
+
+def test_a_snapshot_is_found_by_its_name(folder: ModelFolder) -> None:
+    snapshot = folder.publish(5, write)
+    assert folder.snapshot(snapshot.name) == snapshot
+    with pytest.raises(ModelError, match=f"no snapshot 'other': expected one of {snapshot.name}"):
+        folder.snapshot("other")

@@ -292,3 +292,54 @@ def test_window_grows_slower_than_the_game_data_and_up_to_its_cap() -> None:
 def test_options_out_of_range_are_refused(name: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=f"^{name} must be .*, not {value}$"):
         TrainingOptions(**{name: value})
+
+
+def test_the_value_learns_a_mixture_of_outcome_and_search() -> None:
+    some = random_positions(50)._replace(root_values=np.linspace(-1, 1, 50).astype(np.float32))
+    for share in (0.0, 0.3, 1.0):
+        options = TrainingOptions(batch_size=64, steps=1, root_value_share=share)
+        (batch,) = training.batches(some, IDENTITY, options, seed=0, first=0)
+        seen, targets = batch[0].numpy(), batch[1]["value"].numpy()[:, 0]
+        expected = (1 - share) * some.values + share * some.root_values
+        for row in range(64):
+            equal = (some.observations == seen[row]).all(axis=(1, 2, 3))
+            assert min(abs(expected[equal] - targets[row])) < 1e-6
+
+
+def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> None:
+    some = random_positions(6)
+    states = np.array([[1, 0], [2, 0], [1, 0], [1, 0], [3, 5], [1, 0]])
+    some = some._replace(
+        states=states,
+        root_values=np.arange(6, dtype=np.float32),
+        policy_weights=np.array([1, 1, 0, 1, 0, 1], np.float32),
+        value_weights=np.array([1, 1, 1, 1, 0, 0], np.float32),
+    )
+    one = training.averaged(some)
+    assert one.states.tolist() == [[1, 0], [2, 0], [3, 5]]
+    equal = [0, 2, 3, 5]
+    assert one.root_values.tolist() == [np.mean(equal), 1, 4]
+    assert one.policies[0] == pytest.approx(some.policies[[0, 3, 5]].mean(axis=0))  # those that teach a policy
+    assert one.values[0] == pytest.approx(some.values[[0, 2, 3]].mean())  # those that teach a value
+    assert one.policies[1].tolist() == some.policies[1].tolist()
+    assert one.policy_weights == pytest.approx([3 / 4 * 3, 1, 0])  # 1 + log2(4) times the mean
+    assert one.value_weights == pytest.approx([3 / 4 * 3, 1, 0])
+    assert one.observations.tolist() == some.observations[[0, 1, 4]].tolist()
+
+
+def test_positions_that_all_differ_stay_as_they_are() -> None:
+    some = random_positions(40)._replace(states=np.stack([np.arange(40), np.zeros(40, np.int64)], axis=1))
+    for before, after in zip(some, training.averaged(some), strict=True):
+        np.testing.assert_allclose(before, after, rtol=1e-6)
+
+
+def test_bfloat16_learns_what_float32_learns() -> None:
+    positions = random_positions(64)
+    losses = []
+    for precision in ("float32", "bfloat16"):
+        options = TrainingOptions(batch_size=64, steps=60, precision=precision)  # type: ignore[arg-type]
+        model = prepared(RESNET, options)
+        losses.append([train(model, positions, IDENTITY, options, seed=0, quiet=True).total for _ in range(2)])
+        assert all(weight.dtype == "float32" for weight in model.weights)
+    assert losses[1] == pytest.approx(losses[0], rel=0.05)
+    assert losses[1][1] < 0.9 * losses[1][0]
