@@ -70,29 +70,39 @@ def exact(node: Node) -> tuple[float, int] | None:
     return None
 
 
-def loses(node: Node, edge: Edge) -> bool:
-    """Whether it is proven that who chooses this edge loses."""
+def known(node: Node, edge: Edge) -> float | None:
+    """What an edge is worth for who chooses it, if that is proven."""
     below = exact(edge.child) if edge.child is not None else None
-    return below is not None and (below[0] if edge.child.mover == node.mover else -below[0]) <= -1  # type: ignore[union-attr]
+    return None if below is None else below[0] if edge.child.mover == node.mover else -below[0]  # type: ignore[union-attr]
 
 
 def best_edge(node: Node, options: SearchOptions, forced: float) -> Edge:
     c, reached = options.cpuct, max(1, node.visits)
     if options.cpuct_base:
         c += math.log((1 + reached + options.cpuct_base) / options.cpuct_base)
+
+    def total(edge: Edge) -> float:
+        value = known(node, edge) if options.solver else None
+        return edge.total if value is None else value * edge.visits
+
     unvisited = 0.0
     if options.fpu != "zero":
-        unvisited = (node.value + sum(edge.total for edge in node.edges)) / reached
+        unvisited = (node.value + sum(total(edge) for edge in node.edges)) / reached
     if options.fpu == "reduction":
         visited = sum(float(edge.prior) for edge in node.edges if edge.visits)
         unvisited -= options.fpu_reduction * math.sqrt(visited)
 
     def score(edge: Edge) -> float:
+        value = known(node, edge) if options.solver else None
+        if value is not None:
+            return value
         q = edge.total / edge.visits if edge.visits else unvisited
         return c * math.sqrt(reached) * float(edge.searched_prior) / (1 + edge.visits) + q
 
-    open_edges = [edge for edge in node.edges if not (options.solver and loses(node, edge))]
+    open_edges = [edge for edge in node.edges if not (options.solver and known(node, edge) == -1)]
     for edge in open_edges:
+        if options.solver and known(node, edge) is not None:
+            continue
         if 0 < edge.visits < math.sqrt(forced * float(edge.searched_prior) * (node.visits - 1)):
             return edge
     return max(open_edges, key=score)

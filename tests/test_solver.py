@@ -11,6 +11,7 @@ from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
+from seraphim.search.tree import KNOWN, slots
 from tictactoe.game import TicTacToe
 from tictactoe.minimax import position_sets
 
@@ -149,3 +150,29 @@ def test_a_proven_position_that_becomes_the_root_is_played_without_readouts() ->
             if search.trees.progress[0]["num_nodes"] > 1:
                 assert search.readouts == before
         assert GAME.outcome(state)[1][0] != 0
+
+
+def test_a_proven_draw_is_played_rather_than_what_seems_worse() -> None:
+    checked = 0
+    for seed in range(4):
+        search = solved(GAME, POSITIONS.states[::3], readouts=60, seed=seed)
+        result = search.result(np.arange(len(search.trees.progress)))
+        for tree in np.flatnonzero(~result.proven):
+            first = int(search.trees.nodes[tree * slots(search.trees)[0]]["first_edge"])
+            edges = search.trees.edges[first : first + int((result.priors[tree] > 0).sum())]
+            known = edges[edges["known"] == KNOWN]
+            if len(known):
+                best = edges[edges["action"] == result.best[tree]][0]
+                checked += result.visits[tree, result.best[tree]] < result.visits[tree].max()
+                assert best["total"] / max(1, best["visits"]) >= (known["total"] / np.maximum(1, known["visits"])).max()
+    assert checked  # a rarely visited one was preferred
+
+
+def test_a_proven_edge_has_its_exact_value_and_is_not_explored() -> None:
+    search = solved(GAME, POSITIONS.states[::7], readouts=300)
+    edges = search.trees.edges
+    known = edges[edges["known"] == KNOWN]
+    assert len(known) > 1000
+    children = search.trees.nodes[known["child"]]
+    assert children["settled"].all()
+    assert (np.abs(known["total"]) == np.abs(children["value"]) * known["visits"]).all()

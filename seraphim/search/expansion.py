@@ -13,7 +13,7 @@ from seraphim.game import Array
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
 from seraphim.search.kernels import LINE, back_up, prove
 from seraphim.search.selection import Rule
-from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, Trees
+from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 
 @kernel
@@ -233,7 +233,7 @@ def _add_edges(nodes: Array, edges: Array, tree: Any, node: int, logits: Array, 
             edge["child"] = NO_CHILD
             edge["action"] = action
             edge["pending"] = 0
-            edge["lost"] = 0
+            edge["known"] = OPEN
             end += 1
     for position in range(first, end):
         edges[position]["prior"] = np.float64(edges[position]["prior"]) / total

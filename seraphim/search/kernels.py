@@ -13,9 +13,9 @@ import numpy as np
 from seraphim.compiled import borrowed, kernel, prefetch
 from seraphim.game import Array
 from seraphim.search.selection import Rule, best_edge
-from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, Trees
+from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, Trees
 
-WIN, LOSS = 1.0, -1.0
+WIN, LOSS = 1.0, -1.0  # values
 
 LINE = 64  # bytes that a processor loads at once
 _MOST_LINES = 8  # of the edges of a node; further ones the processor expects by itself
@@ -177,13 +177,14 @@ def prove(nodes: Array, edges: Array, node: int) -> None:
     """Settle every ancestor of a settled node whose result follows (MCTS-Solver, Winands et al. 2008, with draws).
 
     A node is won if one edge wins, and settled by its best edge once all are; a win is counted to its fastest end,
-    anything else to its slowest.
+    anything else to its slowest. What an edge that leads to a settled node has gathered becomes exact.
     """
     while nodes[node]["parent"] != NO_PARENT:
         parent, edge = nodes[node]["parent"], nodes[node]["parent_edge"]
         same = nodes[parent]["to_play"] == nodes[node]["to_play"]
         value = nodes[node]["value"] if same else -nodes[node]["value"]
-        edges[edge]["lost"] = value <= LOSS
+        edges[edge]["known"] = KNOWN if value > LOSS else LOST
+        edges[edge]["total"] = value * edges[edge]["visits"]
         if nodes[parent]["settled"]:
             return
         if value < WIN and not _all_settled(nodes, edges, parent):

@@ -13,7 +13,7 @@ from seraphim.game import Array
 from seraphim.search.kernels import WIN
 from seraphim.search.randomness import dirichlet, uniform
 from seraphim.search.selection import Rule, completed_value, completion, exploration_weight, forced_visits, logit
-from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, Trees
+from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, Trees
 
 
 @kernel
@@ -102,7 +102,7 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
         rule: the options.
         policies: float32 [K, A], filled.
         best: int32 [K], filled with the most probable action, the first of equals; of a Gumbel root, with the most
-            visited one that has the highest score.
+            visited one that has the highest score; but with one whose proven result is no less than that one's value.
     """
     policies[:] = 0.0
     nodes, edges, scores = trees.nodes, trees.edges, trees.root_scores
@@ -128,6 +128,8 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
             policies[index, edges[first + k]["action"]] = weights[k] / total
         if root["settled"] or not rule.gumbel:
             best_edge = first + greatest
+        if not root["settled"]:
+            best_edge = _or_known(root, edges, best_edge)
         best[index] = edges[best_edge]["action"]
 
 
@@ -139,7 +141,7 @@ def _visit_weights(
     total, most = 0.0, 0
     for k in range(count):
         edge = edges[first + k]
-        weights[k] = 0.0 if edge["lost"] else edge["visits"]
+        weights[k] = 0.0 if edge["known"] == LOST else edge["visits"]
         total += weights[k]
         if weights[k] > weights[most]:
             most = k
@@ -149,6 +151,17 @@ def _visit_weights(
         return
     if forced > 0.0:
         _prune(root, edges, scores, scores_at, forced, rule, weights, most)
+
+
+@kernel
+def _or_known(root: Any, edges: Array, best: int) -> int:
+    # An edge whose proven result is no less than what `best` seems to be worth, if there is one, else `best`.
+    value = edges[best]["total"] / max(1, edges[best]["visits"])
+    for index in range(root["first_edge"], root["first_edge"] + root["num_edges"]):
+        edge = edges[index]
+        if edge["known"] == KNOWN and edges[best]["known"] != KNOWN and edge["total"] / max(1, edge["visits"]) >= value:
+            return index
+    return best
 
 
 @kernel

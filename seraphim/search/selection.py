@@ -13,7 +13,7 @@ import numpy as np
 from seraphim.compiled import kernel
 from seraphim.game import Array
 from seraphim.search.options import SearchOptions
-from seraphim.search.tree import NO_PARENT
+from seraphim.search.tree import LOST, NO_PARENT, OPEN
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION = range(3)
 _FPU = {"zero": FPU_ZERO, "parent": FPU_PARENT, "reduction": FPU_REDUCTION}
@@ -106,7 +106,7 @@ def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int,
         prior = np.float64(root_scores[scores_at + k])  # as wide when interpreted as when compiled
         score = _puct_score(edge, exploration * prior, unvisited)
         visits = edge["visits"] + edge["pending"]
-        if forced > 0.0 and score > -np.inf and 0 < visits < forced_visits(prior, node["visits"], forced):
+        if forced > 0.0 and edge["known"] == OPEN and 0 < visits < forced_visits(prior, node["visits"], forced):
             return first + k
         if score > best_score:
             best, best_score = first + k, score
@@ -115,12 +115,14 @@ def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int,
 
 @kernel
 def _puct_score(edge: Any, exploration: float, unvisited: float) -> float:
-    # Q + U, where `exploration` is c·P·√N; -inf for an edge that is proven to lose. Visits under way count as losses.
+    # Q + U, where `exploration` is c·P·√N. An edge whose result is proven is not explored: its score is Q, and -inf if
+    # it loses. Visits under way count as losses.
     # The total of an edge without visits is 0, so that there is a quotient either way, and no branch: the processor
     # could not predict it.
     visits = np.int64(edge["visits"]) + np.int64(edge["pending"])
     q = (edge["total"] - edge["pending"]) / max(visits, 1) + (0.0 if visits > 0 else unvisited)
-    return -np.inf if edge["lost"] else q + exploration / (1 + visits)
+    score = q + (exploration / (1 + visits) if edge["known"] == OPEN else 0.0)
+    return -np.inf if edge["known"] == LOST else score
 
 
 @kernel

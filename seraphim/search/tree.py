@@ -21,6 +21,7 @@ from seraphim.game import Array
 
 NO_CHILD = -1  # an edge whose successor is not in the tree
 NO_PARENT = -1  # of a root
+OPEN, KNOWN, LOST = range(3)  # of an edge: not proven; proven, `total` is exact; who chooses the edge loses
 AT_REST = -1  # the node of a row with no readout under way
 MOST_ACTIONS, MOST_LEAVES = 2**16, 2**7 - 1
 
@@ -46,7 +47,7 @@ EDGE = np.dtype(
         ("child", np.int32),  # node, or NO_CHILD
         ("action", np.uint16),
         ("pending", np.int8),  # visits under way (virtual losses); 0 when no readout is
-        ("lost", np.int8),  # 1 where it is proven that whoever chooses the edge loses
+        ("known", np.int8),  # whether the result is proven: OPEN, KNOWN or LOST
     ]
 )
 
