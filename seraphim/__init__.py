@@ -23,6 +23,9 @@ In dependency order (each module imports only from those above it):
     positions      solved positions of a game, and lists of a person's own
     strength       error rates by set and by readouts, with intervals
     training       how a Keras model is trained on positions
+    arena          matches between players: paired openings, intervals, distinct games
+    ratings        Bradley-Terry ratings of many players
+    gating         whether a new snapshot becomes the champion
     settings       every option of a model in one file
     store          models and game data on disk
     retraining     the champion, trained on the newest games, becomes the new champion
@@ -30,6 +33,7 @@ In dependency order (each module imports only from those above it):
     generating     the workers' games into files, until enough or interrupted
     curve          the learning curve of a model
     learning       the whole cycle: generate, train, check, repeat
+    tournament     players by name, and the standing tournament of a model's snapshots
     benchmark      how fast self-play is, and where the time goes
     programs       flags, names and error messages shared by the programs in bin/
 """

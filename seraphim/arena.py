@@ -22,6 +22,7 @@ PAIR_POINTS = np.arange(5) / 2
 """Points of a player in the two games of an opening: 0 to 2, where a draw counts half."""
 Z_95 = 1.959964  # standard deviations of a 95 % interval
 
+_EXTREMES = np.array([1, 0, 0, 0, 1])  # two openings more, for statistics that should not be too sure
 _WALKS = 256  # random openings drawn at a time
 
 
@@ -46,7 +47,7 @@ class MatchResult:
 
     as_player: tuple[Tally, Tally]
     """The games in which it was player 0, and those in which it was player 1."""
-    pairs: tuple[int, int, int, int, int]
+    pairs: tuple[int, ...]
     """In how many openings it made 0, ½, 1, 1½ and 2 points in the two games."""
     distinct_games: int
     """Games of which no two have the same moves from the initial position and the same sides."""
@@ -74,13 +75,23 @@ class MatchResult:
         """Return the 95 % interval of the score; see `score_interval`."""
         return score_interval(self.pairs)
 
+    def __add__(self, other: "MatchResult") -> "MatchResult":
+        """Return the result of two matches of the same players; games that are in both count as distinct."""
+        first, second = (
+            Tally(*map(sum, zip(*sides, strict=True))) for sides in zip(self.as_player, other.as_player, strict=True)
+        )
+        pairs = tuple(map(sum, zip(self.pairs, other.pairs, strict=True)))
+        distinct_games, cut_off = self.distinct_games + other.distinct_games, self.cut_off + other.cut_off
+        return MatchResult((first, second), pairs, distinct_games, cut_off)
+
     def __str__(self) -> str:
         low, high = self.interval
         sides = " and ".join(f"+{one.wins} ={one.draws} -{one.losses}" for one in self.as_player)
+        distinct = f"{self.distinct_games} of {self.games} games distinct"
         cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
         return (
             f"+{self.tally.wins} ={self.tally.draws} -{self.tally.losses} ({sides} by side), "
-            f"score {self.score:.1%} [{low:.1%}, {high:.1%}], {self.distinct_games} of {self.games} games distinct{cut_off}"
+            f"score {self.score:.1%} [{low:.1%}, {high:.1%}], {distinct}{cut_off}"
         )
 
 
@@ -195,7 +206,7 @@ def pair_moments(pairs: tuple[int, ...]) -> tuple[float, float]:
     With these two, openings that all ended alike do not make the outcome of the next one a certainty, as in the
     interval of Agresti and Coull ("Approximate is better than 'exact'", 1998).
     """
-    counts = np.array(pairs, np.float64) + (1, 0, 0, 0, 1)
+    counts = np.array(pairs) + _EXTREMES
     mean = float(counts @ PAIR_POINTS) / 2 / counts.sum()
     return mean, float(counts @ (PAIR_POINTS / 2 - mean) ** 2) / counts.sum()
 
@@ -204,8 +215,8 @@ def score_interval(pairs: tuple[int, ...]) -> tuple[float, float]:
     """Return the 95 % interval of a score in [0, 1], where the openings are independent and the games are not.
 
     That is the interval of Wilson ("Probable inference, the law of succession, and statistical inference", 1927) for as
-    many wins and losses as tell as much as these openings do: a score of variance s² is as well known from n openings as
-    a share p from n·p(1-p)/s² games (effective sample size: Korn and Graubard, "Confidence intervals for proportions
+    many wins and losses as tell as much as these openings do: a score of variance s² is known from n openings as well
+    as a share p from n·p(1-p)/s² games (effective sample size: Korn and Graubard, "Confidence intervals for proportions
     with small expected number of positive counts estimated from survey data", 1998).
 
     Args:

@@ -8,6 +8,8 @@ import csv
 from collections.abc import Mapping
 from pathlib import Path
 
+from seraphim.errors import SettingsError
+
 CURVE = "curve.csv"
 """The file's name in a model's folder."""
 
@@ -51,3 +53,36 @@ def read_curve(file: Path) -> list[dict[str, float]]:
         return []
     with file.open(newline="") as stream:
         return [{name: float(text) for name, text in row.items() if text} for row in csv.DictReader(stream)]
+
+
+def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
+    """Draw the share of mistakes in each set over the minutes of learning, with and without search.
+
+    Args:
+        rows: of `read_curve`, at least one.
+        file: to be written; its ending decides the format, such as png or svg.
+        title: of the picture.
+
+    Raises:
+        SettingsError: the picture needs a package that is not installed, or has an unknown format.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SettingsError("a picture needs matplotlib: pip install -e '.[arena]'") from error
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    sets = [name.removesuffix("/positions") for name in rows[-1] if name.endswith("/positions")]
+    for place, (kind, heading) in enumerate((("searched", "searched move"), ("raw", "network alone")), start=1):
+        axes = figure.add_subplot(1, 2, place)
+        for name in sets:
+            known = [row for row in rows if f"{name}/{kind}_mistakes" in row]
+            shares = [100 * row[f"{name}/{kind}_mistakes"] / row[f"{name}/positions"] for row in known]
+            axes.plot([row["seconds"] / 60 for row in known], shares, label=name, marker=".")
+        axes.set(title=heading, xlabel="minutes of learning", ylabel="moves that lose the result, %", ylim=(0, None))
+        axes.grid(alpha=0.3)
+    axes.legend()
+    figure.suptitle(title)
+    try:
+        figure.savefig(file)
+    except ValueError as error:
+        raise SettingsError(f"{file} cannot be drawn: {error}") from error

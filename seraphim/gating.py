@@ -24,10 +24,9 @@ from seraphim.game import Game
 from seraphim.players import Choose
 
 Gate = Literal["off", "score", "sprt"]
-Pairs = tuple[int, int, int, int, int]
 
 ERROR_RATE = 0.05
-"""How often the sequential test may take a snapshot that is no better, or refuse one that is as good as `gate_score`."""
+"""How often the sequential test may take a snapshot that is no better, or refuse one as good as `gate_score`."""
 
 _LIMIT = math.log((1 - ERROR_RATE) / ERROR_RATE)
 _OPENINGS_AT_A_TIME = 16  # between two looks at the sequential test
@@ -94,17 +93,17 @@ def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions,
     if options.gate == "score":
         result = play_match(game, candidate, champion, openings)
         return Verdict(result.score > options.gate_score, result)
-    parts: list[MatchResult] = []
-    evidence = 0.0
+    total, evidence = None, 0.0
     for part in _parts(openings):
-        parts.append(play_match(game, candidate, champion, part))
-        evidence = log_likelihood_ratio(_joined(parts).pairs, 0.5, options.gate_score)
+        result = play_match(game, candidate, champion, part)
+        total = total + result if total else result
+        evidence = log_likelihood_ratio(total.pairs, 0.5, options.gate_score)
         if abs(evidence) >= _LIMIT:
             break
-    return Verdict(evidence > 0, _joined(parts))
+    return Verdict(evidence > 0, total)
 
 
-def log_likelihood_ratio(pairs: Pairs, null: float, alternative: float) -> float:
+def log_likelihood_ratio(pairs: tuple[int, ...], null: float, alternative: float) -> float:
     """Return how much more likely these results are of a player whose score is `alternative` than `null`, as logarithm.
 
     The test that stops at log((1-β)/α) or log(β/(1-α)) is Wald's ("Sequential tests of statistical hypotheses", 1945),
@@ -125,7 +124,3 @@ def _parts(openings: Openings) -> Iterator[Openings]:
     for start in range(0, len(openings.states), _OPENINGS_AT_A_TIME):
         part = slice(start, start + _OPENINGS_AT_A_TIME)
         yield Openings(openings.states[part], openings.moves[part])
-
-
-def _joined(parts: list[MatchResult]) -> MatchResult:
-    return sum(parts[1:], parts[0])

@@ -11,9 +11,9 @@ import numpy as np
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array, Game, load_game_module
-from seraphim.inference import Inference
+from seraphim.inference import Inference, Uniform
 from seraphim.search.options import SearchOptions
-from seraphim.search.randomness import fork, stream_key, uniform_of
+from seraphim.search.randomness import fork, stream_key
 from seraphim.search.search import Search, draw_actions
 
 Choose = Callable[[Array], Array]
@@ -23,22 +23,20 @@ MOST_TREES = 1024
 
 # A result counts for a little less with every ply until it comes, so that wins are fast and losses slow.
 _DELAY = np.float32(1 - 2**-10)
-_MOST_POSITIONS = 1 << 18  # that a minimax player looks beyond at a time
-_MOST_NODES = 1 << 20  # in all trees of a pure MCTS at a time, about
+MOST_POSITIONS = 1 << 18  # that a minimax player looks beyond at a time
+MOST_NODES = 1 << 20  # in all trees of a pure MCTS at a time, about
 
-# Of pure MCTS: readouts go to the end of the game, so its values are rougher than a network's and need more of them.
-_PURE_CPUCT = 4.0
-_TIE_BREAK = 1e-3  # by so much do the logits of equal actions differ
+_PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in connect four
 
 
 class PerfectActions(Protocol):
     """What a game's module may offer as `perfect_actions`."""
 
-    def __call__(self, states: Array, seconds: float | None = None) -> Array:
+    def __call__(self, states: Array, seconds: float | None = None, /) -> Array:
         """Return which actions keep the exact result of unfinished states int64 [P, W], bool [P, A].
 
         A game that knows how long wins take may leave out slower wins and faster losses. With `seconds`, the time for
-        each position, those are returned that are not known by then to be worse than another.
+        each position, it returns what is best as far as it knows by then.
         """
 
 
@@ -100,15 +98,18 @@ def minimax_player(game: Game, depth: int, seed: int = 0) -> Choose:
     return choose
 
 
-def mcts_player(game: Game, readouts: int, seed: int = 0) -> Choose:
-    """Return the player that searches without a network: every readout goes on at random to the end of the game.
+def mcts_player(game: Game, readouts: int) -> Choose:
+    """Return the player that searches without a network: every readout goes on to the end of the game.
+
+    It goes on as it does inside the tree, of which all its positions become part, rather than at random: in connect
+    four both are equally strong.
 
     Raises:
         SettingsError: the readouts are not positive.
     """
     options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", cache_megabytes=0)
-    player = search_player(game, AnyOrder(game, seed), options)
-    at_a_time = max(1, _MOST_NODES // (readouts * game.max_plies))
+    player = search_player(game, Uniform(game), options)
+    at_a_time = max(1, MOST_NODES // (readouts * game.max_plies))
 
     def choose(states: Array) -> Array:
         chunks = [states[start : start + at_a_time] for start in range(0, len(states), at_a_time)]
@@ -124,7 +125,7 @@ def solver_player(game: Game, perfect_actions: PerfectActions, seed: int = 0, se
         game: the rules.
         perfect_actions: the solver.
         seed: of the draw.
-        seconds: time for each position, after which an action may be played that is not known to be perfect.
+        seconds: time for each position, after which the solver's best guess is played.
     """
     stream = stream_key(f"solver-player-{seed}")
     return lambda states: draw_actions(perfect_actions(states, seconds) & game.legal(states), _keys(stream, states))
@@ -142,30 +143,6 @@ def load_perfect_actions(name: str) -> PerfectActions:
     return perfect_actions
 
 
-class AnyOrder:
-    """Believes as little as `Uniform`, but prefers equal actions in a random order, another one in each position.
-
-    A search that reads on to the end of the game reads on at random with it.
-    """
-
-    name = "any order"
-    description = "no network"
-
-    def __init__(self, game: Game, seed: int = 0) -> None:
-        self._num_actions = game.num_actions
-        # Observations are told apart by a sum with random weights.
-        cells = np.arange(int(np.prod(game.observation_shape)), dtype=np.uint64)
-        self._weights = fork(np.full(len(cells), stream_key(f"any-order-{seed}")), cells)
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        """See `seraphim.inference.Inference.infer`."""
-        keys = observations.reshape(len(observations), -1).astype(np.uint64) @ self._weights
-        shape = (len(observations), self._num_actions)
-        actions = np.broadcast_to(np.arange(self._num_actions, dtype=np.uint64), shape)
-        order = uniform_of(fork(np.repeat(keys, self._num_actions), actions.ravel())).reshape(shape)
-        return (_TIE_BREAK * order).astype(np.float32), np.zeros(len(observations), np.float32)
-
-
 def _keys(stream: np.uint64, states: Array) -> Array:
     # A stream of random numbers for each state, uint64 [P].
     keys = np.full(len(states), stream)
@@ -180,8 +157,8 @@ def _look_ahead(game: Game, states: Array, depth: int) -> Array:
     values = np.where(ended, results, 0).astype(np.float32)
     if depth:
         unfinished = np.flatnonzero(~ended)
-        for start in range(0, len(unfinished), _MOST_POSITIONS):
-            chunk = unfinished[start : start + _MOST_POSITIONS]
+        for start in range(0, len(unfinished), MOST_POSITIONS):
+            chunk = unfinished[start : start + MOST_POSITIONS]
             values[chunk] = _DELAY * _best_successors(game, states[chunk], depth)
     return values
 

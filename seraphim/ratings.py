@@ -50,7 +50,7 @@ def rate(matches: Sequence[Match]) -> list[Rating]:
     """Return the ratings of all players, strongest first.
 
     Intervals are those of the normal distribution that the likelihood resembles at its top (its Hessian), with games
-    taken as independent: those of an opening rather even each other out, and draws vary less, so they are a little wide.
+    taken as independent: the two of an opening rather even each other out, and draws vary less, so they are a bit wide.
 
     Raises:
         SettingsError: the players fall into groups between which no match was played, or choix is not installed.

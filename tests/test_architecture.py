@@ -36,6 +36,8 @@ HEAVY = {
     "openvino": {"seraphim/inference/openvino.py"},
     "ai_edge_litert": {"seraphim/inference/litert.py"},
     "tensorboard": set(),
+    "choix": {"seraphim/ratings.py"},
+    "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
 }
 LIGHT = {
     "absl": {"seraphim/programs.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},

@@ -38,6 +38,15 @@ def position_sets() -> list[PositionSet]:
     return [PositionSet("all positions", states[unfinished], action_values[unfinished])]
 
 
+def perfect_actions(states: Array, _seconds: float | None = None) -> Array:
+    """Return which actions keep the exact result of unfinished, reachable states int64 [P, 2], bool [P, A]."""
+    (positions,) = position_sets()
+    keys = _keys(positions.states)
+    order = np.argsort(keys)
+    values = positions.action_values[order[np.searchsorted(keys, _keys(states), sorter=order)]]
+    return values == np.nanmax(values, axis=1, keepdims=True)
+
+
 def _reachable() -> list[Array]:
     layers = [GAME.initial(1)]
     for _ in range(CELLS):

@@ -1,0 +1,72 @@
+"""Measures connect four's solver on its own sets of positions: nodes/s, and milliseconds a position.
+
+    python benchmarks/solver.py
+
+takes 100 positions of each set, in one thread. Processor time is counted, so that what else runs on the machine matters
+little. The table is empty before each position, so that none gains from others; emptying it is not counted. Three
+questions are asked about each: who wins; how soon as well; both for every move.
+"""
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from connectfour.positions import NAMES, read_positions
+from connectfour.solver import Solver
+from seraphim.game import Array
+
+POSITIONS = 100  # of each set
+TABLE_MEGABYTES = 64
+
+
+class Figures(NamedTuple):
+    """What one question about the positions of one set took."""
+
+    nodes_a_second: float
+    median: float  # milliseconds of processor time a position
+    slow: float  # milliseconds that 95 of 100 positions take at most
+    slowest: float  # milliseconds
+
+
+def measure(solver: Solver, states: Array, ask: Callable[[Array], Any]) -> Figures:
+    """Ask about states int64 [P, 2], one by one."""
+    milliseconds, nodes = [], solver.nodes
+    for state in states:
+        solver.clear()
+        began = time.process_time()
+        ask(state)
+        milliseconds.append(1000 * (time.process_time() - began))
+    return Figures(
+        nodes_a_second=1000 * (solver.nodes - nodes) / sum(milliseconds),
+        median=statistics.median(milliseconds),
+        slow=float(np.quantile(milliseconds, 0.95)),
+        slowest=max(milliseconds),
+    )
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    solver = Solver(TABLE_MEGABYTES)
+    solver.solve_within(read_positions("end-easy").states[0], 1)  # compiles
+    print(f"{'set':14} {'asked':14} {'nodes/s':>11} {'ms: median':>12} {'95 %':>9} {'slowest':>9}")
+    for name in sys.argv[1:] or NAMES:
+        states = read_positions(name).states[:POSITIONS]
+        for asked, ask in (
+            ("result", solver.solve_weakly),
+            ("with plies", solver.solve),
+            ("of every move", solver.solve_moves),
+        ):
+            figures = measure(solver, states, ask)
+            print(
+                f"{name:14} {asked:14} {figures.nodes_a_second:11,.0f} "
+                f"{figures.median:12,.3f} {figures.slow:9,.3f} {figures.slowest:9,.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

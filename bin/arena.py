@@ -1,0 +1,85 @@
+"""Matches and ratings: models, their snapshots, and players of known strength, all against all.
+
+    python bin/arena.py NAME NAME/SNAPSHOT random minimax:4 mcts:100 solver
+    python bin/arena.py NAME/all random --plot=ratings.png   # all snapshots of a model
+    python bin/arena.py NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
+
+NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
+without a network; solver plays perfectly, solver:5 after at most so many seconds a move as well as it knows by then.
+Each opening is played twice, with the sides swapped. With --forever, NAME means all of its snapshots, and matches are
+kept in models/NAME/arena.csv: the same command goes on from there.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import flags
+
+from seraphim import programs
+from seraphim.inference import Runtime
+
+GAME = flags.DEFINE_string("game", None, "Package or module of the game, where no model is among the players.")
+GAMES = flags.DEFINE_integer("games", 100, "Games of a match, two for each opening.", lower_bound=2)
+READOUTS = flags.DEFINE_integer("readouts", None, "Of the models' searches. Default: each model's own.", lower_bound=1)
+SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same openings and games.", lower_bound=0)
+PLIES = flags.DEFINE_integer("opening_plies", None, "Most random moves of an opening. Default: by game.", lower_bound=0)
+PLOT = flags.DEFINE_string("plot", None, "Draw the ratings into this file: .png, .svg or .pdf.")
+CSV = flags.DEFINE_string("csv", None, "Write the matches into this file.")
+FOREVER = flags.DEFINE_bool("forever", False, "Go on with the snapshots that appear, until Ctrl-C.")
+RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the networks.")
+
+SECONDS_BETWEEN_LOOKS = 5
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Play."""
+    from seraphim import ratings, tournament
+    from seraphim.errors import SettingsError
+    from seraphim.game import load_game
+
+    names = arguments[1:]
+    if not names:
+        raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
+    if PLOT.value:
+        ratings.check_plot(Path(PLOT.value))
+    conditions = tournament.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
+    field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value)
+    game = load_game(field.game_of(names))
+    arena = tournament.Tournament(game, conditions, field.folder_of(names) if FOREVER.value else None)
+    if 2 * len(arena.openings.states) < GAMES.value:
+        print(f"{len(arena.openings.states)} openings: for more games, give a greater --opening_plies")
+
+    def report() -> None:
+        rated = ratings.rate(arena.matches)
+        print(f"\n{ratings.ratings_table(rated)}\n", flush=True)
+        if PLOT.value:
+            ratings.plot_ratings(rated, Path(PLOT.value))
+        if CSV.value:
+            tournament.write_matches(Path(CSV.value), arena.matches, conditions)
+
+    try:
+        if FOREVER.value:
+            watched, reported = [tournament.every_snapshot(name) for name in names], 0
+            for match in arena.play_on(lambda: field.entrants(watched)):
+                if match:
+                    print(f"{match.first} - {match.second}: {match.result}", flush=True)
+                elif reported < len(arena.matches):
+                    reported = len(arena.matches)
+                    report()
+                else:
+                    time.sleep(SECONDS_BETWEEN_LOOKS)
+        entrants = field.entrants(names)
+        if len(entrants) < 2:
+            raise SettingsError(f"a match takes two players, but there is only {names[0]}")
+        for match in arena.play_all(entrants):
+            print(f"{match.first} - {match.second}: {match.result}", flush=True)
+    except KeyboardInterrupt:
+        print("\ninterrupted")
+    if arena.matches:
+        print(f"\n{ratings.matches_table(arena.matches)}")
+        report()
+
+
+if __name__ == "__main__":
+    programs.run(main)

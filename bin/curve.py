@@ -1,0 +1,34 @@
+"""Draws the learning curve of a model: mistakes in solved positions over the minutes of bin/learn.py.
+
+    python bin/curve.py NAME --out=curve.png
+
+The figures themselves are in models/NAME/curve.csv.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import flags
+
+from seraphim import programs
+
+OUT = flags.DEFINE_string("out", "curve.png", "The picture; its ending decides the format.")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Draw."""
+    from seraphim.curve import CURVE, plot_curve, read_curve
+    from seraphim.errors import SettingsError
+    from seraphim.store import ModelFolder
+
+    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder.champion()  # a missing model is told
+    rows = read_curve(folder.path / CURVE)
+    if not any(name.endswith("/positions") for row in rows for name in row):
+        raise SettingsError(f"{folder.path / CURVE} holds no checks yet: run bin/learn.py {folder.name} first")
+    plot_curve(rows, Path(OUT.value), f"{folder.name}, {len(rows)} generations")
+    print(OUT.value)
+
+
+if __name__ == "__main__":
+    programs.run(main)

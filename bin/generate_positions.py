@@ -1,0 +1,51 @@
+"""Generate the solved positions of connect four: random positions, every move solved, sorted into six sets.
+
+    python bin/generate_positions.py
+
+writes connectfour/positions/*.txt, or goes on where it was stopped; a file that has its positions is left as it is. To
+make them anew, delete them. The same seed gives the same positions, however often it was interrupted.
+"""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import flags
+
+from seraphim import programs
+
+SETS = flags.DEFINE_list("sets", None, "Names of the sets, with commas. Default: all.")
+COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set.", lower_bound=1)
+MINUTES = flags.DEFINE_float("minutes", None, "Stop a set after that time. Default: at --count.", lower_bound=0)
+SEED = flags.DEFINE_integer("seed", 0, "Which positions are drawn.", lower_bound=0)
+TABLE = flags.DEFINE_integer("table", 1024, "Megabytes of the solver's table.", lower_bound=2)
+FOLDER = flags.DEFINE_string("folder", None, "Where to write. Default: the package's own folder.")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Generate."""
+    from connectfour import positions
+    from connectfour.positions.generator import generate
+    from connectfour.solver import Solver
+    from seraphim.errors import SettingsError
+
+    if len(arguments) > 1:
+        raise SettingsError(f"expected flags alone, not {arguments[1]!r}")
+    unknown = set(SETS.value or []) - set(positions.NAMES)
+    if unknown:
+        raise SettingsError(f"there is no set {min(unknown)!r}: expected some of {','.join(positions.NAMES)}")
+    folder = Path(FOLDER.value) if FOLDER.value else positions.FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = None if MINUTES.value is None else 60 * MINUTES.value
+    solver = Solver(TABLE.value)
+    for name in SETS.value or positions.NAMES:
+        began, found = time.monotonic(), 0
+        for found, line in enumerate(generate(name, COUNT.value, SEED.value, folder, solver, seconds), start=1):
+            if sys.stdout.isatty():
+                print(f"\r{name}: {found} more, {line:80}", end="", flush=True)
+        print(f"{name}: {found} more positions in {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    programs.run(main)

@@ -1,0 +1,293 @@
+"""The solver's kernels: alpha-beta search of connect four on bit sets, with a transposition table.
+
+Knows positions as two bit sets in the numbering of `connectfour.game`: the mover's stones, and the mask of all stones.
+Does not know states, moves to be scored, or clocks: that is `connectfour.solver`.
+
+A value is for the player to move: 0 for a draw, and for a win 22 minus the number of stones that the winner will have,
+so that faster wins are worth more; for a loss the negative of what it is worth to the winner. A position decides by its
+number of stones who wins at which ply, so values and plies to the end say the same.
+
+The search is that of the literature: the win by James D. Allen and Victor Allis (Allis, "A knowledge-based approach of
+Connect-Four", 1988, from which is also the pairing strategy below), John Tromp's Fhourstones (a table whose entries are
+kept by the work that they save, mirror images as one position), and Pascal Pons' lessons on solving connect four (moves
+that do not lose at once, moves ordered by the threats they make, null windows on the value). What is added here:
+
+- A child that has lost at once, by two threats or by one above the other, ends its parent's search without being
+  entered; what tells it also gives the safe moves of the others, which are not computed again.
+- The table is asked about all children before any is entered, so that its answers are fetched at the same time: without
+  this and the next, waiting for memory takes half of the time.
+- Late positions, which are most and save little, have a small part of the table to themselves that stays in the
+  processor's cache; the latest are not kept at all.
+- The stack is an array, one frame for each ply, so that a search that is interrupted goes on where it was.
+"""
+
+import numpy as np
+
+from connectfour.bitsets import (
+    BOTTOM,
+    CELLS,
+    LOWER_ROWS,
+    UPPER_ROWS,
+    completes,
+    completing,
+    count,
+    key_of,
+    safe_moves,
+)
+from connectfour.game import COLUMN, COLUMNS, FULL, STRIDE
+from seraphim.compiled import kernel
+from seraphim.game import Array
+
+CENTRE_FIRST = np.array([COLUMN << STRIDE * column for column in (3, 2, 4, 1, 5, 0, 6)], np.int64)
+
+BEST = CELLS // 2 + 1  # what a win without a stone would be worth: all values are below, and above its negative
+OPEN = 99  # instead of a value: not known yet
+
+# What a frame of the stack holds. Of a position, as its parent sets it:
+MOVER, MASK, SAFE, ALPHA, BETA = range(5)  # SAFE: the moves after which the opponent does not win at once
+# found when it is entered:
+BEFORE, FOUND, SLOT, TAG, ENTERED = range(5, 10)  # what the table knew, the best value so far, its place, nodes so far
+CHILDREN, LEFT, RANKS = 10, 11, 12  # children; those to be searched; how promising each is, -1 once it is chosen
+MOVES, FOLLOWING, KEYS, ENTRIES = 19, 26, 33, 40  # of each child: the move, its SAFE, its key, what its slot held
+FRAME = 48  # words
+
+# What the control words of a search hold.
+DEPTH, NODES, LOW, HIGH, WINDOW, STONES, BITS = range(7)
+CONTROL = 8
+IDLE = -1  # a depth: no search is interrupted
+
+# The table. A key is a position in 49 bits, mixed; its low bits choose a pair of entries, its others are the tag:
+#     tag | work, 6 bits: log2 of the nodes it took | upper bound, 6 bits | lower bound, 6 bits
+# An entry of 0 is empty, since the lowest bound is stored as 1.
+BOUND_BITS = 6
+BOUND_MASK = (1 << BOUND_BITS) - 1
+WORK_SHIFT = 2 * BOUND_BITS
+TAG_SHIFT = 3 * BOUND_BITS
+LATE_BITS = 16  # log2 of the pairs of entries for late positions: 1 MB
+LATE = 24  # stones: positions with as many are late
+LATEST = 37  # stones: positions with as many are not kept
+
+
+@kernel
+def _slot_of(key: int, stones: int, bits: int) -> int:
+    # The first of its pair of entries.
+    if stones >= LATE:
+        return (key & (1 << LATE_BITS) - 1) << 1
+    return ((key & (1 << bits) - 1) << 1) + (2 << LATE_BITS)
+
+
+@kernel
+def _tag_of(key: int, stones: int, bits: int) -> int:
+    return key >> (LATE_BITS if stones >= LATE else bits)
+
+
+@kernel
+def _paired_bound(mover: int, mask: int) -> int:
+    # If every column has an even number of stones, the opponent can always answer in the same column (Allis'
+    # claimeven), and so gets all upper cells of the pairs, and leaves all lower ones to the mover.
+    if mask + BOTTOM & UPPER_ROWS:
+        return BEST
+    if completes(mover | LOWER_ROWS & FULL & ~mask):
+        return BEST
+    return -1 if completes(mask ^ mover | UPPER_ROWS & ~mask) else 0
+
+
+@kernel
+def _enter(table: Array, frames: Array, frame: int, stones: int, bits: int) -> int:
+    # Returns a value that settles the window of a position without looking at its moves, else OPEN.
+    if stones >= CELLS - 2:
+        return 0  # a safe move, and one more that does not win
+    mover, mask, alpha, beta = frames[frame + MOVER], frames[frame + MASK], frames[frame + ALPHA], frames[frame + BETA]
+    # The mover wins with the next stone but one at the earliest: a parent knows positions won or lost earlier.
+    upper = BEST - 2 - (stones >> 1)
+    lower = (stones + 5 >> 1) - BEST
+    if stones & 1 == 0:
+        upper = min(upper, _paired_bound(mover, mask))
+    if stones < LATEST:
+        key = key_of(mover, mask, stones)
+        slot, tag = _slot_of(key, stones, bits), _tag_of(key, stones, bits)
+        frames[frame + SLOT], frames[frame + TAG] = slot, tag
+        entry = table[slot]
+        if entry >> TAG_SHIFT != tag:
+            entry = table[slot + 1]
+        if entry >> TAG_SHIFT == tag and entry:
+            lower = max(lower, (entry & BOUND_MASK) - BEST)
+            upper = min(upper, (entry >> BOUND_BITS & BOUND_MASK) - BEST)
+    if lower >= beta or lower >= upper:
+        return lower
+    if upper <= alpha:
+        return upper
+    frames[frame + ALPHA] = max(alpha, lower)
+    frames[frame + BETA] = min(beta, upper)
+    frames[frame + FOUND] = frames[frame + BEFORE] = lower
+    return OPEN
+
+
+@kernel
+def _expand(table: Array, frames: Array, frame: int, stones: int, bits: int) -> int:
+    # Finds the children, and what their slots hold. Returns the value if a move wins by force at once, else OPEN.
+    mover, mask, safe = frames[frame + MOVER], frames[frame + MASK], frames[frame + SAFE]
+    children = 0
+    for place in range(COLUMNS):
+        move = safe & CENTRE_FIRST[place]
+        if move:
+            threats = completing(mover | move) & FULL & ~mask
+            following = safe_moves((mask | move) + BOTTOM & FULL, threats)
+            if following == 0:
+                return BEST - 2 - (stones >> 1)
+            if stones + 1 < LATEST:
+                key = key_of(mask ^ mover, mask | move, stones + 1)
+                frames[frame + KEYS + children] = key
+                frames[frame + ENTRIES + children] = table[_slot_of(key, stones + 1, bits)]
+            frames[frame + RANKS + children] = 8 * count(threats) + 7 - place
+            frames[frame + MOVES + children] = move
+            frames[frame + FOLLOWING + children] = following
+            children += 1
+    frames[frame + CHILDREN] = frames[frame + LEFT] = children
+    return _settle(table, frames, frame, stones, bits) if stones + 1 < LATEST else OPEN
+
+
+@kernel
+def _settle(table: Array, frames: Array, frame: int, stones: int, bits: int) -> int:
+    # Takes the children that the table settles off the list. Returns a value if that settles the position, else OPEN.
+    alpha, beta, found = frames[frame + ALPHA], frames[frame + BETA], frames[frame + FOUND]
+    for child in range(frames[frame + CHILDREN]):
+        key, entry = frames[frame + KEYS + child], frames[frame + ENTRIES + child]
+        tag = _tag_of(key, stones + 1, bits)
+        if entry >> TAG_SHIFT != tag:
+            entry = table[_slot_of(key, stones + 1, bits) + 1]
+        if entry >> TAG_SHIFT == tag and entry:
+            # The child's bounds are the opponent's, so that they change sign and sides.
+            lower = BEST - (entry >> BOUND_BITS & BOUND_MASK)
+            upper = BEST - (entry & BOUND_MASK)
+            if lower >= beta:
+                return lower
+            if lower == upper or upper <= alpha:
+                found = max(found, upper)
+                frames[frame + RANKS + child] = -1
+                frames[frame + LEFT] -= 1
+    frames[frame + FOUND] = found
+    return found if frames[frame + LEFT] == 0 else OPEN
+
+
+@kernel
+def _choose(frames: Array, frame: int) -> None:
+    # Sets the next frame to the most promising child that is left.
+    best, rank = 0, -1
+    for child in range(frames[frame + CHILDREN]):
+        if frames[frame + RANKS + child] > rank:
+            best, rank = child, frames[frame + RANKS + child]
+    frames[frame + RANKS + best] = -1
+    frames[frame + LEFT] -= 1
+    frames[frame + FRAME + MOVER] = frames[frame + MOVER] ^ frames[frame + MASK]
+    frames[frame + FRAME + MASK] = frames[frame + MASK] | frames[frame + MOVES + best]
+    frames[frame + FRAME + SAFE] = frames[frame + FOLLOWING + best]
+    frames[frame + FRAME + ALPHA] = -frames[frame + BETA]
+    frames[frame + FRAME + BETA] = -max(frames[frame + ALPHA], frames[frame + FOUND])
+
+
+@kernel
+def _store(table: Array, frames: Array, frame: int, nodes: int) -> None:
+    # Keeps what was found of a position: the first entry of a pair is for what took most work.
+    slot, tag, found = frames[frame + SLOT], frames[frame + TAG], frames[frame + FOUND]
+    lower = found if found > frames[frame + ALPHA] else frames[frame + BEFORE]
+    upper = found if found < frames[frame + BETA] else BEST - 1
+    work, spent = 0, nodes - frames[frame + ENTERED]
+    while spent > 1:
+        spent >>= 1
+        work += 1
+    if table[slot] >> TAG_SHIFT != tag:
+        kept = table[slot] >> WORK_SHIFT & BOUND_MASK
+        if table[slot + 1] >> TAG_SHIFT == tag:
+            slot += 1
+        elif work >= kept:
+            table[slot + 1] = table[slot]
+        else:
+            table[slot] -= 1 << WORK_SHIFT  # it ages, so as to make room some time
+            slot += 1
+    entry = table[slot]
+    if entry >> TAG_SHIFT == tag and entry:
+        lower = max(lower, (entry & BOUND_MASK) - BEST)
+        upper = min(upper, (entry >> BOUND_BITS & BOUND_MASK) - BEST)
+    table[slot] = tag << TAG_SHIFT | work << WORK_SHIFT | upper + BEST << BOUND_BITS | lower + BEST
+
+
+@kernel
+def _search(table: Array, frames: Array, control: Array, most_nodes: int) -> int:
+    # Returns the value of the position in the first frame, as far as its window asks; or OPEN when out of nodes.
+    nodes, bits = control[NODES], control[BITS]
+    depth = max(control[DEPTH], 0)
+    while True:
+        if nodes >= most_nodes:
+            control[DEPTH], control[NODES] = depth, nodes
+            return OPEN
+        frame, stones = depth * FRAME, control[STONES] + depth
+        nodes += 1
+        frames[frame + ENTERED] = nodes
+        value = _enter(table, frames, frame, stones, bits)
+        if value == OPEN:
+            value = _expand(table, frames, frame, stones, bits)
+        while value != OPEN:
+            if depth == 0:
+                control[DEPTH], control[NODES] = IDLE, nodes
+                return value
+            depth -= 1
+            frame = depth * FRAME
+            frames[frame + FOUND] = max(frames[frame + FOUND], -value)
+            value = OPEN
+            if frames[frame + FOUND] >= frames[frame + BETA] or frames[frame + LEFT] == 0:
+                value = frames[frame + FOUND]
+                if control[STONES] + depth < LATEST:
+                    _store(table, frames, frame, nodes)
+        _choose(frames, frame)
+        depth += 1
+
+
+@kernel
+def begin(frames: Array, control: Array, mover: int, mask: int, low: int, high: int) -> None:
+    """Set the search to an unfinished position, whose value is asked for between `low` and `high`, both included."""
+    stones = count(mask)
+    control[STONES], control[DEPTH], control[LOW], control[HIGH] = stones, IDLE, low, high
+    playable = mask + BOTTOM & FULL
+    safe = safe_moves(playable, completing(mask ^ mover) & FULL & ~mask)
+    frames[MOVER], frames[MASK], frames[SAFE] = mover, mask, safe
+    # What is seen at a glance is between these.
+    lower, upper = (stones + 5 >> 1) - BEST, BEST - 2 - (stones >> 1)
+    if playable & completing(mover):
+        lower = upper = BEST - 1 - (stones >> 1)
+    elif stones >= CELLS - 1:
+        lower = upper = 0
+    elif safe == 0:
+        lower = upper = (stones + 3 >> 1) - BEST
+    elif stones == CELLS - 2:
+        lower = upper = 0
+    control[LOW] = min(max(lower, low), high)
+    control[HIGH] = max(min(upper, high), low)
+
+
+@kernel
+def run(table: Array, frames: Array, control: Array, most_nodes: int) -> bool:
+    """Search until LOW and HIGH of the control words meet, or until NODES has reached `most_nodes`.
+
+    Returns:
+        whether they met. If not, the same call goes on; LOW and HIGH are bounds of the value.
+    """
+    while control[LOW] < control[HIGH]:
+        low, high = control[LOW], control[HIGH]
+        if control[DEPTH] == IDLE:
+            window = low + (high - low) // 2
+            # Ask about values far from 0 first: they are near the end of the game, so that the search is not deep.
+            if window <= 0 and low // 2 < window:
+                window = -(-low // 2)
+            elif window >= 0 and high // 2 > window:
+                window = high // 2
+            control[WINDOW] = frames[ALPHA] = window
+            frames[BETA] = window + 1
+        value = _search(table, frames, control, most_nodes)
+        if value == OPEN:
+            return False
+        if value <= control[WINDOW]:
+            control[HIGH] = max(value, low)
+        else:
+            control[LOW] = min(value, high)
+    return True

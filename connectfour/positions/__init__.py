@@ -1,0 +1,131 @@
+"""Solved positions of connect four, in the six sets that the field compares itself on.
+
+Knows the files beside it, one for each set; `connectfour.positions.generator` made them. A set is named by the moves
+that were played, begin (at most 14), middle (at most 28) or end, and by the plies that remain under best play, easy
+(less than 14), medium (less than 28) or hard.
+
+A line of a file is one position: the moves that lead to it, as digits from 1 to 7; a space; and the scores of its seven
+moves, from the left to the right column, with spaces between them:
+
+    6413325774 -6 -8 9 0 -4 -6 .
+
+A score n > 0 says that the player who makes the move wins with the n-th ply from here, the move itself being the first;
+-n, that this player loses with the n-th ply; 0 is a draw, and `.` a full column. Both play the fastest win and the
+slowest loss.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
+from seraphim.errors import GameError
+from seraphim.evaluation import PositionSet
+from seraphim.game import Array
+
+FOLDER = Path(__file__).parent
+NAMES = ("begin-easy", "begin-medium", "begin-hard", "middle-easy", "middle-medium", "end-easy")
+FULL_COLUMN = "."
+
+
+class SolvedPositions(NamedTuple):
+    """The positions of one file; the arrays are read-only."""
+
+    name: str
+    moves: tuple[str, ...]  # P games, in digits
+    states: Array  # int64 [P, 2]
+    results: Array  # float32 [P, A]: exact, for the player to move: 1, 0 or -1; NaN where illegal
+    plies: Array  # float32 [P, A]: to the end under best play, the move included; NaN where illegal
+
+    def graded_values(self) -> Array:
+        """Return values float32 [P, A] in [-1, 1] that prefer fast wins and slow losses; NaN where illegal."""
+        return self.results * (1 - self.plies / 100)
+
+
+def position_sets() -> list[PositionSet]:
+    """Return the sets, in which a mistake is a move that loses the result (the weak error)."""
+    return [PositionSet(name, solved.states, solved.results) for name, solved in _all_sets()]
+
+
+def strong_position_sets() -> list[PositionSet]:
+    """Return the sets, in which a mistake is also a slower win or a faster loss (the strong error)."""
+    return [PositionSet(name, solved.states, solved.graded_values()) for name, solved in _all_sets()]
+
+
+@cache
+def read_positions(name: str) -> SolvedPositions:
+    """Return the set of that name.
+
+    Raises:
+        GameError: there is no such set, or its file is damaged.
+    """
+    if name not in NAMES:
+        raise GameError(f"there is no set {name!r} of solved positions: expected one of {', '.join(NAMES)}")
+    return parse_positions(name, (FOLDER / f"{name}.txt").read_text())
+
+
+def parse_positions(name: str, text: str) -> SolvedPositions:
+    """Return the positions that the lines of `text` describe.
+
+    Raises:
+        GameError: a line is not as the module's docstring says, or its scores are not those of the legal moves.
+    """
+    lines = text.splitlines()
+    fields = [line.split(" ") for line in lines]
+    for number, parts in enumerate(fields, start=1):
+        if len(parts) != 1 + COLUMNS:
+            raise GameError(f"{name}, line {number}: expected moves and {COLUMNS} scores, not {lines[number - 1]!r}")
+    try:
+        scores = np.array(
+            [[np.nan if part == FULL_COLUMN else int(part) for part in parts[1:]] for parts in fields], np.float32
+        ).reshape(-1, COLUMNS)
+    except ValueError as error:
+        raise GameError(f"{name}: a score is no number: {error}") from None
+    moves = tuple(parts[0] for parts in fields)
+    states = states_from_moves(moves)
+    wrong = (np.isnan(scores) == GAME.legal(states)).any(axis=1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise GameError(f"{name}, line {row + 1}: expected a score for each legal move alone, not {lines[row]!r}")
+    results = np.sign(scores)
+    remaining = GAME.max_plies - np.array([len(game) for game in moves], np.float32).reshape(-1, 1)
+    plies = np.where(results == 0, remaining, np.abs(scores))
+    for array in (states, results, plies):
+        array.flags.writeable = False
+    return SolvedPositions(name, moves, states, results, plies)
+
+
+def format_position(moves: str, results: Array, plies: Array) -> str:
+    """Return the line of a position: the inverse of `parse_positions`, for the scores [A] of one position."""
+    scores = [
+        FULL_COLUMN if np.isnan(result) else str(int(result * n)) for result, n in zip(results, plies, strict=True)
+    ]
+    return " ".join([moves, *scores])
+
+
+def states_from_moves(games: tuple[str, ...]) -> Array:
+    """Return the states int64 [P, 2] after P games in digits; as `position_from_moves`, but all at once.
+
+    Raises:
+        GameError: a character is no digit of a column, a column is full, or a game is over before its last move.
+    """
+    actions = [actions_from_moves(game) for game in games]
+    states = GAME.initial(len(games))
+    for ply in range(max(map(len, actions), default=0)):
+        rows = np.array([row for row, one in enumerate(actions) if len(one) > ply])
+        chosen = np.array([actions[row][ply] for row in rows])
+        illegal = ~GAME.legal(states[rows])[np.arange(len(rows)), chosen]
+        if illegal.any():
+            place = int(illegal.argmax())
+            raise GameError(
+                f"{games[rows[place]]!r} is no game: move {ply + 1} is in column {DIGITS[chosen[place]]}, which is "
+                "full, or comes after its end"
+            )
+        states[rows] = GAME.step(states[rows], chosen)
+    return states
+
+
+def _all_sets() -> list[tuple[str, SolvedPositions]]:
+    return [(name, read_positions(name)) for name in NAMES]

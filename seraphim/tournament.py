@@ -1,0 +1,308 @@
+"""Tournaments: players by name, all against all; and the standing one, which ranks snapshots as they appear.
+
+A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (a position), or a model's:
+`NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
+search.
+"""
+
+import csv
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from seraphim import players
+from seraphim.arena import MatchResult, Tally, default_plies, make_openings, play_match
+from seraphim.errors import ModelError, SettingsError
+from seraphim.game import Game, load_game
+from seraphim.inference import Runtime, load_inference
+from seraphim.players import Choose
+from seraphim.ratings import Match
+from seraphim.store import ModelFolder, Snapshot
+
+RESULTS = "arena.csv"
+"""The standing tournament's file in a model's folder."""
+
+ALL, CHAMPION = "all", "champion"
+_KINDS = "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, or a model: NAME, NAME/SNAPSHOT or NAME/all"
+_RAW = "raw"
+_SIDES = ("as_player_0", "as_player_1")
+_COLUMNS = (
+    *("first", "second", "conditions", "score", "low", "high"),
+    *(f"{counted}_{side}" for side in _SIDES for counted in Tally._fields),
+    *(f"openings_with_{points}" for points in ("0", "half", "1", "1_and_half", "2")),
+    *("distinct_games", "cut_off"),
+)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How every match of a tournament is played; only such matches are rated together."""
+
+    games: int = 100
+    """Games of a match, each opening being played twice; fewer if the game has not so many openings."""
+    opening_plies: int | None = None
+    """Most random moves at the beginning of a game; None takes what `seraphim.arena` does for the game."""
+    readouts: int | None = None
+    """Of a model's search; None takes each model's own."""
+    seed: int = 0
+    """Of the openings, and of players that draw among equal actions."""
+
+    def __str__(self) -> str:
+        plies = "default" if self.opening_plies is None else self.opening_plies
+        return f"games={self.games} opening_plies={plies} readouts={self.readouts or 'own'} seed={self.seed}"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A player by name, not loaded yet."""
+
+    name: str
+    load: Callable[[], Choose] = dataclasses.field(compare=False)
+
+
+class Field:
+    """Who may play: finds players by their names."""
+
+    def __init__(self, root: Path, game: str | None, conditions: Conditions, runtime: Runtime = "auto") -> None:
+        """Prepare.
+
+        Args:
+            root: the folder that holds `models/`.
+            game: package or module of the game; None takes that of the models.
+            conditions: of all matches.
+            runtime: what runs the networks.
+        """
+        self._root = root
+        self._game = game
+        self._conditions = conditions
+        self._runtime = runtime
+
+    def game_of(self, names: Iterable[str]) -> str:
+        """Return the package or module of the game that these players play.
+
+        Raises:
+            SettingsError: they play different games, or none of them is for a certain game and none was given.
+            ModelError: there is no such model.
+        """
+        games = {"--game": self._game} if self._game else {}
+        games |= {name: self._folder(name).settings().game for name in names if not _is_built_in(name)}
+        if not games:
+            raise SettingsError("which game? No model is among the players: give --game as well")
+        (one, game), *others = games.items()
+        for other, another in others:
+            if another != game:
+                raise SettingsError(f"players must share a game, but {one} is for {game} and {other} for {another}")
+        return game
+
+    def entrants(self, names: Sequence[str]) -> list[Entrant]:
+        """Return the players of these names, each once.
+
+        Raises:
+            SettingsError: a name is none of a player, or see `game_of`.
+            ModelError: there is no such model or snapshot.
+            GameError: there is no such game, or it offers no solver.
+        """
+        module = self.game_of(names)
+        game = load_game(module)
+        found: dict[str, Entrant] = {}
+        for name in names:
+            for entrant in self._built_in(module, game, name) if _is_built_in(name) else self._of_model(game, name):
+                found.setdefault(entrant.name, entrant)
+        return list(found.values())
+
+    def folder_of(self, names: Iterable[str]) -> ModelFolder:
+        """Return the folder of the first model among these players.
+
+        Raises:
+            SettingsError: there is none among them.
+            ModelError: there is no such model.
+        """
+        for name in names:
+            if not _is_built_in(name):
+                return self._folder(name)
+        raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
+
+    def _folder(self, name: str) -> ModelFolder:
+        try:
+            folder = ModelFolder(self._root, _model(name))
+        except SettingsError as error:
+            raise SettingsError(f"{name!r} is no player: expected {_KINDS}") from error
+        if folder.is_new() and not folder.snapshots():
+            raise ModelError(f"{name!r} is no player: there is no {folder.path}; expected {_KINDS}")
+        return folder
+
+    def _built_in(self, module: str, game: Game, name: str) -> list[Entrant]:
+        kind, _, text = name.partition(":")
+        seed = self._conditions.seed
+        if kind == "random" and not text:
+            return [Entrant(name, lambda: players.random_player(game, seed))]
+        if kind == "minimax" and _is_positive(text):
+            return [Entrant(name, lambda: players.minimax_player(game, int(text), seed))]
+        if kind == "mcts" and _is_positive(text):
+            return [Entrant(name, lambda: players.mcts_player(game, int(text)))]
+        if kind == "solver" and (not text or _is_positive(text)):
+            perfect_actions = players.load_perfect_actions(module)
+            seconds = float(text) if text else None
+            return [Entrant(name, lambda: players.solver_player(game, perfect_actions, seed, seconds))]
+        raise SettingsError(f"{name!r} is no player: expected {_KINDS}")
+
+    def _of_model(self, game: Game, name: str) -> list[Entrant]:
+        path, _, how = name.partition(":")
+        if how not in ("", _RAW):
+            raise SettingsError(f"{name!r} is no player: after the colon expected {_RAW!r}, for play without search")
+        folder, wanted = self._folder(name), path.partition("/")[2]
+        if wanted == ALL:
+            snapshots = folder.snapshots()
+        elif not wanted:
+            return [self._entrant(game, folder, folder.champion(), name)]
+        else:
+            snapshots = [folder.champion() if wanted == CHAMPION else folder.snapshot(wanted)]
+        ending = f":{how}" if how else ""
+        return [self._entrant(game, folder, each, f"{folder.name}/{each.name}{ending}") for each in snapshots]
+
+    def _entrant(self, game: Game, folder: ModelFolder, snapshot: Snapshot, name: str) -> Entrant:
+        def load() -> Choose:
+            batch = 1 + self._conditions.games // 2
+            inference = load_inference(snapshot.path, game, self._runtime, batch=batch)
+            if name.endswith(f":{_RAW}"):
+                return players.raw_player(game, inference)
+            options = folder.settings().search
+            readouts = self._conditions.readouts or options.readouts
+            return players.search_player(game, inference, dataclasses.replace(options, readouts=readouts))
+
+        return Entrant(name, load)
+
+
+def every_snapshot(name: str) -> str:
+    """Return the name of all snapshots of a model for that of its champion; other names stay as they are."""
+    if _is_built_in(name) or "/" in name:
+        return name
+    model, colon, how = name.partition(":")
+    return f"{model}/{ALL}{colon}{how}"
+
+
+def _is_built_in(name: str) -> bool:
+    return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
+
+
+def _is_positive(text: str) -> bool:
+    return text.isdecimal() and int(text) > 0
+
+
+def _model(name: str) -> str:
+    return name.partition(":")[0].partition("/")[0]
+
+
+class Tournament:
+    """Matches played so far, in a file if they are to be kept."""
+
+    def __init__(self, game: Game, conditions: Conditions, folder: ModelFolder | None = None) -> None:
+        """Begin, or go on with the matches in a folder's RESULTS that were played under the same conditions.
+
+        Raises:
+            SettingsError: the file is damaged.
+        """
+        self._game = game
+        self._conditions = conditions
+        self._folder = folder
+        plies = default_plies(game) if conditions.opening_plies is None else conditions.opening_plies
+        self.openings = make_openings(game, (conditions.games + 1) // 2, plies, conditions.seed)
+        self.matches = read_matches(folder.path / RESULTS, conditions) if folder else []
+
+    def next_pair(self, entrants: Sequence[Entrant]) -> tuple[Entrant, Entrant] | None:
+        """Return two players that have not met yet, None if all have.
+
+        The first is one of those with the fewest matches, so that what is new is rated soon; the other stands next to
+        it in the order of `entrants`, whose neighbours tell most about each other.
+        """
+        met = {frozenset((match.first, match.second)) for match in self.matches}
+        counts = Counter(name for match in self.matches for name in (match.first, match.second))
+        open_pairs = [
+            (min(counts[one.name], counts[other.name]), second - first, first, second)
+            for (first, one), (second, other) in combinations(enumerate(entrants), 2)
+            if frozenset((one.name, other.name)) not in met
+        ]
+        if not open_pairs:
+            return None
+        *_, first, second = min(open_pairs)
+        return entrants[first], entrants[second]
+
+    def play_all(self, entrants: Sequence[Entrant]) -> Iterator[Match]:
+        """Play until all have met, and yield each match; see `play`."""
+        while pair := self.next_pair(entrants):
+            yield self.play(*pair)
+
+    def play_on(self, entrants: Callable[[], Sequence[Entrant]]) -> Iterator[Match | None]:
+        """Play without end between those who are there by now; yield each match, and None when all have met.
+
+        See `play`; a snapshot that is removed before it can be loaded does not matter.
+        """
+        while True:
+            pair = self.next_pair(entrants())
+            try:
+                yield self.play(*pair) if pair else None
+            except ModelError:
+                if pair == self.next_pair(entrants()):
+                    raise
+
+    def play(self, first: Entrant, second: Entrant) -> Match:
+        """Play a match, and keep it.
+
+        Raises:
+            ModelError: a model is damaged or gone, or gave a NaN or an infinity.
+            GameError: a player chose an illegal action.
+        """
+        match = Match(first.name, second.name, play_match(self._game, first.load(), second.load(), self.openings))
+        self.matches.append(match)
+        if self._folder:
+            with self._folder.lock():
+                write_matches(self._folder.path / RESULTS, [match], self._conditions, keep=True)
+        return match
+
+
+def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, keep: bool = False) -> None:
+    """Write matches as CSV, in place of what is in the file or, to `keep` that, after it; the file is always whole."""
+    rows = _rows(file) if keep else []
+    rows += [_to_row(match, conditions) for match in matches]
+    changed = file.with_name(f".{file.name}")
+    with changed.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, _COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    changed.replace(file)
+
+
+def read_matches(file: Path, conditions: Conditions) -> list[Match]:
+    """Return the matches in a CSV file that were played under these conditions; none if there is no file.
+
+    Raises:
+        SettingsError: the file is damaged.
+    """
+    try:
+        return [_to_match(row) for row in _rows(file) if row["conditions"] == str(conditions)]
+    except (KeyError, TypeError, ValueError) as error:
+        raise SettingsError(f"{file} is no file of matches ({error}): remove it, and they are played again") from error
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        return []
+    with file.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _to_row(match: Match, conditions: Conditions) -> dict[str, str]:
+    result = match.result
+    shares = (f"{share:.4f}" for share in (result.score, *result.interval))
+    counts = (*result.as_player[0], *result.as_player[1], *result.pairs, result.distinct_games, result.cut_off)
+    cells = (match.first, match.second, str(conditions), *shares, *map(str, counts))
+    return dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _to_match(row: dict[str, str]) -> Match:
+    counts = [int(row[column]) for column in _COLUMNS[6:]]
+    sides = Tally(*counts[:3]), Tally(*counts[3:6])
+    return Match(row["first"], row["second"], MatchResult(sides, tuple(counts[6:11]), *counts[11:]))

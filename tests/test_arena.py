@@ -1,0 +1,235 @@
+"""Matches: fair openings, paired sides, and what their results are worth."""
+
+import games
+import numpy as np
+import pytest
+
+from connectfour.game import GAME as CONNECTFOUR
+from seraphim.arena import (
+    MatchResult,
+    Openings,
+    Tally,
+    default_plies,
+    make_openings,
+    play_match,
+    score_interval,
+)
+from seraphim.errors import GameError, SettingsError
+from seraphim.game import Array, Game, PlainRules
+from seraphim.players import Choose, mcts_player, minimax_player, random_player, solver_player
+from tictactoe.game import GAME
+from tictactoe.minimax import perfect_actions
+
+CHAIN = PlainRules(games.Chain(30))
+NIM = PlainRules(games.NIM)
+MOVES_TWICE = PlainRules(games.MOVES_TWICE)
+GAMES = [GAME, CONNECTFOUR, NIM, MOVES_TWICE]
+
+
+def only_move(states: Array) -> Array:
+    return CHAIN.legal(states).argmax(axis=1)
+
+
+# ---------------------------------------------------------------- openings
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_openings_are_distinct_unfinished_and_reached_by_their_moves(game: Game) -> None:
+    openings = make_openings(game, 60, 6)
+    assert len({state.tobytes() for state in openings.states}) == len(openings.states) == len(openings.moves)
+    assert not game.outcome(openings.states)[0].any()
+    for state, moves in zip(openings.states, openings.moves, strict=True):
+        replayed = game.initial(1)
+        for action in moves:
+            assert game.legal(replayed)[0, action]
+            replayed = game.step(replayed, np.array([action]))
+        assert (replayed[0] == state).all()
+
+
+def test_openings_have_all_lengths_up_to_the_greatest() -> None:
+    lengths = [len(moves) for moves in make_openings(CONNECTFOUR, 200, 5).moves]
+    assert set(lengths) == set(range(6))
+
+
+def test_the_same_seed_gives_the_same_openings_and_another_one_others() -> None:
+    first, again, other = (make_openings(CONNECTFOUR, 50, 6, seed) for seed in (1, 1, 2))
+    assert first.moves == again.moves
+    assert len(set(first.moves) & set(other.moves)) < 25
+
+
+def test_a_small_game_gives_all_of_its_openings_and_no_more() -> None:
+    assert len(make_openings(GAME, 1000, 0).states) == 1
+    assert len(make_openings(GAME, 1000, 1).states) == 1 + 9
+    assert len(make_openings(GAME, 1000, 2).states) == 1 + 9 + 72
+    assert len(make_openings(CHAIN, 1000, 4).states) == 5
+
+
+def test_a_walk_that_ends_the_game_is_an_opening_before_its_end() -> None:
+    openings = make_openings(NIM, 1000, 40)
+    assert not NIM.outcome(openings.states)[0].any()
+    assert len(openings.states) == 28  # every heap from 15 to 1 with either player to move, but for 15 and 14 one only
+
+
+def test_openings_are_short_by_default() -> None:
+    assert [default_plies(game) for game in (GAME, CONNECTFOUR)] == [2, 6]
+
+
+@pytest.mark.parametrize(("count", "plies"), [(0, 3), (5, -1)])
+def test_bad_openings_are_refused(count: int, plies: int) -> None:
+    with pytest.raises(SettingsError, match="expected 1 opening or more, of 0 plies or more"):
+        make_openings(GAME, count, plies)
+
+
+# ---------------------------------------------------------------- matches
+
+
+def test_a_side_that_always_wins_is_worth_nothing() -> None:
+    # Who makes the first move of a chain wins.
+    result = play_match(CHAIN, only_move, only_move, make_openings(CHAIN, 10, 0))
+    assert result.as_player == (Tally(1, 0, 0), Tally(0, 0, 1))
+    assert result.score == 0.5
+    assert result.pairs == (0, 0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_a_player_makes_half_of_the_points_against_itself(game: Game) -> None:
+    result = play_match(game, random_player(game), random_player(game), make_openings(game, 40, 4))
+    assert result.score == 0.5
+    assert result.pairs[2] == result.games // 2
+    low, high = result.interval
+    assert low < 0.5 < high
+
+
+def by_turns(game: Game, players: tuple[Choose, Choose], state: Array) -> float:
+    """The result for player 0 of one game, one position at a time."""
+    states = state[None]
+    while not game.outcome(states)[0][0]:
+        states = game.step(states, players[int(game.to_play(states)[0])](states))
+    return float(game.outcome(states)[1][0])
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_a_match_is_the_sum_of_games_played_one_at_a_time(game: Game) -> None:
+    openings = make_openings(game, 20, 3)
+    first, second = minimax_player(game, 2), random_player(game)
+    result = play_match(game, first, second, openings)
+    as_0 = [by_turns(game, (first, second), state) for state in openings.states]
+    as_1 = [-by_turns(game, (second, first), state) for state in openings.states]
+    assert result.as_player == tuple(Tally(*(side.count(one) for one in (1, 0, -1))) for side in (as_0, as_1))
+    points = [(one + other) / 2 + 1 for one, other in zip(as_0, as_1, strict=True)]
+    assert result.pairs == tuple(points.count(one) for one in (0, 0.5, 1, 1.5, 2))
+
+
+def test_perfect_players_draw_from_the_start_and_share_the_points_of_every_opening() -> None:
+    perfect = [minimax_player(GAME, 9), solver_player(GAME, perfect_actions, seed=3)]
+    assert play_match(GAME, *perfect, make_openings(GAME, 1, 0)).tally == Tally(0, 2, 0)
+    result = play_match(GAME, *perfect, make_openings(GAME, 82, 2))
+    assert result.pairs == (0, 0, 82, 0, 0)
+    assert result.score == 0.5
+
+
+def test_swapping_the_players_mirrors_the_result() -> None:
+    openings = make_openings(CONNECTFOUR, 20, 4)
+    first, second = minimax_player(CONNECTFOUR, 3), mcts_player(CONNECTFOUR, 10)
+    one, other = play_match(CONNECTFOUR, first, second, openings), play_match(CONNECTFOUR, second, first, openings)
+    assert one.tally == other.tally[::-1]
+    assert one.pairs == other.pairs[::-1]
+    assert one.interval == pytest.approx([1 - bound for bound in other.interval[::-1]])
+    assert one.distinct_games == other.distinct_games
+
+
+def test_a_hundred_games_are_hardly_ever_the_same() -> None:
+    player = minimax_player(CONNECTFOUR, 2)
+    result = play_match(CONNECTFOUR, player, minimax_player(CONNECTFOUR, 3), make_openings(CONNECTFOUR, 50, 6))
+    assert result.games == 100
+    assert result.distinct_games >= 80
+
+
+def test_games_that_run_together_are_counted_once() -> None:
+    # A chain has one game; four openings of it are parts of that.
+    result = play_match(CHAIN, only_move, only_move, make_openings(CHAIN, 10, 3))
+    assert result.games == 8
+    assert result.distinct_games == 2  # with either player moving first
+
+
+def test_a_game_without_end_is_cut_off_and_drawn() -> None:
+    game = PlainRules(games.ENDLESS)
+    openings = make_openings(game, 10, 2)
+    result = play_match(game, random_player(game), random_player(game, 1), openings)
+    assert result.tally == Tally(0, result.games, 0)
+    assert result.cut_off == result.games
+    assert str(result).endswith(f"{result.games} cut off")
+
+
+def test_both_players_get_their_positions_in_one_call_a_ply() -> None:
+    calls = []
+
+    def counting(states: Array) -> Array:
+        calls.append(len(states))
+        return GAME.legal(states).argmax(axis=1)
+
+    play_match(GAME, counting, counting, make_openings(GAME, 40, 2))
+    assert calls[:2] == [40, 40]
+    assert len(calls) <= 2 * 9
+
+
+def test_an_illegal_choice_is_told() -> None:
+    with pytest.raises(GameError, match="a player chose the illegal action 0 here:\n  1 2 3\na [XO]"):
+        play_match(GAME, lambda states: np.zeros(len(states), int), random_player(GAME), make_openings(GAME, 9, 1))
+
+
+def test_the_result_prints_as_one_line() -> None:
+    result = MatchResult((Tally(9, 1, 0), Tally(5, 0, 5)), (0, 0, 5, 1, 4), 18)
+    low, high = result.interval
+    assert str(result) == (
+        f"+14 =1 -5 (+9 =1 -0 and +5 =0 -5 by side), score 72.5% [{low:.1%}, {high:.1%}], 18 of 20 games distinct"
+    )
+
+
+def test_results_of_the_same_players_add_up() -> None:
+    players = minimax_player(GAME, 1), random_player(GAME)
+    openings = make_openings(GAME, 40, 2)
+    halves = [Openings(openings.states[part], openings.moves[part]) for part in (slice(0, 20), slice(20, 40))]
+    total = play_match(GAME, *players, halves[0]) + play_match(GAME, *players, halves[1])
+    whole = play_match(GAME, *players, openings)
+    assert (total.as_player, total.pairs) == (whole.as_player, whole.pairs)
+    assert total.distinct_games >= whole.distinct_games
+
+
+# ---------------------------------------------------------------- intervals
+
+
+@pytest.mark.parametrize("count", [20, 50])
+@pytest.mark.parametrize("strength", [0.5, 0.7, 0.95])
+@pytest.mark.parametrize("bias", [0.0, 2.0])
+def test_ninety_five_percent_intervals_hold_the_truth_that_often(count: int, strength: float, bias: float) -> None:
+    rng = np.random.default_rng(int(100 * strength + count + bias))
+
+    def simulated(openings: int) -> Array:
+        # Openings favour a side by random odds; a fifth of the games is drawn.
+        favours = bias * rng.normal(size=openings)
+        points = np.zeros(openings, int)
+        for side in (1, -1):
+            chance = 1 / (1 + np.exp(-np.log(strength / (1 - strength)) - side * favours))
+            points += np.where(rng.random(openings) < 0.2, 1, 2 * (rng.random(openings) < chance))
+        return np.bincount(points, minlength=5)
+
+    truth = float(simulated(1_000_000) @ np.arange(5)) / 4e6
+    held = sum(low <= truth <= high for low, high in (score_interval(tuple(simulated(count))) for _ in range(1000)))
+    assert 925 <= held <= 992
+
+
+def test_games_that_all_end_alike_prove_no_certainty() -> None:
+    low, high = score_interval((0, 0, 0, 0, 20))
+    assert 0.8 < low < 0.9
+    assert high == 1.0
+    assert score_interval((20, 0, 0, 0, 0)) == pytest.approx((0.0, 1 - low))
+
+
+def test_openings_that_split_the_points_tell_more_than_independent_games() -> None:
+    split, independent = score_interval((0, 0, 50, 0, 0)), score_interval((12, 0, 26, 0, 12))
+    assert 0 < split[1] - split[0] < (independent[1] - independent[0]) / 2
+
+
+def test_no_games_tell_nothing() -> None:
+    assert score_interval((0, 0, 0, 0, 0)) == (0.0, 1.0)

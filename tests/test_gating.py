@@ -1,0 +1,155 @@
+"""The gate: who passes, and how often it errs."""
+
+import numpy as np
+import pytest
+
+from seraphim.errors import SettingsError
+from seraphim.game import Array
+from seraphim.gating import GateOptions, judge, log_likelihood_ratio
+from seraphim.players import Choose, minimax_player, random_player
+from seraphim.search.randomness import fork, stream_key, uniform_of
+from tictactoe.game import GAME
+
+TICKETS = 64
+
+
+class Lottery:
+    """Two tickets are drawn in the opening, then player 0 wins by action 1: a player wins with a chance of its own."""
+
+    name = "lottery"
+    num_actions = TICKETS
+    observation_shape = (1,)
+    state_words = 2
+    max_plies = 8
+
+    def initial(self, batch: int) -> Array:
+        return np.zeros((batch, 2), np.int64)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        return np.stack([states[:, 0] + 1, states[:, 1] * TICKETS + actions], axis=1)
+
+    def legal(self, states: Array) -> Array:
+        return np.repeat(states[:, :1] < 3, TICKETS, axis=1)
+
+    def to_play(self, states: Array) -> Array:
+        return np.zeros(len(states), np.int8)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        ended = states[:, 0] == 3
+        return ended, np.where(ended, np.where(states[:, 1] % TICKETS == 1, 1, -1), 0).astype(np.float32)
+
+
+LOTTERY = Lottery()
+
+
+def lucky(chance: float, seed: str) -> Choose:
+    def choose(states: Array) -> Array:
+        return (uniform_of(fork(np.full(len(states), stream_key(seed)), states[:, 1].astype(np.uint64))) < chance) * 1
+
+    return choose
+
+
+def verdicts(score: float, options: GateOptions, runs: int) -> tuple[float, float]:
+    """How often a candidate of this true score passes, and after how many games."""
+    found = [
+        judge(LOTTERY, lucky(2 * score - 0.5, f"candidate {run}"), lucky(0.5, f"champion {run}"), options, run)
+        for run in range(runs)
+    ]
+    return np.mean([one.passed for one in found]), np.mean([one.result.games for one in found])
+
+
+# ---------------------------------------------------------------- by score
+
+
+def test_without_gate_everybody_passes_and_nobody_plays() -> None:
+    verdict = judge(GAME, random_player(GAME), minimax_player(GAME, 4), GateOptions())
+    assert verdict.passed
+    assert verdict.result is None
+    assert str(verdict) == "passed the gate"
+
+
+def test_a_stronger_candidate_passes_and_a_weaker_one_does_not() -> None:
+    options = GateOptions(gate="score")
+    strong, weak = minimax_player(GAME, 4), random_player(GAME)
+    passed, stopped = judge(GAME, strong, weak, options), judge(GAME, weak, strong, options)
+    assert passed.passed and not stopped.passed
+    assert passed.result.games == 40
+    assert str(passed).startswith("passed the gate, +")
+    assert str(stopped).startswith("stopped by the gate, +")
+
+
+def test_an_equal_candidate_does_not_pass() -> None:
+    verdict = judge(GAME, minimax_player(GAME, 2), minimax_player(GAME, 2), GateOptions(gate="score"))
+    assert verdict.result.score == 0.5
+    assert not verdict.passed
+
+
+def test_the_score_to_pass_is_settable_and_has_to_be_exceeded() -> None:
+    score = judge(GAME, minimax_player(GAME, 2), random_player(GAME), GateOptions(gate="score")).result.score
+    for threshold, passes in ((score, False), (score - 0.01, True), (score + 0.01, False)):
+        options = GateOptions(gate="score", gate_score=threshold)
+        assert judge(GAME, minimax_player(GAME, 2), random_player(GAME), options).passed is passes
+
+
+def test_another_seed_plays_other_openings() -> None:
+    options = GateOptions(gate="score", gate_games=20)
+    results = {str(judge(GAME, minimax_player(GAME, 1), random_player(GAME), options, seed)) for seed in range(5)}
+    assert len(results) > 1
+
+
+# ---------------------------------------------------------------- sequential
+
+
+SPRT = GateOptions(gate="sprt", gate_games=3000)
+
+
+def test_the_sequential_test_takes_five_percent_of_equals() -> None:
+    passed, games = verdicts(0.5, SPRT, 60)
+    assert passed <= 0.1
+    assert games < 1000
+
+
+def test_the_sequential_test_refuses_five_percent_of_the_better() -> None:
+    passed, games = verdicts(0.55, SPRT, 60)
+    assert passed >= 0.9
+    assert games < 1000
+
+
+@pytest.mark.parametrize(("score", "passes"), [(0.35, 0.0), (0.7, 1.0)])
+def test_what_is_clear_is_decided_soon(score: float, passes: float) -> None:
+    passed, games = verdicts(score, SPRT, 20)
+    assert passed == passes
+    assert games < 300
+
+
+def test_an_undecided_test_decides_by_what_is_more_likely() -> None:
+    passed, games = verdicts(0.62, GateOptions(gate="sprt", gate_games=40), 40)
+    assert games == 40
+    assert passed > 0.7
+
+
+def test_evidence_is_even_between_the_hypotheses_and_has_their_signs() -> None:
+    assert log_likelihood_ratio((10, 0, 20, 0, 10), 0.4, 0.6) == pytest.approx(0)
+    assert log_likelihood_ratio((5, 0, 20, 0, 15), 0.5, 0.55) > 0
+    assert log_likelihood_ratio((10, 0, 20, 0, 10), 0.5, 0.55) < 0
+    # Of independent wins and losses it is about Wald's, here for 110 wins and 90 losses.
+    wald = 110 * np.log(0.55 / 0.5) + 90 * np.log(0.45 / 0.5)
+    assert log_likelihood_ratio((20, 0, 50, 0, 30), 0.5, 0.55) == pytest.approx(wald, abs=0.05)
+
+
+# ---------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gate": "maybe"}, "gate must be off, score or sprt, not maybe"),
+        ({"gate_games": 1}, "gate_games must be at least 2, not 1"),
+        ({"gate_score": 1.0}, r"gate_score must be from 0\.5 to below 1, not 1\.0"),
+        ({"gate_score": 0.4}, r"gate_score must be from 0\.5 to below 1, not 0\.4"),
+        ({"gate": "sprt", "gate_score": 0.5}, r"gate_score must be above 0\.5 for sprt, not 0\.5"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        GateOptions(**options)

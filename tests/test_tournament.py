@@ -1,0 +1,358 @@
+"""Players by name, all against all, and the tournament that goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seraphim.arena import MatchResult, Tally
+from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
+from seraphim.ratings import Match
+from seraphim.store import ModelFolder, Snapshot
+from seraphim.tournament import (
+    RESULTS,
+    Conditions,
+    Entrant,
+    Field,
+    Tournament,
+    every_snapshot,
+    read_matches,
+    write_matches,
+)
+from tictactoe.game import GAME
+
+FEW = Conditions(games=6, readouts=5)
+
+
+def names(entrants: list[Entrant]) -> list[str]:
+    return [entrant.name for entrant in entrants]
+
+
+def another_snapshot(folder: ModelFolder, step: int) -> Snapshot:
+    """The champion's network once more, as if it had been trained."""
+    source = folder.champion().path
+
+    def copy(path: Path) -> None:
+        for file in source.rglob("*"):
+            if file.is_file() and file.name != "snapshot.json":
+                target = path / file.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+
+    return folder.publish(step, copy)
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    "name", ["random", "minimax:2", "mcts:5", "solver", "solver:1", "fresh", "fresh:raw", "fresh/champion"]
+)
+def test_every_kind_of_player_is_found_and_plays(root: Path, name: str) -> None:
+    (entrant,) = Field(root, "tictactoe", FEW).entrants([name])
+    states = GAME.initial(3)
+    assert GAME.legal(states)[range(3), entrant.load()(states)].all()
+
+
+def test_snapshots_of_a_model_are_found_by_name_and_all_together(root: Path, folder: ModelFolder) -> None:
+    first, second = folder.champion(), another_snapshot(folder, 8)
+    field = Field(root, None, FEW)
+    assert names(field.entrants(["fresh/all"])) == [f"fresh/{first.name}", f"fresh/{second.name}"]
+    assert names(field.entrants([f"fresh/{second.name}"])) == [f"fresh/{second.name}"]
+    assert names(field.entrants(["fresh/all:raw"])) == [f"fresh/{first.name}:raw", f"fresh/{second.name}:raw"]
+    assert names(field.entrants(["fresh/champion", "fresh/all", "random"])) == [
+        f"fresh/{first.name}",
+        f"fresh/{second.name}",
+        "random",
+    ]
+
+
+def test_the_models_tell_the_game(root: Path) -> None:
+    assert Field(root, None, FEW).game_of(["random", "fresh"]) == "tictactoe"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nobody", "'nobody' is no player: there is no .*nobody; expected random, minimax:DEPTH, mcts:READOUTS"),
+        ("../evil", "'../evil' is no player: expected random"),
+        ("minimax", "'minimax' is no player: expected random"),
+        ("minimax:deep", "'minimax:deep' is no player"),
+        ("mcts:0", "'mcts:0' is no player"),
+        ("mcts:-5", "'mcts:-5' is no player"),
+        ("random:3", "'random:3' is no player"),
+        ("solver:fast", "'solver:fast' is no player"),
+        ("fresh:fast", "'fresh:fast' is no player: after the colon expected 'raw'"),
+        ("fresh/00000077-20200101T000000Z", "model 'fresh' has no snapshot '00000077-20200101T000000Z'"),
+    ],
+)
+def test_a_name_of_nobody_is_told(root: Path, name: str, message: str) -> None:
+    with pytest.raises(SeraphimError, match=message):
+        Field(root, "tictactoe", FEW).entrants([name])
+
+
+def test_players_of_two_games_are_told(root: Path) -> None:
+    with pytest.raises(
+        SettingsError, match="players must share a game, but --game is for connectfour and fresh for tictactoe"
+    ):
+        Field(root, "connectfour", FEW).entrants(["fresh"])
+
+
+def test_a_game_is_asked_for_where_no_model_tells_it(root: Path) -> None:
+    with pytest.raises(SettingsError, match="which game\\? No model is among the players: give --game as well"):
+        Field(root, None, FEW).entrants(["random", "minimax:2"])
+
+
+def test_a_game_without_solver_is_told(root: Path) -> None:
+    with pytest.raises(GameError, match="games has no solver"):
+        Field(root, "games", FEW).entrants(["solver"])
+
+
+def test_the_readouts_of_a_model_can_be_set(root: Path) -> None:
+    # With one readout the search plays the network's favourite.
+    few, raw = Field(root, None, Conditions(readouts=1)).entrants(["fresh", "fresh:raw"])
+    many = Field(root, None, Conditions(readouts=50)).entrants(["fresh"])[0]
+    states = GAME.initial(1)
+    assert few.load()(states) == raw.load()(states)
+    assert many.load()(states).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("name", "all_of_it"),
+    [
+        ("fresh", "fresh/all"),
+        ("fresh:raw", "fresh/all:raw"),
+        ("fresh/champion", "fresh/champion"),
+        ("random", "random"),
+        ("minimax:2", "minimax:2"),
+    ],
+)
+def test_a_model_stands_for_all_of_its_snapshots(name: str, all_of_it: str) -> None:
+    assert every_snapshot(name) == all_of_it
+
+
+# ---------------------------------------------------------------- all against all
+
+
+def field_of(*players: str) -> list[Entrant]:
+    return Field(Path(), "tictactoe", FEW).entrants(players)
+
+
+def test_all_pairs_meet_once() -> None:
+    tournament = Tournament(GAME, FEW)
+    played = list(tournament.play_all(field_of("random", "minimax:1", "minimax:2", "solver")))
+    assert len({frozenset(match[:2]) for match in played}) == len(played) == 6
+    assert played == tournament.matches
+    assert all(match.result.games == 6 for match in played)
+
+
+def test_the_same_seed_plays_the_same_matches_and_another_one_others() -> None:
+    def played(seed: int) -> list[Match]:
+        conditions = Conditions(games=30, seed=seed)
+        return list(Tournament(GAME, conditions).play_all(Field(Path(), "tictactoe", conditions).entrants(WEAK)))
+
+    assert played(1) == played(1)
+    assert played(1) != played(2)
+
+
+WEAK = ["random", "minimax:1"]
+
+
+def test_a_newcomer_meets_its_neighbour_first() -> None:
+    tournament = Tournament(GAME, FEW)
+    list(tournament.play_all(field_of("random", "minimax:1", "minimax:2")))
+    pair = tournament.next_pair(field_of("random", "minimax:1", "minimax:2", "minimax:3"))
+    assert pair and names(list(pair)) == ["minimax:2", "minimax:3"]
+
+
+# ---------------------------------------------------------------- the standing tournament
+
+
+def standing(root: Path, folder: ModelFolder, conditions: Conditions = FEW) -> tuple[Tournament, Callable]:
+    field = Field(root, None, conditions)
+    tournament = Tournament(GAME, conditions, folder)
+    return tournament, tournament.play_on(lambda: field.entrants(["fresh/all", "random"])).__next__
+
+
+def test_snapshots_are_ranked_as_they_appear(root: Path, folder: ModelFolder) -> None:
+    first = folder.champion().name
+    _, step = standing(root, folder)
+    match = step()
+    assert (match.first, match.second) == (f"fresh/{first}", "random")
+    assert step() is None
+    assert step() is None
+    second = another_snapshot(folder, 8).name
+    assert {step()[:2], step()[:2]} == {(f"fresh/{first}", f"fresh/{second}"), (f"fresh/{second}", "random")}
+    assert step() is None
+
+
+def test_a_restart_goes_on_and_plays_no_match_again(root: Path, folder: ModelFolder) -> None:
+    another_snapshot(folder, 8)
+    before, step = standing(root, folder)
+    played = [step(), step()]
+    after, step = standing(root, folder)
+    assert after.matches == before.matches == played
+    last = step()
+    assert last[:2] not in {match[:2] for match in played}
+    assert step() is None
+    assert len(read_matches(folder.path / RESULTS, FEW)) == 3
+
+
+def test_matches_of_other_conditions_are_kept_but_do_not_count(root: Path, folder: ModelFolder) -> None:
+    _, step = standing(root, folder)
+    first = step()
+    other = Conditions(games=4, readouts=5)
+    tournament, step = standing(root, folder, other)
+    assert tournament.matches == []
+    step()
+    assert read_matches(folder.path / RESULTS, FEW) == [first]
+    assert len(read_matches(folder.path / RESULTS, other)) == 1
+
+
+def test_a_snapshot_that_is_removed_meanwhile_does_not_matter(root: Path, folder: ModelFolder) -> None:
+    field = Field(root, None, FEW)
+    second = another_snapshot(folder, 8)
+    asked = []
+
+    def entrants() -> list[Entrant]:
+        found = field.entrants(["random", f"fresh/{folder.champion().name}", "fresh/all"])
+        if not asked:  # listed for the first time, and gone before it is loaded
+            second.path.rename(root / "gone")
+            found = [entrant for entrant in found if second.name in entrant.name or entrant.name == "random"]
+        asked.append(None)
+        return found
+
+    match = next(Tournament(GAME, FEW, folder).play_on(entrants))
+    assert (match.first, match.second) == ("random", f"fresh/{folder.champion().name}")
+
+
+def test_a_damaged_snapshot_is_told(root: Path, folder: ModelFolder) -> None:
+    (folder.champion().path / "saved_model.pb").write_bytes(b"garbage")
+    _, step = standing(root, folder)
+    with pytest.raises(ModelError, match="is damaged"):
+        step()
+
+
+# ---------------------------------------------------------------- files
+
+
+MATCHES = [
+    Match("a", "b, or c", MatchResult((Tally(1, 2, 3), Tally(4, 1, 1)), (1, 1, 2, 1, 1), 11, 1)),
+    Match("a", "d", MatchResult((Tally(0, 0, 6), Tally(0, 0, 6)), (6, 0, 0, 0, 0), 12)),
+]
+
+
+def test_matches_are_read_as_they_were_written(tmp_path: Path) -> None:
+    file = tmp_path / "matches.csv"
+    write_matches(file, MATCHES[:1], FEW)
+    write_matches(file, MATCHES[1:], FEW, keep=True)
+    assert read_matches(file, FEW) == MATCHES
+    write_matches(file, MATCHES[1:], FEW)
+    assert read_matches(file, FEW) == MATCHES[1:]
+    assert [path.name for path in tmp_path.iterdir()] == ["matches.csv"]
+
+
+def test_a_file_of_matches_explains_itself(tmp_path: Path) -> None:
+    file = tmp_path / "matches.csv"
+    write_matches(file, MATCHES, FEW)
+    header, row, _ = file.read_text().splitlines()
+    assert header.startswith("first,second,conditions,score,low,high,wins_as_player_0,draws_as_player_0,")
+    assert row.startswith('a,"b, or c",games=6 opening_plies=default readouts=5 seed=0,0.5417,')
+
+
+@pytest.mark.parametrize("content", ["nonsense\n1\n", "first,second,conditions\na,b,{conditions}\n"])
+def test_a_file_of_something_else_is_told(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "matches.csv"
+    file.write_text(content.format(conditions=FEW))
+    with pytest.raises(SettingsError, match=r"matches\.csv is no file of matches .*: remove it, and they are played"):
+        read_matches(file, FEW)
+
+
+def test_a_file_that_is_not_there_holds_no_matches(tmp_path: Path) -> None:
+    assert read_matches(tmp_path / "none.csv", FEW) == []
+
+
+# ---------------------------------------------------------------- the program
+
+
+def arena(root: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "bin/arena.py", *arguments]
+
+
+def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "SERAPHIM_DATA": str(root)}
+    return subprocess.run(arena(root, *arguments), env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_the_program_prints_matches_and_ratings_and_writes_them(root: Path, tmp_path: Path) -> None:
+    plot, table = tmp_path / "ratings.svg", tmp_path / "matches.csv"
+    done = run(root, "fresh", "fresh:raw", "random", "--games=10", f"--plot={plot}", f"--csv={table}")
+    assert done.returncode == 0, done.stderr
+    assert "fresh - fresh:raw: +" in done.stdout
+    assert "distinct games" in done.stdout
+    rated = [
+        line.split()[1] for line in done.stdout.splitlines() if line.startswith("  ") and line.split()[0].isdecimal()
+    ]
+    assert sorted(rated) == ["fresh", "fresh:raw", "random"]
+    assert len(table.read_text().splitlines()) == 1 + 3
+    assert "fresh:raw" in plot.read_text()
+
+
+def test_too_few_openings_are_told(root: Path) -> None:
+    done = run(root, "random", "minimax:1", "--game=tictactoe", "--opening_plies=1")
+    assert "10 openings: for more games, give a greater --opening_plies" in done.stdout
+    assert "of 20 games distinct" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "who plays? Try: arena.py NAME random minimax:4"),
+        (("fresh",), "a match takes two players, but there is only fresh"),
+        (("fresh", "nobody"), "'nobody' is no player: there is no"),
+        (("random", "minimax:2"), "which game? No model is among the players: give --game as well"),
+        (("random", "solver", "--game=games9000"), "there is no game 'games9000'"),
+        (("fresh", "random", "--plot=ratings.txt"), "a plot is a .png, .svg or .pdf, not 'ratings.txt'"),
+        (("random", "--game=tictactoe", "--forever"), "a standing tournament ranks the snapshots of a model: name one"),
+    ],
+)
+def test_the_program_refuses_in_one_line(root: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = run(root, *arguments)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if line]
+    assert message in line
+
+
+def test_the_standing_tournament_ends_by_ctrl_c_and_goes_on(root: Path, folder: ModelFolder) -> None:
+    def rank(until: str) -> str:
+        process = subprocess.Popen(
+            arena(root, "fresh", "random", "--forever", "--games=4", "--readouts=5"),
+            env={**os.environ, "SERAPHIM_DATA": str(root)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with process:
+            lines = []
+            while not lines or until not in lines[-1]:
+                lines.append(process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            lines += process.stdout.readlines()
+        assert process.returncode == 0, lines
+        return "".join(lines)
+
+    first = folder.champion().name
+    assert f"fresh/{first} - random: +" in rank(until="random   ")
+    second = another_snapshot(folder, 8).name
+    more = rank(until="random   ")
+    assert f"fresh/{first} - random: +" not in more
+    assert f"fresh/{second} - random: +" in more
+    assert "interrupted" in more
+    assert len(read_matches(folder.path / RESULTS, FEW_TO_RANK)) == 3
+
+
+FEW_TO_RANK = Conditions(games=4, readouts=5)
