@@ -4,8 +4,10 @@ Knows games and the search; knows neither files nor processes. A game is a funct
 and the model: it does not depend on which other games are under way, so any process may play any game.
 """
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
@@ -232,6 +234,56 @@ class SelfPlay:
         slots.plies[fresh] = slots.first_plies[fresh]
         self.search.reset(fresh)
         return fresh
+
+
+def play_together(players: Sequence[SelfPlay], numbers: Iterator[int]) -> Iterator[GameRecord]:
+    """Play the games with these numbers by several players, each in a thread of its own, and yield them as they end.
+
+    While the network works for one player, and leaves the processor free, another one moves its trees: with two of
+    them neither side waits. They play the games that one would play.
+
+    Raises:
+        ModelError: as `SelfPlay.play`.
+        GameError: likewise.
+    """
+    if len(players) == 1:
+        yield from players[0].play(numbers)
+        return
+    ended: SimpleQueue[GameRecord | BaseException | None] = SimpleQueue()
+    lock, given_up = threading.Lock(), threading.Event()
+
+    def shared() -> Iterator[int]:
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            yield number
+
+    def play(player: SelfPlay) -> None:
+        try:
+            for record in player.play(shared()):
+                if given_up.is_set():
+                    return
+                ended.put(record)
+            ended.put(None)
+        except BaseException as error:  # noqa: BLE001 (raised again by whoever takes the games)
+            ended.put(error)
+
+    for player in players:
+        threading.Thread(target=play, args=[player], daemon=True).start()
+    try:
+        at_work = len(players)
+        while at_work:
+            found = ended.get()
+            if isinstance(found, BaseException):
+                raise found
+            if found is None:
+                at_work -= 1
+            else:
+                yield found
+    finally:
+        given_up.set()
 
 
 def _twice_as_long(past: Array) -> Array:

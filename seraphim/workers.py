@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -21,7 +21,7 @@ from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Choice, Runtime, Uniform, choose_runtime, load_inference
 from seraphim.records import GameRecord, encode_games
-from seraphim.selfplay import SelfPlay, number_in
+from seraphim.selfplay import SelfPlay, number_in, play_together
 from seraphim.settings import Settings
 
 ENDLESS = 2**62  # the number of a game that nobody gets to
@@ -251,22 +251,26 @@ def _numbers(next_number: Any, end: Any, skip: Set[int]) -> Iterator[int]:
 def _play(connection: Connection, settings: Settings, next_number: Any, end: Any, command: _Play) -> None:
     game = load_game(settings.game)
     inference = Uniform(game) if command.snapshot is None else load_inference(command.snapshot, game, command.choice)
-    player = SelfPlay(game, inference, settings.search, settings.self_play, command.stream)
+    options = settings.self_play
+    if inference.overlaps:  # two groups, of which one moves while the network works for the other
+        options = replace(options, concurrent_games=max(1, options.concurrent_games // 2))
+    groups = 2 if inference.overlaps else 1
+    players = [SelfPlay(game, inference, settings.search, options, command.stream) for _ in range(groups)]
     started = sent = time.perf_counter()
     records: list[GameRecord] = []
 
     def send() -> None:
         encoded = zip(records, encode_games(game, records), strict=True)
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
-        spent = player.search.seconds
-        seconds = spent | {"other": time.perf_counter() - started - sum(spent.values())}
-        search = player.search
-        counts = search.readouts, search.evaluations, search.batches, search.cache_hits
-        work = Work(*counts, seconds, inference.description)
+        work, elapsed = Work(), time.perf_counter() - started
+        for search in (player.search for player in players):
+            seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
+            counts = search.readouts, search.evaluations, search.batches, search.cache_hits
+            work += Work(*counts, seconds, inference.description)
         connection.send((games, work))
         records.clear()
 
-    for record in player.play(_numbers(next_number, end, command.skip)):
+    for record in play_together(players, _numbers(next_number, end, command.skip)):
         records.append(record)
         if time.perf_counter() - sent > _SECONDS_BETWEEN_MESSAGES:
             send()

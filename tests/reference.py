@@ -171,6 +171,7 @@ class ArbitraryNetwork:
     """A function of the observation that looks like a network's: smooth, arbitrary, the same for the same seed."""
 
     description = "arithmetic"
+    overlaps = False
 
     def __init__(self, game: Game, seed: int = 0, scale: float = 2.0) -> None:
         self.name = f"arbitrary network {seed}"

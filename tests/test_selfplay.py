@@ -1,5 +1,6 @@
 """Self-play: what a game's record says, and what the game depends on."""
 
+import time
 from itertools import count
 
 import games
@@ -7,12 +8,12 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
-from seraphim.errors import SettingsError
+from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.records import GameRecord
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlay, SelfPlayOptions, game_id, number_in
+from seraphim.selfplay import SelfPlay, SelfPlayOptions, game_id, number_in, play_together
 from tictactoe.game import TicTacToe
 
 pytestmark = pytest.mark.kernels
@@ -202,3 +203,58 @@ def test_a_share_of_the_games_begins_with_random_moves() -> None:
     plies = [record.first_ply for record in player.play(iter(range(600)))]
     counts = np.bincount(plies, minlength=4) / len(plies)
     assert counts == pytest.approx([0.7, 0.1, 0.1, 0.1], abs=0.05)
+
+
+class Elsewhere(ArbitraryNetwork):
+    """Takes its time, and leaves the processor free meanwhile."""
+
+    overlaps = True
+
+    def infer(self, observations):
+        time.sleep(0.004)
+        return super().infer(observations)
+
+
+def together(groups: int, network: type[ArbitraryNetwork], games: int = 60, stream: str = "a") -> list[GameRecord]:
+    options = SelfPlayOptions(24 // groups)
+    players = [SelfPlay(GAME, network(GAME), OPTIONS, options, stream) for _ in range(groups)]
+    return sorted(play_together(players, iter(range(games))), key=lambda record: number_in(record.game_id))
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
+def test_several_players_play_the_games_that_one_plays(groups: int) -> None:
+    assert all(same(one, other) for one, other in zip(together(groups, Elsewhere), played(GAME, 60), strict=True))
+
+
+def test_two_groups_use_the_time_that_the_network_leaves() -> None:
+    def busy(network: type[ArbitraryNetwork], groups: int) -> float:
+        calls.clear()
+        together(groups, network, games=100)
+        spans = sorted(calls)
+        covered, end = 0.0, spans[0][0]
+        for start, stop in spans:
+            covered += max(0.0, stop - max(start, end))
+            end = max(end, stop)
+        return covered / (end - spans[0][0])  # share of the time in which the network is at work
+
+    calls: list[tuple[float, float]] = []
+
+    class Watched(Elsewhere):
+        def infer(self, observations):
+            outputs = ArbitraryNetwork.infer(self, observations)
+            start = time.perf_counter()
+            time.sleep(0.004)
+            calls.append((start, time.perf_counter()))
+            return outputs
+
+    busy(Watched, 1)  # compiles
+    assert busy(Watched, 2) > busy(Watched, 1) + 0.1
+
+
+def test_what_is_wrong_in_one_group_is_raised() -> None:
+    class Broken(Elsewhere):
+        def infer(self, observations):
+            raise ModelError("broken")
+
+    with pytest.raises(ModelError, match="broken"):
+        together(2, Broken)

@@ -22,6 +22,7 @@ class Inference(Protocol):
 
     name: str  # which model, for messages
     description: str  # what runs it, on which device, and why
+    overlaps: bool  # whether it leaves the processor free while it works, as a GPU does
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """Evaluate observations uint8 [N, *O].
@@ -37,6 +38,7 @@ class Uniform:
 
     name = "uniform"
     description = "no network"
+    overlaps = False
 
     def __init__(self, game: Game) -> None:
         self._num_actions = game.num_actions

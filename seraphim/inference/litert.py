@@ -28,6 +28,8 @@ _NATIVE_LOG = rb"INFO: Created TensorFlow Lite XNNPACK delegate"
 class LiteRtModel:
     """See `Inference`."""
 
+    overlaps = False
+
     def __init__(self, snapshot: Path, game: Game, threads: int, processor: str) -> None:
         """Read; raise a ModelError where that fails, or where the model does not fit the game."""
         try:

@@ -20,6 +20,8 @@ _HINTS = {"f32": "float32", "bf16": "bfloat16"}
 class OpenVinoModel:
     """See `Inference`."""
 
+    overlaps = False
+
     def __init__(self, snapshot: Path, game: Game, precision: Precision, threads: int) -> None:
         """Read and compile; raise a ModelError where that fails, or where the model does not fit the game."""
         import openvino

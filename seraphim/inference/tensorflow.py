@@ -29,6 +29,7 @@ class TensorFlowModel:
         details = tensorflow.config.experimental.get_device_details(gpus[0]) if gpus else {}
         device = details.get("device_name", "GPU") if gpus else "the CPU"
         self.name = str(snapshot)
+        self.overlaps = bool(gpus)
         self.description = f"{TITLE} {tensorflow.__version__} in float32 on {device}"
         self._constant = tensorflow.constant
 
