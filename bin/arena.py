@@ -5,7 +5,8 @@
     python bin/arena.py NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
-without a network; solver plays perfectly, solver:5 after at most so many seconds a move as well as it knows by then.
+without a network; solver plays perfectly, which in connect four takes minutes a move while there are few stones, and
+solver:5 thinks five seconds a move at most, and then plays as well as it knows.
 Each opening is played twice, with the sides swapped. With --forever, NAME means all of its snapshots, and matches are
 kept in models/NAME/arena.csv: the same command goes on from there.
 """

@@ -1,5 +1,6 @@
 """Perfect play by the exact solver: the fastest wins, draws, and the slowest losses."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -25,8 +26,10 @@ def perfect_actions(states: Array, seconds: float | None = None) -> Array:
         GameError: play does not lead to a state, or the game is over in it.
     """
     best = np.zeros((len(states), COLUMNS), np.bool_)
+    # A solver with endless time still looks at the clock, so that Ctrl-C ends it; one without a limit does not.
+    limit = math.inf if seconds is None else seconds
     for row, legal in enumerate(GAME.legal(states)):
-        best[row, legal] = _best(_solver().solve_moves(states[row], max_seconds=seconds), legal)
+        best[row, legal] = _best(_solver().solve_moves(states[row], max_seconds=limit), legal)
     return best
 
 

@@ -143,7 +143,7 @@ class Field:
             return [Entrant(name, lambda: players.minimax_player(game, int(text), seed))]
         if kind == "mcts" and _is_positive(text):
             return [Entrant(name, lambda: players.mcts_player(game, int(text)))]
-        if kind == "solver" and (not text or _is_positive(text)):
+        if kind == "solver" and (not text or _is_positive(text.replace(".", "", 1))):
             perfect_actions = players.load_perfect_actions(module)
             seconds = float(text) if text else None
             return [Entrant(name, lambda: players.solver_player(game, perfect_actions, seed, seconds))]

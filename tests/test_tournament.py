@@ -50,7 +50,7 @@ def another_snapshot(folder: ModelFolder, step: int) -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    "name", ["random", "minimax:2", "mcts:5", "solver", "solver:1", "fresh", "fresh:raw", "fresh/champion"]
+    "name", ["random", "minimax:2", "mcts:5", "solver", "solver:0.5", "fresh", "fresh:raw", "fresh/champion"]
 )
 def test_every_kind_of_player_is_found_and_plays(root: Path, name: str) -> None:
     (entrant,) = Field(root, "tictactoe", FEW).entrants([name])
