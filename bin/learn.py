@@ -22,7 +22,7 @@ GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after so many trai
 MINUTES = flags.DEFINE_float("minutes", None, "Stop after the first generation that ends later.", lower_bound=0)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
 RUNTIME, WORKERS = programs.define_workers()
-programs.define_options("network", "search", "self_play", "records", "training")
+programs.define_options("network", "search", "self_play", "records", "training", "gate")
 
 
 def main(arguments: Sequence[str]) -> int:

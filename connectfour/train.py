@@ -17,7 +17,7 @@ GAME_NAME = "connectfour"
 
 INIT = flags.DEFINE_bool("init", False, "Make a new model; the flags given are stored in its settings.json.")
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, and the same batches.", lower_bound=0)
-programs.define_options("network", "search", "self_play", "records", "training")
+programs.define_options("network", "search", "self_play", "records", "training", "gate")
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -76,13 +76,13 @@ def learn(
     game = load_game(settings.game)
     position_sets = _sample(load_position_sets(settings.game))
     trainer = Trainer(folder, game, settings, seed, quiet)
-    generations, interrupted, evaluation = 0, False, None
+    generations, interrupted = 0, False
+    of_champion: Evaluation | None = None
     curve, lap = LearningCurve(folder.path / CURVE), started
     with WorkerPool(settings, runtime, num_workers) as pool:
         trainer.preload()
         while not interrupted:
-            champion = folder.champion()
-            stream = f"{seed}-{champion.step}"
+            stream = f"{seed}-{trainer.latest.step}"
             generated = generate_games(
                 pool,
                 folder,
@@ -107,9 +107,11 @@ def learn(
             done = {"games": generated.games, "evaluations": generated.work.evaluations}
             curve.add(generation.snapshot.step, time.perf_counter() - lap, done, figures)
             lap = time.perf_counter()
-            if _reached(stop, evaluation, generations, (time.perf_counter() - started) / 60):
+            if generation.verdict.passed:
+                of_champion = evaluation
+            if _reached(stop, of_champion, generations, (time.perf_counter() - started) / 60):
                 break
-    return Learnt(folder.champion(), evaluation, generations, time.perf_counter() - started, interrupted)
+    return Learnt(folder.champion(), of_champion, generations, time.perf_counter() - started, interrupted)
 
 
 def _mute(_: str) -> None:

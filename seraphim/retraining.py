@@ -9,15 +9,21 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from seraphim import networks, training
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Game
+from seraphim.gating import Verdict, judge
+from seraphim.inference import load_inference
+from seraphim.players import Choose, search_player
 from seraphim.records import WindowReport, read_window, total_positions
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.training import Losses, ScalarLog
+
+_PASSED = "gate_passed"  # the figure of a snapshot that tells what the gate said
 
 # Steps of an mlp in one execution: a step takes it about as long as Keras's bookkeeping between executions.
 _MLP_EXECUTION = 32
@@ -28,7 +34,9 @@ class Generation:
     """What came of training a model once."""
 
     snapshot: Snapshot
-    """The new champion."""
+    """The new champion, if it passed the gate."""
+    verdict: Verdict
+    """What the gate said."""
     window: WindowReport
     """What was read of the game data."""
     generated: int
@@ -51,7 +59,10 @@ class Generation:
             f"policy {self.losses.policy:.4f}, value {self.losses.value:.4f}; "
             f"{self.steps / self.training_seconds:,.0f} steps/s, {self.seconds:.1f} s in all"
         )
-        return "\n".join([*damaged, summary, f"champion {self.snapshot.name}"])
+        match = [f"{self.snapshot.name} {self.verdict}"] if self.verdict.result else []
+        return "\n".join(
+            [*damaged, summary, *match, *([f"champion {self.snapshot.name}"] if self.verdict.passed else [])]
+        )
 
 
 def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) -> Snapshot:
@@ -98,7 +109,10 @@ class Trainer:
             ModelError: there is no such model, or it has no champion.
             SettingsError: the network's options are not those that the model was made with.
         """
-        self._start = folder.champion()
+        self.latest = folder.champion()
+        newest = folder.snapshots()[-1]
+        if newest.metrics().get(_PASSED) == 0.0:  # training goes on from a snapshot that the gate stopped
+            self.latest = newest
         _check_network(folder, settings)
         self._folder = folder
         self._game = game
@@ -109,7 +123,7 @@ class Trainer:
         self._loading = threading.Lock()
 
     def retrain(self) -> Generation:
-        """Train on the newest game data, publish the snapshot, promote it, and remove old snapshots.
+        """Train on the newest game data, publish the snapshot, promote it if the gate lets it, and remove old ones.
 
         Raises:
             ModelError: the champion cannot be trained, because it is damaged or made for another game.
@@ -127,17 +141,17 @@ class Trainer:
         losses = training.train(model, positions, self._game.symmetries(), options, self._seed, log, self._quiet)
         training_seconds = time.perf_counter() - training_started
         log.write(training.current_step(model), {"training/window": window.positions})
-        snapshot = self._publish(losses, window)
+        snapshot, verdict = self._publish(losses, window)
         seconds = time.perf_counter() - started
-        return Generation(snapshot, window, generated, losses, options.steps, training_seconds, seconds)
+        return Generation(snapshot, verdict, window, generated, losses, options.steps, training_seconds, seconds)
 
     @property
     def model(self) -> Any:
-        """Return the Keras model; at first the champion's."""
+        """Return the Keras model; at first the latest snapshot's."""
         with self._loading:
             if self._model is None:
-                model = networks.load_model(self._start.path)
-                networks.check_fit(model, self._game, self._start.path)
+                model = networks.load_model(self.latest.path)
+                networks.check_fit(model, self._game, self.latest.path)
                 at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
                 training.prepare(model, self._settings.training, at_a_time)
                 self._model = model
@@ -157,8 +171,8 @@ class Trainer:
         """Return the log of figures, for those of others too."""
         return ScalarLog(self._folder.path / "logs")
 
-    def _publish(self, losses: Losses, window: WindowReport) -> Snapshot:
-        metrics = {
+    def _publish(self, losses: Losses, window: WindowReport) -> tuple[Snapshot, Verdict]:
+        metrics: dict[str, float] = {
             "loss": losses.total,
             "policy_loss": losses.policy,
             "value_loss": losses.value,
@@ -166,10 +180,32 @@ class Trainer:
             "window_newest_file": window.newest,
         }
         step = training.current_step(self.model)
-        snapshot = self._folder.publish(step, lambda path: networks.save_snapshot(self.model, path), metrics)
-        self._folder.promote(snapshot)
+        verdicts = []
+
+        def write(path: Path) -> None:
+            # A snapshot appears with its verdict: if the program is killed before, it is trained again.
+            networks.save_snapshot(self.model, path)
+            verdicts.append(self._judge(path, step))
+            if verdicts[0].result:
+                metrics[_PASSED] = float(verdicts[0].passed)
+                metrics["gate_score"] = verdicts[0].result.score
+
+        self.latest = self._folder.publish(step, write, metrics)
+        if verdicts[0].passed:
+            self._folder.promote(self.latest)
         self._folder.prune(self._settings.training.max_snapshots)
-        return snapshot
+        return self.latest, verdicts[0]
+
+    def _judge(self, candidate: Path, step: int) -> Verdict:
+        options = self._settings.gate
+        if options.gate == "off":
+            return Verdict(passed=True, result=None)
+
+        def player(snapshot: Path) -> Choose:
+            inference = load_inference(snapshot, self._game, batch=(options.gate_games + 1) // 2)
+            return search_player(self._game, inference, self._settings.search)
+
+        return judge(self._game, player(candidate), player(self._folder.champion().path), options, step)
 
 
 def _check_network(folder: ModelFolder, settings: Settings) -> None:

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 from seraphim.errors import SettingsError
 from seraphim.game import load_game_module
+from seraphim.gating import GateOptions
 from seraphim.networks import NetworkOptions
 from seraphim.records import RecordOptions
 from seraphim.search.options import SearchOptions
@@ -31,6 +32,7 @@ class Settings:
     self_play: SelfPlayOptions = field(default_factory=SelfPlayOptions)
     records: RecordOptions = field(default_factory=RecordOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
+    gate: GateOptions = field(default_factory=GateOptions)
 
     def override(self, values: Mapping[str, Any]) -> "Settings":
         """Return these settings with some options replaced, each named by itself, e.g. `{"readouts": 100}`.
@@ -53,6 +55,7 @@ SECTIONS: dict[str, type] = {
     "self_play": SelfPlayOptions,
     "records": RecordOptions,
     "training": TrainingOptions,
+    "gate": GateOptions,
 }
 
 

@@ -60,6 +60,13 @@ class Snapshot:
         """Return the folder's name."""
         return self.path.name
 
+    def metrics(self) -> dict[str, float]:
+        """Return the figures in its `snapshot.json`; none if that is missing or damaged."""
+        try:
+            return dict(json.loads((self.path / "snapshot.json").read_text())["metrics"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
 
 class ModelFolder:
     """The folder of one model below `root`; nothing need exist yet."""
@@ -162,7 +169,7 @@ class ModelFolder:
         Args:
             step: batches that the model has been trained on.
             write: fills the folder that it is given.
-            metrics: figures to be kept in the snapshot's `snapshot.json`.
+            metrics: figures to be kept in the snapshot's `snapshot.json`; `write` may add some.
 
         Raises:
             ModelError: there is no such model.

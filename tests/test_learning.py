@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from seraphim.gating import GateOptions
 from seraphim.generating import played_numbers
 from seraphim.learning import Stop, learn
 from seraphim.networks import load_model
@@ -98,3 +99,21 @@ def test_tic_tac_toe_is_learnt_to_perfection(tmp_path: Path) -> None:
     learnt = learn(folder, settings, 1, Stop("search", minutes=4.0), announce=lambda _: None, quiet=True)
     assert learnt.evaluation is not None
     assert learnt.evaluation.perfect, str(learnt.evaluation)
+
+
+def test_a_snapshot_that_the_gate_stops_is_no_champion_and_training_goes_on_from_it(
+    folder: ModelFolder, small_settings: Settings
+) -> None:
+    first = folder.champion()
+    strict = replace(small_settings, gate=GateOptions("score", gate_games=10, gate_score=0.99))
+    said: list[str] = []
+    for _ in range(2):  # the second call goes on where the first one stopped
+        learn(folder, strict, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
+    assert folder.champion() == first
+    assert [each.step for each in folder.snapshots()] == [0, strict.training.steps, 2 * strict.training.steps]
+    assert [each.metrics().get("gate_passed") for each in folder.snapshots()] == [None, 0.0, 0.0]
+    assert sum(f" {strict.self_play.games_per_generation} games, " in line for line in said) == 2  # new ones each time
+    lenient = replace(small_settings, gate=GateOptions("score", gate_games=10, gate_score=0.5))
+    learn(folder, lenient, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
+    last = folder.snapshots()[-1]
+    assert (folder.champion() == last) == (last.metrics()["gate_score"] > 0.5)
