@@ -7,6 +7,10 @@ PYTHON = python3.13 python3.12 python3.11 python3 python
 # The versions that are known to work. `make setup CONSTRAINTS=/dev/null` takes the newest that setup.cfg allows.
 CONSTRAINTS = constraints.txt
 
+# Where `make play` serves.
+HOST = 127.0.0.1
+PORT = 8080
+
 GAME = tictactoe
 NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(GAME))
 
@@ -14,15 +18,18 @@ IS_RIGHT = import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 HAS_VENV = import venv, ensurepip
 
 # The stamps of what was set up mean nothing once the Python behind it is gone.
-_ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed)
+_ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable)
 
-.PHONY: help setup learn test format lock
+.PHONY: help setup play learn test format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: $(VENV)/.installed ## Set up .venv with everything that learning and the tests need
+
+play: $(VENV)/.playable ## Play the models that come with Seraphim in the browser, at PORT (default 8080); sets up less
+	$(BIN)/python bin/serve.py --host=$(HOST) --port=$(PORT) --open
 
 learn: setup ## Learn GAME (default tictactoe) until the model NAME (default my-GAME) is perfect
 	$(BIN)/python bin/learn.py $(NAME) --game=$(GAME)
@@ -48,6 +55,11 @@ lock: setup ## Pin the installed versions in constraints.txt (after: make setup 
 $(VENV)/.installed: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV)/.created
 	@echo "Installing the dependencies into $(VENV): about 2 GB, a few minutes."
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint=$(CONSTRAINTS) --editable='.[train,dev]'
+	@touch $@
+
+$(VENV)/.playable: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV)/.created
+	@echo "Installing what playing takes into $(VENV): about 600 MB, a minute or two."
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint=$(CONSTRAINTS) --editable='.[serve]'
 	@touch $@
 
 # A shim may answer to a name without having that Python, so each candidate is tried by running it. A .venv that works

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from seraphim.networks import HEAD_FILTERS, NetworkOptions
+from seraphim.networks import NetworkOptions
 
 GAMES = 128  # B: games under way at a time; more of them are not faster
 
@@ -104,16 +104,16 @@ def random_weights(key: Any, observation_shape: tuple[int, ...], num_actions: in
     import jax.numpy as jnp
 
     rows, columns, planes = observation_shape
-    cells = rows * columns * HEAD_FILTERS
-    filters = network.filters
-    shapes: dict[str, tuple[int, ...]] = {"stem": (3, 3, planes, filters)}
+    cells, filters = rows * columns, network.filters
+    size = (network.kernel_size, network.kernel_size)
+    shapes: dict[str, tuple[int, ...]] = {"stem": (*size, planes, filters)}
     for block in range(network.blocks):
-        shapes |= {f"block_{block}_a": (3, 3, filters, filters), f"block_{block}_b": (3, 3, filters, filters)}
+        shapes |= {f"block_{block}_a": (*size, filters, filters), f"block_{block}_b": (*size, filters, filters)}
     shapes |= {
-        "policy_conv": (1, 1, filters, HEAD_FILTERS),
-        "value_conv": (1, 1, filters, HEAD_FILTERS),
-        "policy": (cells, num_actions),
-        "value_hidden": (cells, network.value_width),
+        "policy_conv": (1, 1, filters, network.policy_filters),
+        "value_conv": (1, 1, filters, network.value_filters),
+        "policy": (cells * network.policy_filters, num_actions),
+        "value_hidden": (cells * network.value_filters, network.value_width),
         "value": (network.value_width, 1),
     }
     keys = jax.random.split(key, len(shapes))

@@ -3,12 +3,13 @@
     python bin/arena.py NAME NAME/SNAPSHOT random minimax:4 mcts:100 solver
     python bin/arena.py NAME/all random --plot=ratings.png   # all snapshots of a model
     python bin/arena.py NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
+    python bin/arena.py NAME solver --first --games=50 --readouts=800     # NAME moves first, from the initial position
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
 without a network; solver plays perfectly, which in connect four takes minutes a move while there are few stones, and
-solver:5 thinks five seconds a move at most, and then plays as well as it knows.
-Each opening is played twice, with the sides swapped. With --forever, NAME means all of its snapshots, and matches are
-kept in models/NAME/arena.csv: the same command goes on from there.
+solver:5 thinks five seconds a move at most, and then plays as well as it knows. Each opening is played twice, with the
+sides swapped. With --first there are none, and players that draw among equally good moves do so anew in each game. With
+--forever, NAME means all of its snapshots, and matches are kept in models/NAME/arena.csv: the same command goes on.
 """
 
 import time
@@ -27,15 +28,14 @@ SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same openings an
 PLIES = flags.DEFINE_integer("opening_plies", None, "Most random moves of an opening. Default: by game.", lower_bound=0)
 PLOT = flags.DEFINE_string("plot", None, "Draw the ratings into this file: .png, .svg or .pdf.")
 CSV = flags.DEFINE_string("csv", None, "Write the matches into this file.")
+FIRST = flags.DEFINE_bool("first", False, "No openings: the first player moves first, against each of the others.")
 FOREVER = flags.DEFINE_bool("forever", False, "Go on with the snapshots that appear, until Ctrl-C.")
 RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the networks.")
-
-SECONDS_BETWEEN_LOOKS = 5
 
 
 def main(arguments: Sequence[str]) -> None:
     """Play."""
-    from seraphim import ratings, tournament
+    from seraphim import ratings, series, tournament
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
 
@@ -47,6 +47,10 @@ def main(arguments: Sequence[str]) -> None:
     conditions = tournament.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value)
     game = load_game(field.game_of(names))
+    if FIRST.value:
+        for other, result in series.play_first(game, field.entrants(names), conditions):
+            print(f"{names[0]} moves first against {other}: {result}", flush=True)
+        return
     arena = tournament.Tournament(game, conditions, field.folder_of(names) if FOREVER.value else None)
     if 2 * len(arena.openings.states) < GAMES.value:
         print(f"{len(arena.openings.states)} openings: for more games, give a greater --opening_plies")
@@ -69,11 +73,8 @@ def main(arguments: Sequence[str]) -> None:
                     reported = len(arena.matches)
                     report()
                 else:
-                    time.sleep(SECONDS_BETWEEN_LOOKS)
-        entrants = field.entrants(names)
-        if len(entrants) < 2:
-            raise SettingsError(f"a match takes two players, but there is only {names[0]}")
-        for match in arena.play_all(entrants):
+                    time.sleep(5)
+        for match in arena.play_all(field.entrants(names)):
             print(f"{match.first} - {match.second}: {match.result}", flush=True)
     except KeyboardInterrupt:
         print("\ninterrupted")

@@ -21,6 +21,7 @@ POSITIONS = flags.DEFINE_string("positions", None, "File of positions to be play
 OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --positions, by the largest of --searches.")
 MOST = flags.DEFINE_integer("most", None, "Most positions of each set. Default: all.", lower_bound=1)
 RUNTIME, WORKERS = programs.define_workers()
+programs.define_tracking()
 programs.define_options("search")
 
 
@@ -55,9 +56,12 @@ def main(arguments: Sequence[str]) -> None:
     sets = positions.load_sets(settings.game, MOST.value)
     if not sets:
         raise SettingsError(f"{settings.game} offers no solved positions: name a file with --positions")
-    errors = strength.measure_errors(game, inferences, settings.search, sets, readouts)
-    print(strength.errors_table(errors))
-    print(strength.calibration_table(strength.calibrate(game, inferences[0], [weak for weak, _ in sets])))
+    with programs.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
+        errors = strength.measure_errors(game, inferences, settings.search, sets, readouts)
+        print(strength.errors_table(errors))
+        calibration = strength.calibrate(game, inferences[0], [weak for weak, _ in sets])
+        print(strength.calibration_table(calibration))
+        log.write(snapshot.step, strength.figures(errors) | {"value/squared_error": calibration.squared_error})
 
 
 if __name__ == "__main__":

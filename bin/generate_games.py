@@ -16,6 +16,7 @@ from seraphim import programs
 GAMES = flags.DEFINE_integer("games", None, "How many games. Default: until Ctrl-C.", lower_bound=1)
 RUNTIME, WORKERS = programs.define_workers()
 SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
+programs.define_tracking()
 programs.define_options("search", "self_play", "records")
 
 
@@ -29,8 +30,12 @@ def main(arguments: Sequence[str]) -> None:
     settings = programs.with_flags(folder.settings())
     folder.champion()  # a missing one is told before the workers start
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)
-    with WorkerPool(settings, RUNTIME.value, WORKERS.value) as pool:
-        print(generate_games(pool, folder, settings, stream, count=GAMES.value or ENDLESS))
+    count = GAMES.value or ENDLESS
+    with (
+        programs.tracking(folder, "generate", settings, stream=stream) as log,
+        WorkerPool(settings, RUNTIME.value, WORKERS.value) as pool,
+    ):
+        print(generate_games(pool, folder, settings, stream, count, log=log))
     print(f"game data: {folder.game_data}")
 
 

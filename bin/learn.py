@@ -15,13 +15,15 @@ from seraphim import programs
 from seraphim.learning import Goal
 
 GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
+PRESET = programs.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
 GOAL = programs.define_choice(
     "goal", Goal, "network", "Stop when the search, or the network alone too, has no mistakes."
 )
 GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after so many trainings.", lower_bound=1)
-MINUTES = flags.DEFINE_float("minutes", None, "Stop after the first generation that ends later.", lower_bound=0)
+HOURS = flags.DEFINE_float("hours", None, "Stop after the first generation that ends later.", lower_bound=0)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
 RUNTIME, WORKERS = programs.define_workers()
+programs.define_tracking()
 programs.define_options("network", "search", "self_play", "records", "training", "gate")
 
 
@@ -35,13 +37,16 @@ def main(arguments: Sequence[str]) -> int:
 
     folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
     if GAME.value and folder.is_new():
-        settings = programs.with_flags(default_settings(GAME.value))
+        settings = programs.with_flags(default_settings(GAME.value, PRESET.value))
         champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
-    settings = programs.with_flags(folder.settings(GAME.value))
-    stop = Stop(GOAL.value, GENERATIONS.value, MINUTES.value)
+    settings = programs.with_flags(programs.check_preset(folder.settings(GAME.value), PRESET.value))
+    stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
-    learnt = learn(folder, settings, SEED.value, stop, RUNTIME.value, WORKERS.value, quiet=quiet)
+    with programs.tracking(folder, "learn", settings, seed=SEED.value) as log:
+        learnt = learn(folder, settings, SEED.value, stop, RUNTIME.value, WORKERS.value, quiet=quiet, log=log)
+    if learnt.generations:
+        print(learnt.pace)
     if learnt.interrupted:
         print("interrupted: all finished games are kept; the same command goes on from here")
         return 130

@@ -1,7 +1,18 @@
 """Connect four: rules, defaults, notation, and sets of positions with every move solved."""
 
-from connectfour.game import GAME, SETTINGS, position_from_moves
-from connectfour.perfect import perfect_actions
+from connectfour.game import GAME, SETTINGS, position_from_moves, state_from_board
+from connectfour.perfect import action_results, perfect_actions
 from connectfour.positions import position_sets, strong_position_sets
+from connectfour.presets import PRESETS
 
-__all__ = ["GAME", "SETTINGS", "perfect_actions", "position_from_moves", "position_sets", "strong_position_sets"]
+__all__ = [
+    "GAME",
+    "PRESETS",
+    "SETTINGS",
+    "action_results",
+    "perfect_actions",
+    "position_from_moves",
+    "position_sets",
+    "state_from_board",
+    "strong_position_sets",
+]

@@ -21,7 +21,7 @@ import numpy as np
 
 from seraphim.compiled import kernel
 from seraphim.errors import GameError
-from seraphim.game import Array, Symmetries
+from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
 
 ROWS = 6
 COLUMNS = 7
@@ -29,6 +29,8 @@ STRIDE = ROWS + 1  # cells of a column, with the one above it that is always emp
 COLUMN = (1 << ROWS) - 1  # the cells of the first column, as a bit set
 FULL = sum(COLUMN << STRIDE * column for column in range(COLUMNS))
 DIGITS = "1234567"  # the names of the columns
+MARKS = ("X", "O")
+FEWEST_PLIES = 7  # of a game that is won
 
 # What differs from the defaults of the option classes, by section.
 SETTINGS: dict[str, Any] = {
@@ -61,6 +63,15 @@ def _has_line(stones: int) -> bool:
     fours |= rising & rising >> 2 * (STRIDE + 1)
     fours |= falling & falling >> 2 * (STRIDE - 1)
     return fours != 0
+
+
+def cells_of_lines(stones: int) -> int:
+    """Return the bit set of those of some stones that are part of four or more in a row."""
+    found = 0
+    for step in (1, STRIDE, STRIDE + 1, STRIDE - 1):
+        lowest = stones & stones >> step & stones >> 2 * step & stones >> 3 * step
+        found |= lowest | lowest << step | lowest << 2 * step | lowest << 3 * step
+    return found
 
 
 @kernel
@@ -168,6 +179,11 @@ class ConnectFour:
         """See `seraphim.game.Game.observe`."""
         return _observe(states)
 
+    def progress(self, states: Array) -> Array:
+        """Return how far games have got, float64 [B]: 0 at 7 plies, the fewest that one may have, and 1 at 42."""
+        plies = np.bitwise_count(states).sum(axis=1, dtype=np.int64)
+        return (plies - FEWEST_PLIES) / (self.max_plies - FEWEST_PLIES)
+
     def symmetries(self) -> Symmetries:
         """Return the identity, and the mirror image in the middle column."""
         cells = np.arange(ROWS * COLUMNS * 2, dtype=np.int32).reshape(self.observation_shape)
@@ -180,6 +196,23 @@ class ConnectFour:
         marks = ["X" if first >> cell & 1 else "O" if second >> cell & 1 else "·" for cell in range(STRIDE * COLUMNS)]
         rows = [" ".join(marks[height::STRIDE]) for height in reversed(range(ROWS))]
         return "\n".join([" ".join(DIGITS), *rows])
+
+    def board(self, state: Array) -> Board:
+        """See `seraphim.game.Board`."""
+        first, second = (int(word) for word in state)
+        lines = cells_of_lines(first) | cells_of_lines(second)
+        cells = np.full((ROWS, COLUMNS), EMPTY, np.int8)
+        places = []
+        for row, column in np.ndindex(ROWS, COLUMNS):
+            cell = STRIDE * column + ROWS - 1 - row
+            cells[row, column] = 0 if first >> cell & 1 else 1 if second >> cell & 1 else EMPTY
+            if lines >> cell & 1:
+                places.append((row, column))
+        targets = {}
+        for column in np.flatnonzero(self.legal(state[None])[0]).tolist():
+            landing = ROWS - 1 - int((cells[:, column] != EMPTY).sum())
+            targets[column] = [(landing, column), *((row, column) for row in range(ROWS) if row != landing)]
+        return Board(cells, MARKS, targets, tuple(places))
 
     def action_label(self, action: int) -> str:
         """See `seraphim.game.Game.action_label`."""
@@ -209,6 +242,30 @@ def position_from_moves(moves: str) -> Array:
             raise GameError(f"{moves!r} is no game: move {place} is in column {DIGITS[action]}, which is full")
         states = GAME.step(states, np.array([action]))
     return states[0]
+
+
+def state_from_board(text: str) -> Array:
+    """Return the state int64 [2] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
+
+    Raises:
+        GameError: it is no drawing of six rows of seven cells, a stone floats, or the players have not moved in turn
+            until the end.
+    """
+    cells = cells_from_drawing(text, ROWS, COLUMNS, "".join(MARKS), DIGITS)
+    floating = (cells[:-1] != EMPTY) & (cells[1:] == EMPTY)
+    if floating.any():
+        row, column = np.argwhere(floating)[0]
+        raise GameError(f"the stone in row {row + 1} of column {DIGITS[column]} floats: below it is an empty cell")
+    places = [np.argwhere(cells == player).tolist() for player in (0, 1)]
+    first, second = (sum(1 << STRIDE * column + ROWS - 1 - row for row, column in stones) for stones in places)
+    if len(places[0]) - len(places[1]) not in (0, 1):
+        raise GameError(
+            f"{len(places[0])} X and {len(places[1])} O: X moves first and the sides alternate, "
+            "so there must be as many X as O, or one more"
+        )
+    if _has_line((first, second)[_mover(first, second)]):
+        raise GameError("four in a row of the player who did not move last: the game was over before")
+    return np.array([first, second], np.int64)
 
 
 def actions_from_moves(moves: str) -> list[int]:

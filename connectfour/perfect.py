@@ -1,7 +1,7 @@
 """Perfect play by the exact solver: the fastest wins, draws, and the slowest losses."""
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from connectfour.solver import MoveScores, Solver
 from seraphim.game import Array
 
 _TABLE_MEGABYTES = 256
+_MOST_REMEMBERED = 1 << 16  # positions
 
 
 def perfect_actions(states: Array, seconds: float | None = None) -> Array:
@@ -25,11 +26,28 @@ def perfect_actions(states: Array, seconds: float | None = None) -> Array:
     Raises:
         GameError: play does not lead to a state, or the game is over in it.
     """
-    best = np.zeros((len(states), COLUMNS), np.bool_)
     # A solver with endless time still looks at the clock, so that Ctrl-C ends it; one without a limit does not.
     limit = math.inf if seconds is None else seconds
-    for row, legal in enumerate(GAME.legal(states)):
-        best[row, legal] = _best(_solver().solve_moves(states[row], max_seconds=limit), legal)
+    best = [_best_columns(first, second, limit) for first, second in states.tolist()]
+    return np.array(best, np.bool_).reshape(-1, COLUMNS)
+
+
+def action_results(state: Array, seconds: float) -> MoveScores:
+    """Return what each move of an unfinished position int64 [2] is worth, as far as so many seconds tell.
+
+    Raises:
+        GameError: play does not lead to the state, or the game is over in it.
+    """
+    return _solver().solve_moves(state, max_seconds=seconds)
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _best_columns(first: int, second: int, seconds: float) -> Array:
+    # The best actions of one state, bool [A]. In many games, positions of the opening come again and again.
+    state = np.array([first, second], np.int64)
+    legal = GAME.legal(state[None])[0]
+    best = np.zeros(COLUMNS, np.bool_)
+    best[legal] = _best(_solver().solve_moves(state, max_seconds=seconds), legal)
     return best
 
 

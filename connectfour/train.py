@@ -11,12 +11,15 @@ from collections.abc import Sequence
 
 from absl import flags
 
+from connectfour.presets import PRESETS
 from seraphim import programs
 
 GAME_NAME = "connectfour"
 
 INIT = flags.DEFINE_bool("init", False, "Make a new model; the flags given are stored in its settings.json.")
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, and the same batches.", lower_bound=0)
+PRESET = programs.define_preset(f"Settings that a new model starts from: {', '.join(PRESETS)}.")
+programs.define_tracking()
 programs.define_options("network", "search", "self_play", "records", "training", "gate")
 
 
@@ -30,11 +33,12 @@ def main(arguments: Sequence[str]) -> None:
     folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
     game = load_game(GAME_NAME)
     if INIT.value:
-        settings = programs.with_flags(default_settings(GAME_NAME))
+        settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value))
         print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
     else:
-        settings = programs.with_flags(folder.settings(GAME_NAME))
-        print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty()))
+        settings = programs.with_flags(programs.check_preset(folder.settings(GAME_NAME), PRESET.value))
+        with programs.tracking(folder, "train", settings, seed=SEED.value) as log:
+            print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty(), log=log))
 
 
 if __name__ == "__main__":

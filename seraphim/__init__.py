@@ -6,6 +6,7 @@ In dependency order (each module imports only from those above it):
     compiled       how kernels are compiled
     game           the rules of a game, a batch of positions at a time
     conformance    checks a game against that contract
+    gametree       the history of a game as a tree one can walk; how moves are written
     nativelog      keeps off the terminal what C++ libraries log while they start
     networks       dual-head Keras models, and snapshots of them
     inference      a snapshot as a function: observations -> (logits, values)
@@ -15,25 +16,50 @@ In dependency order (each module imports only from those above it):
     records        the writer of game data, and the window that training reads
     drawing        a record as a picture in text
     viewer         which records of a file or folder to show
+    notation       positions and games in text and in files: moves, drawn boards, saved games, records
     search         PUCT over many trees in lock step
     selfplay       many games at once, played by the search against itself
     analysis       one position at leisure: more readouts, candidates, variations
+    thoughts       who thinks of what, and what comes of it
+    thinking       one search shared by many players, whose leaves make one batch
+    engine         a shared search in a thread of its own, with seats for players
     players        functions that choose an action in each of many positions
     evaluation     a player against solved positions
     positions      solved positions of a game, and lists of a person's own
     strength       error rates by set and by readouts, with intervals
+    scalars        figures over steps, as TensorBoard shows them
     training       how a Keras model is trained on positions
     arena          matches between players: paired openings, intervals, distinct games
     ratings        Bradley-Terry ratings of many players
     gating         whether a new snapshot becomes the champion
     settings       every option of a model in one file
     store          models and game data on disk
+    tracking       the figures of a run: to TensorBoard and to MLflow
+    export         a model as one file for LiteRT or ONNX, checked against the SavedModel
+    site           a folder for any static host: the page with the engine in the browser
     retraining     the champion, trained on the newest games, becomes the new champion
+    opponent       the computer at a board: reads, and chooses, along the tree of a game
+    session        a game between a person and the computer: sides, options, branches
+    screen         how a position, and what the search thinks of it, looks at a terminal
+    terminal       a session on a console: what is printed when, and a search while it goes on
+    interactive    a person at a terminal: moves and commands
     workers        self-play on every core
     generating     the workers' games into files, until enough or interrupted
     curve          the learning curve of a model
+    lap            what was done since the curve's last line
+    pace           where the time of learning goes
     learning       the whole cycle: generate, train, check, repeat
     tournament     players by name, and the standing tournament of a model's snapshots
+    series         games of one player, who moves first, against others that vary
     benchmark      how fast self-play is, and where the time goes
+    truth          exact results of the moves of a position, as far as a game offers them
+    requests       what pages ask of an engine
+    messages       what pages are told: positions, analyses, games
+    hosting        the models that are served: loaded, shared, put away
+    conversation   one client of an engine: its model, its position, its thoughts
+    learnt         the games and curves of a model, for pages
+    guards         bounds on requests, and headers that keep browsers to our pages
+    server         pages, HTTP and WebSockets
+    serving        the server's port, its beginning and end
     programs       flags, names and error messages shared by the programs in bin/
 """

@@ -12,8 +12,8 @@ from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
-from seraphim.search.selection import exploration_weight, to_rule
-from seraphim.search.tree import NO_CHILD
+from seraphim.search.selection import Rule, exploration_weight, to_rule
+from seraphim.search.tree import MOST_ACTIONS, NO_CHILD, Trees, slots
 
 LEAVES = 8  # at a time: a few times faster than one, and hardly different
 
@@ -38,6 +38,22 @@ class Candidate:
     """Whether q is exact."""
     variation: tuple[int, ...]
     """This action and the most visited ones after it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a search knows of a position, for the player to move."""
+
+    readouts: int
+    """Visits of all candidates."""
+    value: float
+    """Expected result; without readouts, the network's."""
+    best: int
+    """The action to play."""
+    proven: bool
+    """Whether the value is exact."""
+    candidates: list[Candidate]
+    """All legal actions, the most visited first."""
 
 
 class Analysis:
@@ -86,55 +102,85 @@ class Analysis:
     @property
     def value(self) -> float:
         """Return the expected result for the player to move; of a position without readouts, the network's."""
-        root = self._search.trees.nodes[_ROOT]
-        result = self._search.result(_TREE)
-        return float(result.values[0] if result.visits.any() else root["value"])
+        return find(self._search, 0, self._rule, longest=0).value
 
     @property
     def best(self) -> int:
         """Return the action to play."""
         return int(self._search.result(_TREE).best[0])
 
+    @property
+    def proven(self) -> bool:
+        """Return whether the value is exact."""
+        return bool(self._search.result(_TREE).proven[0])
+
+    @property
+    def policy(self) -> Array:
+        """Return what the search would teach, and draws from where chance decides, float32 [A]."""
+        return self._search.result(_TREE).policies[0]
+
     def candidates(self) -> list[Candidate]:
         """Return all legal actions, the most visited first."""
-        trees = self._search.trees
-        root, edges = trees.nodes[_ROOT], trees.edges
-        first = int(root["first_edge"])
-        exploration = exploration_weight(int(root["visits"]), self._rule)
-        total = max(1, int(edges[first : first + root["num_edges"]]["visits"].sum()))
-        found = []
-        for k in range(int(root["num_edges"])):
-            edge = edges[first + k]
-            visits, child = int(edge["visits"]), int(edge["child"])
-            prior = float(trees.root_scores[k])
-            found.append(
-                Candidate(
-                    action=int(edge["action"]),
-                    prior=float(edge["prior"]),
-                    searched_prior=prior,
-                    visits=visits,
-                    share=visits / total,
-                    q=float(edge["total"]) / visits if visits else 0.0,
-                    u=exploration * prior / (1 + visits),
-                    proven=child != NO_CHILD and bool(trees.nodes[child]["settled"]),
-                    variation=(int(edge["action"]), *self._variation(child)),
-                )
-            )
-        return sorted(found, key=lambda candidate: -candidate.visits)
+        return find(self._search, 0, self._rule).candidates
 
-    def _variation(self, node: int) -> tuple[int, ...]:
-        # The most visited actions from a node on.
-        trees, actions = self._search.trees, []
-        while node != NO_CHILD and trees.nodes[node]["num_edges"]:
-            first = int(trees.nodes[node]["first_edge"])
-            edges = trees.edges[first : first + int(trees.nodes[node]["num_edges"])]
-            edge = edges[int(edges["visits"].argmax())]
-            if not edge["visits"]:
-                break
-            actions.append(int(edge["action"]))
-            node = int(edge["child"])
-        return tuple(actions)
+
+def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> Finding:
+    """Return what a search by PUCT knows of the root of one of its trees, which has a root.
+
+    Args:
+        search: that holds the tree.
+        tree: its number.
+        rule: the options of that search.
+        longest: most actions of a variation, apart from the candidate itself.
+    """
+    trees = search.trees
+    num_nodes = slots(trees)[0]
+    root, edges = trees.nodes[tree * num_nodes], trees.edges
+    first, count = int(root["first_edge"]), int(root["num_edges"])
+    own = edges[first : first + count]
+    priors = trees.root_scores[tree * search.game.num_actions :][:count].tolist()
+    exploration = exploration_weight(int(root["visits"]), rule)
+    spent = int(own["visits"].sum())
+    candidates = []
+    for edge, prior in zip(own.tolist(), priors, strict=True):
+        total, raw, visits, child, action, *_ = edge
+        candidates.append(
+            Candidate(
+                action=action,
+                prior=raw,
+                searched_prior=prior,
+                visits=visits,
+                share=visits / max(1, spent),
+                q=total / visits if visits else 0.0,
+                u=exploration * prior / (1 + visits),
+                proven=child != NO_CHILD and bool(trees.nodes[child]["settled"]),
+                variation=(action, *_variation(trees, child, longest)),
+            )
+        )
+    result = search.result(np.array([tree]))
+    return Finding(
+        readouts=spent,
+        value=float(result.values[0] if spent else root["value"]),
+        best=int(result.best[0]),
+        proven=bool(result.proven[0]),
+        candidates=sorted(candidates, key=lambda candidate: -candidate.visits),
+    )
+
+
+def _variation(trees: Trees, node: int, longest: int) -> list[int]:
+    # The most visited actions from a node on.
+    actions: list[int] = []
+    while node != NO_CHILD and len(actions) < longest:
+        first = int(trees.nodes[node]["first_edge"])
+        edges = trees.edges[first : first + int(trees.nodes[node]["num_edges"])]
+        if not len(edges):
+            break
+        edge = edges[int(edges["visits"].argmax())]
+        if not edge["visits"]:
+            break
+        actions.append(int(edge["action"]))
+        node = int(edge["child"])
+    return actions
 
 
 _TREE = np.array([0])
-_ROOT = 0

@@ -167,7 +167,7 @@ def play_match(game: Game, first: Choose, second: Choose, openings: Openings) ->
         actions = np.empty(len(active), np.int64)
         for player, rows in ((first, of_first), (second, ~of_first)):
             if rows.any():
-                actions[rows] = _chosen(game, player, states[active[rows]])
+                actions[rows] = chosen_actions(game, player, states[active[rows]])
         states[active] = game.step(states[active], actions)
         for row, action in zip(active, actions.tolist(), strict=True):
             games[row].append(action)
@@ -187,7 +187,12 @@ def play_match(game: Game, first: Choose, second: Choose, openings: Openings) ->
     )
 
 
-def _chosen(game: Game, player: Choose, states: Array) -> Array:
+def chosen_actions(game: Game, player: Choose, states: Array) -> Array:
+    """Return the actions [P] that a player chooses in unfinished states int64 [P, W].
+
+    Raises:
+        GameError: one of them is illegal.
+    """
     actions = np.asarray(player(states))
     legal = game.legal(states)[np.arange(len(states)), actions]
     if not legal.all():

@@ -24,6 +24,11 @@ class LearningCurve:
         self._file = file
         self._rows = read_curve(file)
 
+    @property
+    def lines(self) -> int:
+        """Return how many generations there are."""
+        return len(self._rows)
+
     def add(self, step: int, seconds: float, done: Mapping[str, float], figures: Mapping[str, float]) -> None:
         """Add a generation.
 

@@ -56,7 +56,7 @@ class GameRecord(NamedTuple):
     actions: Array  # int [T], what was played
     policies: Array  # float32 [T, A], the visit distributions, untouched by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
-    result: float | None  # for player 0, in [-1, 1]; None if the game was cut off
+    result: float | None  # for player 0, in [-1, 1], see `seraphim.search.results.worth`; None if the game was cut off
     policy_weights: Array | None = None  # float32 [T], 0 where a policy teaches nothing; all 1 if None
     first_ply: int = 0  # of the first position; the moves before it are not recorded
 

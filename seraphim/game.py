@@ -1,8 +1,11 @@
 """What a game is: batched rules, an adapter for plain-Python rules, and how a game is found by name.
 
 Knows no particular game. A game is any object with the members of `Game`; it is found through its package or
-module, which offers it as `GAME` (and, optionally, its own defaults as `SETTINGS`, and solved positions to be
-checked against as `position_sets()`). The conformance check of a game is `seraphim.conformance`.
+module, which offers it as `GAME` (and, optionally, its own defaults as `SETTINGS`, solved positions to be checked
+against as `position_sets()`, other settings by name as `PRESETS`, and `state_from_board(text)`, which reads a drawing
+of a position as `GAME.render` writes it). A game that is played on a board may offer `board(state)`, see `Board`; one
+without is shown as the text of `render`. A game whose fast wins may count more offers `progress(states)`, see
+`seraphim.search.results`. The conformance check of a game is `seraphim.conformance`.
 
 Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` shape of an observation,
 `S` symmetries.
@@ -31,6 +34,24 @@ class Symmetries(NamedTuple):
 
     observations: Array  # int32 [S, prod(O)]
     actions: Array  # int32 [S, A]
+
+
+class Board(NamedTuple):
+    """A position as a grid of cells, for people.
+
+    What the optional member `board(state)` of a game returns: of a `Game` for a state int64 [W], of a `PlainGame` for
+    one of its own states. `board_of` asks any game for it.
+    """
+
+    cells: Array  # int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top
+    marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0 and one of player 1
+    # For each legal action the cells (row, column) that name it. The first is where the piece lands; the others, such
+    # as the rest of a column of connect four, play it as well.
+    targets: dict[int, list[tuple[int, int]]]
+    line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
+
+
+EMPTY = -1  # a cell of a board where nothing stands
 
 
 @runtime_checkable
@@ -167,6 +188,8 @@ class PlainRules:
         self.symmetries = plain.symmetries
         self.action_label = plain.action_label
         self.parse_action = plain.parse_action
+        if hasattr(plain, "board"):
+            self.board = lambda state: plain.board(self._objects(state[None])[0])
 
     def _objects(self, states: Array) -> list[Any]:
         return [self._plain.from_words(tuple(row)) for row in states.tolist()]
@@ -217,6 +240,44 @@ class PlainRules:
     def render(self, state: Array) -> str:
         """See `Game.render`."""
         return self._plain.render(self._objects(state[None])[0])
+
+
+def board_of(game: Game, state: Array) -> Board | None:
+    """Return a state int64 [W] as a board, or None if the game offers no `board`."""
+    board = getattr(game, "board", None)
+    return None if board is None else board(state)
+
+
+def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: str) -> Array:
+    """Read a drawn board: one row a line, or rows with `/` between them.
+
+    Spaces, a line of nothing but `labels`, and one of them at the beginning of a row do not count. Marks may be small
+    letters; an empty cell is `·`, `.`, `_` or `-`.
+
+    Args:
+        text: the drawing.
+        rows: R.
+        columns: C.
+        marks: one character for each piece.
+        labels: the characters that name rows and columns.
+
+    Returns:
+        int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top.
+
+    Raises:
+        GameError: the drawing is not of this size, or has other marks.
+    """
+    values = {mark: index for index, mark in enumerate(marks)}
+    values |= {mark.lower(): index for mark, index in values.items()} | dict.fromkeys("·._-", EMPTY)
+    lines = ["".join(line.split()) for line in text.replace("/", "\n").splitlines()]
+    lines = [line[1:] if line[0] in labels else line for line in lines if line.strip(labels)]
+    expected = f"expected {rows} rows of {columns} cells, each of them one of {' '.join(marks)} or . where it is empty"
+    if len(lines) != rows:
+        raise GameError(f"a board of {len(lines)} rows: {expected}")
+    for number, line in enumerate(lines, start=1):
+        if len(line) != columns or not set(line) <= set(values):
+            raise GameError(f"row {number} of the board is {line!r}: {expected}")
+    return np.array([[values[mark] for mark in line] for line in lines], np.int8)
 
 
 def identity_symmetry(observation_shape: Sequence[int], num_actions: int) -> Symmetries:

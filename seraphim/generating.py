@@ -1,6 +1,8 @@
 """Game data made: the champion's games go from the workers into files, with progress, until enough or interrupted."""
 
 import contextlib
+import dataclasses
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -13,14 +15,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from seraphim.examples import end_of
 from seraphim.gamefiles import published_files, read_examples
 from seraphim.records import GameWriter
+from seraphim.scalars import Log
 from seraphim.selfplay import number_in
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 from seraphim.tfrecord import DamageError, parse_example
-from seraphim.workers import ENDLESS, Work, WorkerPool
+from seraphim.workers import ENDLESS, FinishedGame, Work, WorkerPool
 
 # Games between two looks at whether there is a new champion.
 _GAMES_BETWEEN_LOOKS = 100
+_SECONDS_BETWEEN_FIGURES = 60
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,27 @@ class Generated:
     seconds: float
     work: Work
     interrupted: bool
+    earlier_games: int = 0
+    """Games of the stream that were there already."""
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures by name."""
+        stages = {f"self_play/share_of_{stage}": share for stage, share in self._shares().items()}
+        return {
+            "self_play/games_per_hour": 3600 * self.games / self.seconds,
+            "self_play/plies": self.positions / max(1, self.games),
+            "self_play/readouts_per_second": self.work.readouts / self.seconds,
+            "self_play/evaluations_per_second": self.work.evaluations / self.seconds,
+            "self_play/cache_hits": self.work.hit_rate,
+            **stages,
+        }
+
+    def _shares(self) -> dict[str, float]:
+        total = sum(self.work.seconds.values()) or 1.0
+        return {stage: seconds / total for stage, seconds in self.work.seconds.items()}
 
     def __str__(self) -> str:
-        total = sum(self.work.seconds.values()) or 1.0
-        shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in self.work.seconds.items())
+        shares = ", ".join(f"{stage} {share:.0%}" for stage, share in self._shares().items())
         return (
             f"{self.games:,} games, {self.positions:,} positions in {self.seconds:.1f} s: "
             f"{self.work.readouts / self.seconds:,.0f} readouts/s, "
@@ -50,6 +71,8 @@ def generate_games(
     stream: str,
     count: int = ENDLESS,
     announce: Callable[[str], None] = print,
+    log: Log | None = None,
+    count_evaluations: Callable[[int], None] | None = None,
 ) -> Generated:
     """Let the champion play the first `count` games of a stream, and write them to the model's game data.
 
@@ -64,14 +87,14 @@ def generate_games(
         stream: the name of the games' luck.
         count: how many games.
         announce: takes a sentence for the person, such as which model plays on what.
+        log: takes the figures, once a minute and at the end, at the step of the champion.
+        count_evaluations: takes how many positions the network has evaluated since it was called last.
 
     Raises:
         ModelError: the model has no champion, or it is damaged.
         WorkerError: a worker died.
     """
-    started = time.perf_counter()
-    games = positions = 0
-    work, interrupted, ended = Work(), [], False
+    interrupted: list[bool] = []
 
     def interrupt() -> None:
         interrupted.append(True)
@@ -83,8 +106,9 @@ def generate_games(
         _progress() as progress,
     ):
         played = played_numbers(folder, stream)
+        tally = _Tally(len(played), log, count_evaluations)
         bar = progress.add_task("games", total=None if count == ENDLESS else count, completed=len(played), rate="")
-        first, runtime = 0, ""
+        first, runtime, ended = 0, "", False
         while not ended:
             champion = folder.champion()
             ended = True
@@ -93,16 +117,56 @@ def generate_games(
                     runtime = pool.work().runtime
                     announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
                 writer.add(game.examples)
-                games += 1
-                positions += len(game.examples)
+                tally.add(game)
                 first = game.number + 1
-                if games % _GAMES_BETWEEN_LOOKS == 0:
-                    progress.update(bar, completed=len(played) + games, rate=_rate(work + pool.work(), started))
+                if tally.games % _GAMES_BETWEEN_LOOKS == 0:
+                    so_far = tally.look(champion.step, pool.work())
+                    rate = f"{so_far.work.readouts / so_far.seconds:,.0f} readouts/s"
+                    progress.update(bar, completed=len(played) + tally.games, rate=rate)
                     if folder.champion() != champion:
                         pool.finish()
                         ended = False
-            work += pool.work()
-    return Generated(games, positions, time.perf_counter() - started, work, bool(interrupted))
+            tally.end_of_play(pool.work())
+    return dataclasses.replace(tally.end(champion.step), interrupted=bool(interrupted))
+
+
+class _Tally:
+    # What was generated so far, and who is told about it.
+    def __init__(self, earlier_games: int, log: Log | None, count_evaluations: Callable[[int], None] | None) -> None:
+        self.games = 0
+        self._positions = 0
+        self._work = Work()  # of calls of `play` that have ended
+        self._earlier_games = earlier_games
+        self._log = log
+        self._count_evaluations = count_evaluations
+        self._counted = 0
+        self._started = self._logged = time.perf_counter()
+
+    def add(self, game: FinishedGame) -> None:
+        self.games += 1
+        self._positions += len(game.examples)
+
+    def look(self, step: int, work: Work) -> Generated:
+        # Tells what is due; `work` is that of the call of `play` under way.
+        now = time.perf_counter()
+        total = self._work + work
+        if self._count_evaluations:
+            self._count_evaluations(total.evaluations - self._counted)
+            self._counted = total.evaluations
+        seconds = now - self._started
+        generated = Generated(self.games, self._positions, seconds, total, False, self._earlier_games)
+        if self._log and now - self._logged > _SECONDS_BETWEEN_FIGURES:
+            self._logged = now
+            self._log.write(step, generated.figures())
+        return generated
+
+    def end_of_play(self, work: Work) -> None:
+        self._work += work
+
+    def end(self, step: int) -> Generated:
+        if self.games:
+            self._logged = -math.inf
+        return self.look(step, Work())
 
 
 def played_numbers(folder: ModelFolder, stream: str) -> set[int]:
@@ -119,10 +183,6 @@ def played_numbers(folder: ModelFolder, stream: str) -> set[int]:
             break
         numbers |= own
     return numbers
-
-
-def _rate(work: Work, started: float) -> str:
-    return f"{work.readouts / (time.perf_counter() - started):,.0f} readouts/s"
 
 
 def _progress() -> Progress:

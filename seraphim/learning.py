@@ -10,11 +10,14 @@ from typing import Literal
 
 from seraphim.curve import CURVE, LearningCurve
 from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
-from seraphim.game import Game, load_game
+from seraphim.game import load_game
 from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
+from seraphim.lap import LAP, Lap
+from seraphim.pace import Pace, pace_of
 from seraphim.players import MOST_TREES, raw_player, search_player
 from seraphim.retraining import Trainer
+from seraphim.scalars import Log
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.workers import WorkerPool
@@ -32,8 +35,8 @@ class Stop:
     """No mistake of the `search` in any solved position, or none of the `network` alone either; or `none`."""
     generations: int | None = None
     """Trainings."""
-    minutes: float | None = None
-    """Minutes since the call; a generation that has begun is finished."""
+    hours: float | None = None
+    """Hours since the call; a generation that has begun is finished."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Learnt:
     generations: int
     seconds: float
     interrupted: bool
+    pace: Pace
+    """Where the time of these generations went."""
 
 
 def learn(
@@ -56,6 +61,7 @@ def learn(
     num_workers: int = 0,
     announce: Callable[[str], None] = print,
     quiet: bool = False,
+    log: Log | None = None,
 ) -> Learnt:
     """Generate games, train, check, and repeat until `stop` says so, or Ctrl-C.
 
@@ -68,21 +74,23 @@ def learn(
         num_workers: worker processes; 0 is one for each processor core.
         announce: takes each line of the report.
         quiet: show no progress bars.
+        log: takes the figures; by default TensorBoard's files in the model's folder.
 
     Raises:
         SeraphimError: as `generate_games` and `Trainer` do.
     """
     started = time.perf_counter()
-    game = load_game(settings.game)
-    position_sets = _sample(load_position_sets(settings.game))
-    trainer = Trainer(folder, game, settings, seed, quiet)
-    generations, interrupted = 0, False
+    lap = Lap(LearningCurve(folder.path / CURVE), folder.path / LAP)
+    check = _Check(folder, settings, runtime)
+    trainer = Trainer(folder, load_game(settings.game), settings, seed, quiet, log)
+    generations, interrupted, pace = 0, False, Pace()
     of_champion: Evaluation | None = None
-    curve, lap = LearningCurve(folder.path / CURVE), started
-    with WorkerPool(settings, runtime, num_workers) as pool:
+    with lap, WorkerPool(settings, runtime, num_workers) as pool:
         trainer.preload()
-        while not interrupted:
-            stream = f"{seed}-{trainer.latest.step}"
+        if _is_unchecked(lap, trainer):
+            check.finish(trainer.latest, lap, trainer.log, announce)
+        while True:
+            stream = _stream(seed, trainer)
             generated = generate_games(
                 pool,
                 folder,
@@ -90,28 +98,28 @@ def learn(
                 stream,
                 settings.self_play.games_per_generation,
                 _mute if generations else announce,
+                trainer.log,
+                lap.count_evaluations,
             )
             interrupted = generated.interrupted
             if interrupted:
                 break
+            lap.count_games(stream, generated.games + generated.earlier_games)
             generation = trainer.retrain()
             generations += 1
             announce(f"generation {generations}, {time.perf_counter() - started:.0f} s: {generated}")
             announce(f"  trained {generation}")
-            evaluation = _check(game, position_sets, generation.snapshot, settings, runtime)
-            figures = evaluation.to_dict() if evaluation else {}
-            if evaluation:
-                announce(f"  checked {evaluation}")
-                trainer.log.write(generation.snapshot.step, figures)
-                folder.annotate(generation.snapshot, figures)
-            done = {"games": generated.games, "evaluations": generated.work.evaluations}
-            curve.add(generation.snapshot.step, time.perf_counter() - lap, done, figures)
-            lap = time.perf_counter()
+            checking = time.perf_counter()
+            evaluation = check.finish(generation.snapshot, lap, trainer.log, announce)
             if generation.verdict.passed:
                 of_champion = evaluation
-            if _reached(stop, of_champion, generations, (time.perf_counter() - started) / 60):
+            of_generation = pace_of(generated, generation, time.perf_counter() - checking)
+            announce(f"  {of_generation}")
+            trainer.log.write(generation.snapshot.step, of_generation.figures())
+            pace += of_generation
+            if _reached(stop, of_champion, generations, (time.perf_counter() - started) / 3600):
                 break
-    return Learnt(folder.champion(), of_champion, generations, time.perf_counter() - started, interrupted)
+    return Learnt(folder.champion(), of_champion, generations, time.perf_counter() - started, interrupted, pace)
 
 
 def _mute(_: str) -> None:
@@ -126,20 +134,47 @@ def _sample(position_sets: list[PositionSet]) -> list[PositionSet]:
     return [PositionSet(each.name, each.states[:most], each.action_values[:most]) for each in position_sets]
 
 
-def _check(
-    game: Game, position_sets: list[PositionSet], snapshot: Snapshot, settings: Settings, runtime: Runtime
-) -> Evaluation | None:
-    if not position_sets:
-        return None
-    inference = load_inference(snapshot.path, game, runtime, batch=MOST_TREES)
-    searched, raw = search_player(game, inference, settings.search), raw_player(game, inference)
-    return evaluate(game, position_sets, searched, raw)
+class _Check:
+    # How good a snapshot is, by solved positions.
+    def __init__(self, folder: ModelFolder, settings: Settings, runtime: Runtime) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._runtime = runtime
+        self._game = load_game(settings.game)
+        self._position_sets = _sample(load_position_sets(settings.game))
+
+    def finish(self, snapshot: Snapshot, lap: Lap, log: Log, announce: Callable[[str], None]) -> Evaluation | None:
+        # Checks a new snapshot, tells the figures to everybody, and so finishes the lap.
+        figures: dict[str, float] = {}
+        evaluation = self._evaluate(snapshot) if self._position_sets else None
+        if evaluation:
+            announce(f"  checked {evaluation}")
+            figures = evaluation.to_dict()
+            log.write(snapshot.step, figures)
+            self._folder.annotate(snapshot, figures)
+        lap.finish(snapshot.step, figures)
+        return evaluation
+
+    def _evaluate(self, snapshot: Snapshot) -> Evaluation:
+        inference = load_inference(snapshot.path, self._game, self._runtime, batch=MOST_TREES)
+        searched = search_player(self._game, inference, self._settings.search)
+        return evaluate(self._game, self._position_sets, searched, raw_player(self._game, inference))
 
 
-def _reached(stop: Stop, evaluation: Evaluation | None, generations: int, minutes: float) -> bool:
+def _stream(seed: int, trainer: Trainer) -> str:
+    # The name of the luck of the games that come before the next training.
+    return f"{seed}-{trainer.latest.step}"
+
+
+def _is_unchecked(lap: Lap, trainer: Trainer) -> bool:
+    # Whether a program was killed after a training and before the check: the games before that training are counted.
+    return bool(lap.done.stream) and int(lap.done.stream.rpartition("-")[2]) < trainer.latest.step
+
+
+def _reached(stop: Stop, evaluation: Evaluation | None, generations: int, hours: float) -> bool:
     if stop.generations is not None and generations >= stop.generations:
         return True
-    if stop.minutes is not None and minutes >= stop.minutes:
+    if stop.hours is not None and hours >= stop.hours:
         return True
     if evaluation is None or stop.goal == "none" or not evaluation.perfect:
         return False

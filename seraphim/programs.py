@@ -20,6 +20,8 @@ from absl import app, flags, logging
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.inference import Runtime
 from seraphim.settings import SECTIONS, Settings
+from seraphim.store import ModelFolder
+from seraphim.tracking import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS
 
@@ -58,6 +60,35 @@ def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
     )
     text = "Worker processes; 0 is one for each processor core."
     return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
+
+
+def define_tracking() -> None:
+    """Define --mlflow, for programs whose runs are tracked."""
+    text = (
+        "Track the run with MLflow as well as TensorBoard: in mlflow/mlflow.db below the data root, or at "
+        "MLFLOW_TRACKING_URI, which is enough by itself."
+    )
+    flags.DEFINE_bool("mlflow", False, text, module_name=sys.argv[0])
+
+
+def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts: object) -> Tracking:
+    """Return the tracking of a run, where --mlflow and MLFLOW_TRACKING_URI say; `facts` are more parameters."""
+    server = os.environ.get("MLFLOW_TRACKING_URI") or (local_store(data_root()) if FLAGS.mlflow else None)
+    return Tracking(folder, program, settings, facts, server, lambda warning: print(warning, file=sys.stderr))
+
+
+def define_preset(text: str) -> flags.FlagHolder[str]:
+    """Define --preset, for programs that make new models."""
+    text += " They stand in place of the game's own; flags go over them."
+    return flags.DEFINE_string("preset", "", text, module_name=sys.argv[0])
+
+
+def check_preset(settings: Settings, preset: str) -> Settings:
+    """Return the settings of a model; raise a SettingsError if another preset is asked for than it started from."""
+    if preset and preset != settings.preset:
+        made = f"started from the preset {settings.preset!r}" if settings.preset else "started from no preset"
+        raise SettingsError(f"this model {made}: leave --preset={preset} out, or make another model with --init")
+    return settings
 
 
 def with_flags(settings: Settings) -> Settings:

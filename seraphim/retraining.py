@@ -8,7 +8,6 @@ import dataclasses
 import threading
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,10 @@ from seraphim.gating import Verdict, judge
 from seraphim.inference import load_inference
 from seraphim.players import Choose, search_player
 from seraphim.records import WindowReport, read_window, total_positions
+from seraphim.scalars import Log, ScalarLog
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
-from seraphim.training import Losses, ScalarLog
+from seraphim.training import Losses
 
 _PASSED = "gate_passed"  # the figure of a snapshot that tells what the gate said
 
@@ -47,6 +47,8 @@ class Generation:
     """Batches trained on."""
     training_seconds: float
     """Time in `fit`."""
+    gate_seconds: float
+    """Time in the gate's match."""
     seconds: float
     """Time from reading the game data to promoting the snapshot."""
 
@@ -79,14 +81,14 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
     training.prepare(model, settings.training)
     with folder.lock():
         folder.create(settings)
-        snapshot = folder.publish(0, lambda path: networks.save_snapshot(model, path))
-        folder.promote(snapshot)
-    return snapshot
+        return folder.publish(0, lambda path: networks.save_snapshot(model, path), promote=lambda: True)
 
 
-def retrain(folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False) -> Generation:
+def retrain(
+    folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False, log: Log | None = None
+) -> Generation:
     """Train the champion once; see `Trainer`."""
-    return Trainer(folder, game, settings, seed, quiet).retrain()
+    return Trainer(folder, game, settings, seed, quiet, log).retrain()
 
 
 class Trainer:
@@ -95,7 +97,15 @@ class Trainer:
     The same seed, champion and game data give the same snapshots, however often the program is stopped between two.
     """
 
-    def __init__(self, folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        folder: ModelFolder,
+        game: Game,
+        settings: Settings,
+        seed: int,
+        quiet: bool = False,
+        log: Log | None = None,
+    ) -> None:
         """Look at the champion; TensorFlow is not imported before it is needed.
 
         Args:
@@ -104,11 +114,14 @@ class Trainer:
             settings: of the model, and what a flag put in their place.
             seed: of the batches.
             quiet: show no progress bar.
+            log: takes the figures; by default TensorBoard's files in the model's folder.
 
         Raises:
             ModelError: there is no such model, or it has no champion.
-            SettingsError: the network's options are not those that the model was made with.
+            SettingsError: the options of the network or the optimizer are not those that the model was made with.
         """
+        folder.champion()  # that there is none is told before anything is made
+        folder.recover()
         self.latest = folder.champion()
         newest = folder.snapshots()[-1]
         if newest.metrics().get(_PASSED) == 0.0:  # training goes on from a snapshot that the gate stopped
@@ -119,6 +132,8 @@ class Trainer:
         self._settings = settings
         self._seed = seed
         self._quiet = quiet
+        self.log: Log = log or ScalarLog(folder.path / "logs" / "train")
+        self._gate_seconds = 0.0  # of the last training
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -143,7 +158,8 @@ class Trainer:
         log.write(training.current_step(model), {"training/window": window.positions})
         snapshot, verdict = self._publish(losses, window)
         seconds = time.perf_counter() - started
-        return Generation(snapshot, verdict, window, generated, losses, options.steps, training_seconds, seconds)
+        times = training_seconds, self._gate_seconds, seconds
+        return Generation(snapshot, verdict, window, generated, losses, options.steps, *times)
 
     @property
     def model(self) -> Any:
@@ -166,11 +182,6 @@ class Trainer:
 
         threading.Thread(target=load, daemon=True).start()
 
-    @cached_property
-    def log(self) -> ScalarLog:
-        """Return the log of figures, for those of others too."""
-        return ScalarLog(self._folder.path / "logs")
-
     def _publish(self, losses: Losses, window: WindowReport) -> tuple[Snapshot, Verdict]:
         metrics: dict[str, float] = {
             "loss": losses.total,
@@ -185,14 +196,14 @@ class Trainer:
         def write(path: Path) -> None:
             # A snapshot appears with its verdict: if the program is killed before, it is trained again.
             networks.save_snapshot(self.model, path)
+            judging = time.perf_counter()
             verdicts.append(self._judge(path, step))
+            self._gate_seconds = time.perf_counter() - judging
             if verdicts[0].result:
                 metrics[_PASSED] = float(verdicts[0].passed)
                 metrics["gate_score"] = verdicts[0].result.score
 
-        self.latest = self._folder.publish(step, write, metrics)
-        if verdicts[0].passed:
-            self._folder.promote(self.latest)
+        self.latest = self._folder.publish(step, write, metrics, promote=lambda: verdicts[0].passed)
         self._folder.prune(self._settings.training.max_snapshots)
         return self.latest, verdicts[0]
 
@@ -209,10 +220,17 @@ class Trainer:
 
 
 def _check_network(folder: ModelFolder, settings: Settings) -> None:
-    made, wanted = (dataclasses.asdict(each.network) for each in (folder.settings(), settings))
+    made, wanted = (_fixed_options(each) for each in (folder.settings(), settings))
     differences = [f"{name} {made[name]}, not {wanted[name]}" for name in made if made[name] != wanted[name]]
     if differences:
         raise SettingsError(
             f"model {folder.name!r} was made with {', '.join(differences)}: leave that flag out, "
             "or make another model with --init"
         )
+
+
+def _fixed_options(settings: Settings) -> dict[str, Any]:
+    # What the snapshots hold: the network, and the optimizer with its state.
+    training_options = settings.training
+    optimizer = {"optimizer": training_options.optimizer, "momentum": training_options.momentum}
+    return dataclasses.asdict(settings.network) | optimizer

@@ -18,6 +18,7 @@ from seraphim.inference import Inference
 from seraphim.records import GameRecord
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import fork, stream_key, uniform_of
+from seraphim.search.results import worth
 from seraphim.search.search import Search, draw_actions
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
@@ -111,6 +112,7 @@ class SelfPlay:
             )
         self._game = game
         self._tempering_point = search.tempering_point
+        self._fast_wins = search.fast_wins
         self._options = options
         self._stream = stream
         self.search = Search(game, inference, search, options.concurrent_games)
@@ -135,6 +137,7 @@ class SelfPlay:
             trees, done = np.concatenate(done), [np.empty(0, np.int64)]
             slots = self._move(slots, trees)
             ended, results = self._game.outcome(slots.states[trees])
+            results = worth(self._game, slots.states[trees], results, self._fast_wins)
             cut_off = ~ended & (slots.plies[trees] >= self._game.max_plies)
             going_on = trees[~(ended | cut_off)]
             for tree, result in zip(trees[ended], results[ended], strict=True):

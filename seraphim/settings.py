@@ -27,6 +27,8 @@ class Settings:
 
     game: str
     """Package or module of the game."""
+    preset: str = ""
+    """Which of the game's `PRESETS` the model started from; none: its `SETTINGS`."""
     network: NetworkOptions = field(default_factory=NetworkOptions)
     search: SearchOptions = field(default_factory=SearchOptions)
     self_play: SelfPlayOptions = field(default_factory=SelfPlayOptions)
@@ -67,14 +69,23 @@ OPTIONS: dict[str, type] = {option: kind for kind in SECTIONS.values() for optio
 """The dataclass of each option, by the option's name; names are unique over all sections."""
 
 
-def default_settings(game: str) -> Settings:
-    """Return the settings with which models of a game start: the defaults, and the game's own `SETTINGS` over them.
+def default_settings(game: str, preset: str = "") -> Settings:
+    """Return the settings with which models of a game start: the defaults, and over them what the game offers.
+
+    Args:
+        game: package or module of the game.
+        preset: the name of one of the game's `PRESETS`; none takes its `SETTINGS`.
 
     Raises:
         GameError: there is no such game.
-        SettingsError: the game's `SETTINGS` are not valid.
+        SettingsError: there is no such preset, or what the game offers is not valid.
     """
-    return _with_sections(Settings(game), getattr(load_game_module(game), "SETTINGS", {}))
+    module = load_game_module(game)
+    presets = {"": getattr(module, "SETTINGS", {}), **getattr(module, "PRESETS", {})}
+    if preset not in presets:
+        known = ", ".join(name for name in presets if name) or "none, it offers no PRESETS"
+        raise SettingsError(f"{game} has no preset {preset!r}: expected {known}")
+    return _with_sections(Settings(game, preset), presets[preset])
 
 
 def load_settings(path: Path) -> Settings:
@@ -89,8 +100,11 @@ def load_settings(path: Path) -> Settings:
         raise SettingsError(f"{path} is not valid JSON ({error}): mend it, or start a new model with --init") from error
     if not isinstance(content, dict) or not isinstance(content.get("game"), str):
         raise SettingsError(f"{path} names no game: expected an object with the key 'game'")
+    game, preset = content.pop("game"), content.pop("preset", "")
+    if not isinstance(preset, str):
+        raise SettingsError(f"{path}: preset must be a name, not {preset!r}")
     try:
-        return _with_sections(Settings(content.pop("game")), content)
+        return _with_sections(Settings(game, preset), content)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
 

@@ -163,16 +163,24 @@ class ModelFolder:
             )
         return snapshot
 
-    def publish(self, step: int, write: Callable[[Path], None], metrics: Mapping[str, float] | None = None) -> Snapshot:
+    def publish(
+        self,
+        step: int,
+        write: Callable[[Path], None],
+        metrics: Mapping[str, float] | None = None,
+        promote: Callable[[], bool] = lambda: False,
+    ) -> Snapshot:
         """Write a snapshot into a hidden folder, and give it its name when it is whole.
 
         Args:
             step: batches that the model has been trained on.
             write: fills the folder that it is given.
             metrics: figures to be kept in the snapshot's `snapshot.json`; `write` may add some.
+            promote: asked after `write`; whether the snapshot becomes the champion. If the program is killed between
+                the two, it becomes that when the next program begins to write.
 
         Raises:
-            ModelError: there is no such model.
+            ModelError: there is no such model, or `champion` is not a link.
         """
         if not self._settings.is_file():
             raise ModelError(self._unknown())
@@ -183,8 +191,13 @@ class ModelFolder:
             (folder / "snapshot.json").write_text(json.dumps(facts, indent=2) + "\n")
             _sync_tree(folder)
             path = self._free(f"{step:08d}-{created:%Y%m%dT%H%M%SZ}")
+            if promote():
+                self._check_champion()
+                self._next_champion.symlink_to(path.name)
+                _sync(self.path)
             folder.rename(path)
             _sync(self.path)
+            self._succeed()
             return Snapshot(path, step)
 
     def annotate(self, snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
@@ -207,13 +220,27 @@ class ModelFolder:
         with self.lock():
             if not snapshot.path.is_dir():
                 raise ModelError(f"{snapshot.path} is gone: another program removed it; train again")
-            if os.path.lexists(self._champion) and not self._champion.is_symlink():
-                raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
-            with self._unfinished() as folder:
-                link = folder / self._champion.name
-                link.symlink_to(snapshot.name)
-                link.replace(self._champion)
-                _sync(self.path)
+            self._check_champion()
+            self._next_champion.symlink_to(snapshot.name)
+            self._succeed()
+
+    def recover(self) -> None:
+        """Finish what a program that was killed had begun: remove what is not whole, promote what it had to promote."""
+        with self.lock():
+            pass  # the rest is done by whoever has the lock
+
+    def _check_champion(self) -> None:
+        if os.path.lexists(self._champion) and not self._champion.is_symlink():
+            raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
+
+    def _succeed(self) -> None:
+        # The next champion, if there is one, becomes the champion; if its snapshot did not get there, nothing does.
+        if self._next_champion.is_symlink():
+            if self._next_champion.is_dir():
+                self._next_champion.replace(self._champion)
+            else:
+                self._next_champion.unlink()
+            _sync(self.path)
 
     def prune(self, keep: int) -> list[Snapshot]:
         """Remove all but the newest `keep` snapshots and the champion; return those removed."""
@@ -238,6 +265,7 @@ class ModelFolder:
                 # Nobody else holds the lock, so whoever was not finished never will be.
                 for leftover in self.path.glob(f"{_UNFINISHED}*"):
                     shutil.rmtree(leftover)
+                self._succeed()
                 yield
             finally:
                 self._locks -= 1
@@ -269,6 +297,11 @@ class ModelFolder:
     @property
     def _champion(self) -> Path:
         return self.path / "champion"
+
+    @property
+    def _next_champion(self) -> Path:
+        # A link that is there only while a snapshot is promoted.
+        return self.path / ".next-champion"
 
 
 def _to_snapshot(path: Path) -> Snapshot | None:

@@ -61,6 +61,8 @@ class Entrant:
 
     name: str
     load: Callable[[], Choose] = dataclasses.field(compare=False)
+    reseeded: Callable[[int], Choose] | None = dataclasses.field(default=None, compare=False)
+    """The same player with another seed; None if it does not draw."""
 
 
 class Field:
@@ -136,18 +138,20 @@ class Field:
 
     def _built_in(self, module: str, game: Game, name: str) -> list[Entrant]:
         kind, _, text = name.partition(":")
-        seed = self._conditions.seed
         if kind == "random" and not text:
-            return [Entrant(name, lambda: players.random_player(game, seed))]
+            return [self._drawing(name, lambda seed: players.random_player(game, seed))]
         if kind == "minimax" and _is_positive(text):
-            return [Entrant(name, lambda: players.minimax_player(game, int(text), seed))]
+            return [self._drawing(name, lambda seed: players.minimax_player(game, int(text), seed))]
         if kind == "mcts" and _is_positive(text):
             return [Entrant(name, lambda: players.mcts_player(game, int(text)))]
         if kind == "solver" and (not text or _is_positive(text.replace(".", "", 1))):
             perfect_actions = players.load_perfect_actions(module)
             seconds = float(text) if text else None
-            return [Entrant(name, lambda: players.solver_player(game, perfect_actions, seed, seconds))]
+            return [self._drawing(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))]
         raise SettingsError(f"{name!r} is no player: expected {_KINDS}")
+
+    def _drawing(self, name: str, player: Callable[[int], Choose]) -> Entrant:
+        return Entrant(name, lambda: player(self._conditions.seed), player)
 
     def _of_model(self, game: Game, name: str) -> list[Entrant]:
         path, _, how = name.partition(":")
@@ -174,6 +178,12 @@ class Field:
             return players.search_player(game, inference, dataclasses.replace(options, readouts=readouts))
 
         return Entrant(name, load)
+
+
+def check_two(entrants: Sequence[Entrant]) -> None:
+    """Raise a SettingsError if there are not two players."""
+    if len(entrants) < 2:
+        raise SettingsError(f"a match takes two players, but there is only {entrants[0].name}")
 
 
 def every_snapshot(name: str) -> str:
@@ -231,7 +241,12 @@ class Tournament:
         return entrants[first], entrants[second]
 
     def play_all(self, entrants: Sequence[Entrant]) -> Iterator[Match]:
-        """Play until all have met, and yield each match; see `play`."""
+        """Play until all have met, and yield each match; see `play`.
+
+        Raises:
+            SettingsError: there is only one player.
+        """
+        check_two(entrants)
         while pair := self.next_pair(entrants):
             yield self.play(*pair)
 
@@ -275,14 +290,20 @@ def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, 
     changed.replace(file)
 
 
-def read_matches(file: Path, conditions: Conditions) -> list[Match]:
+def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match]:
     """Return the matches in a CSV file that were played under these conditions; none if there is no file.
+
+    Args:
+        file: that `write_matches` wrote.
+        conditions: of the matches; None takes those of the newest one.
 
     Raises:
         SettingsError: the file is damaged.
     """
     try:
-        return [_to_match(row) for row in _rows(file) if row["conditions"] == str(conditions)]
+        rows = _rows(file)
+        wanted = rows[-1]["conditions"] if rows and conditions is None else str(conditions)
+        return [_to_match(row) for row in rows if row["conditions"] == wanted]
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(f"{file} is no file of matches ({error}): remove it, and they are played again") from error
 

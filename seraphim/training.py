@@ -1,11 +1,10 @@
-"""How a Keras model is trained on positions: the loss, the batches, the growing replay window, TensorBoard's figures.
+"""How a Keras model is trained on positions: the loss, the batches, the growing replay window, the figures.
 
 Knows no files of game data and no snapshots: `seraphim.retraining` joins them with this.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,12 +13,15 @@ from seraphim import networks
 from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
 from seraphim.records import Positions
+from seraphim.scalars import Log
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
+SETTLING = 32  # batches that tell the statistics of batch normalization, at the end of a training
 PREFETCH = 32  # batches prepared ahead; no fewer than the steps of one execution
 
 
 TrainingPrecision = Literal["float32", "bfloat16"]
+Optimizer = Literal["adam", "sgd"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,13 @@ class TrainingOptions:
     """Options of the training; `AGZ` is AlphaGo Zero (Silver et al. 2017), `KataGo` is Wu (2019)."""
 
     learning_rate: float = 1e-3
-    """Step size of Adam."""
+    """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
+    optimizer: Optimizer = "adam"
+    """How steps are made of gradients: by `adam`, or by `sgd` with momentum (AGZ); fixed when a model is made."""
+    momentum: float = 0.9
+    """Share of sgd's last step in the next one (AGZ: 0.9); fixed when a model is made."""
+    learning_rate_half_life: int = 0
+    """Steps in which the step size is halved, again and again; 0: never (AGZ: tenths at 400,000 and 600,000 steps)."""
     batch_size: int = 512
     """Positions in a batch (AGZ: 2048)."""
     steps: int = 1000
@@ -60,6 +68,9 @@ class TrainingOptions:
         """
         for name, holds, expected in (
             ("learning_rate", self.learning_rate > 0, "above 0"),
+            ("learning_rate_half_life", self.learning_rate_half_life >= 0, "0 or more"),
+            ("optimizer", self.optimizer in ("adam", "sgd"), "adam or sgd"),
+            ("momentum", 0 <= self.momentum < 1, "from 0 to below 1"),
             ("batch_size", self.batch_size >= 1, "at least 1"),
             ("steps", self.steps >= 1, "at least 1"),
             ("precision", self.precision in ("float32", "bfloat16"), "float32 or bfloat16"),
@@ -94,22 +105,6 @@ def window_size(generated: int, options: TrainingOptions) -> int:
     return min(int(start * (1 + beta * growth)), options.max_window)
 
 
-class ScalarLog:
-    """Figures over steps, written where TensorBoard shows them."""
-
-    def __init__(self, folder: Path) -> None:
-        """Write below `folder`, in a file of this log's own."""
-        self._summary = networks.tensorflow().summary
-        self._writer = self._summary.create_file_writer(str(folder))
-
-    def write(self, step: int, scalars: Mapping[str, float]) -> None:
-        """Write figures, by name, at a step: the number of batches that the model has been trained on."""
-        with self._writer.as_default(step):
-            for name, value in scalars.items():
-                self._summary.scalar(name, value)
-        self._writer.flush()
-
-
 def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) -> None:
     """Compile a Keras model for `train`; the optimizer that it has, with its state, is kept.
 
@@ -122,7 +117,7 @@ def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) 
     tf.config.optimizer.set_experimental_options(
         {"auto_mixed_precision_onednn_bfloat16": options.precision == "bfloat16"}
     )
-    optimizer = model.optimizer if model.compiled else keras.optimizers.Adam(options.learning_rate, name="adam")
+    optimizer = model.optimizer if model.compiled else _new_optimizer(options)
     model.compile(
         optimizer,
         loss={"policy": keras.losses.CategoricalCrossentropy(from_logits=True), "value": "mean_squared_error"},
@@ -134,13 +129,21 @@ def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) 
         optimizer.build(model.trainable_variables)
 
 
+def _new_optimizer(options: TrainingOptions) -> Any:
+    import keras
+
+    if options.optimizer == "sgd":
+        return keras.optimizers.SGD(options.learning_rate, options.momentum, name="sgd")
+    return keras.optimizers.Adam(options.learning_rate, name="adam")
+
+
 def train(
     model: Any,
     positions: Positions,
     symmetries: Symmetries,
     options: TrainingOptions,
     seed: int,
-    log: ScalarLog | None = None,
+    log: Log | None = None,
     quiet: bool = False,
 ) -> Losses:
     """Train a model that `prepare` was called with on `options.steps` random batches of the positions.
@@ -164,7 +167,7 @@ def train(
     import keras
 
     first = current_step(model)
-    model.optimizer.learning_rate = options.learning_rate
+    model.optimizer.learning_rate = learning_rate(options, first)
     intervals = _Intervals(log, first)
     history = model.fit(
         batches(positions, symmetries, options, seed, first),
@@ -172,8 +175,16 @@ def train(
         verbose=0 if quiet else 1,
         callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)],
     )
+    settling = batches(positions, symmetries, replace(options, steps=SETTLING), seed, first=0)
+    networks.settle_statistics(model, (observations for observations, *_ in settling))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
+
+
+def learning_rate(options: TrainingOptions, step: int) -> float:
+    """Return the step size at a step; it stays the same until the next snapshot."""
+    half_life = options.learning_rate_half_life
+    return options.learning_rate * (0.5 ** (step / half_life) if half_life else 1.0)
 
 
 def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptions, seed: int, first: int) -> Any:
@@ -202,7 +213,9 @@ def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptio
         weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
         return tf.reshape(seen, [size, *shape]), targets, weights
 
-    return tf.data.Dataset.range(first, first + options.steps).map(batch).prefetch(PREFETCH)
+    quick_end = tf.data.Options()
+    quick_end.autotune.enabled = False  # its thread may sleep for seconds before it notices the end, which waits for it
+    return tf.data.Dataset.range(first, first + options.steps).map(batch).prefetch(PREFETCH).with_options(quick_end)
 
 
 def averaged(positions: Positions) -> Positions:
@@ -244,7 +257,7 @@ def current_step(model: Any) -> int:
 class _Intervals:
     """Turns Keras's means since the first batch into means over about LOG_EVERY batches, and logs them."""
 
-    def __init__(self, log: ScalarLog | None, first: int) -> None:
+    def __init__(self, log: Log | None, first: int) -> None:
         self._log = log
         self._first = first
         self._done = self._logged = 0

@@ -52,6 +52,8 @@ class Work:
     """Positions whose evaluation the cache knew."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage: network, rules, search, and other; summed over workers."""
+    playing_seconds: float = 0.0
+    """Seconds from the first game's start, by the clock."""
     runtime: str = ""
     """What runs the network, and on which device."""
 
@@ -67,6 +69,7 @@ class Work:
             self.batches + other.batches,
             self.cache_hits + other.cache_hits,
             {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
+            self.playing_seconds + other.playing_seconds,
             self.runtime or other.runtime,
         )
 
@@ -171,7 +174,9 @@ class WorkerPool:
 
     def work(self) -> Work:
         """Return what the workers have reported since `play` was called; they report several times a second."""
-        return sum(self._work.values(), Work())
+        workers = self._work.values()
+        playing_seconds = max((work.playing_seconds for work in workers), default=0.0)  # all at the same time
+        return replace(sum(workers, Work()), playing_seconds=playing_seconds)
 
     def process_ids(self) -> list[int]:
         """Return the workers' process ids."""
@@ -266,8 +271,8 @@ def _play(connection: Connection, settings: Settings, next_number: Any, end: Any
         for search in (player.search for player in players):
             seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
             counts = search.readouts, search.evaluations, search.batches, search.cache_hits
-            work += Work(*counts, seconds, inference.description)
-        connection.send((games, work))
+            work += Work(*counts, seconds, runtime=inference.description)
+        connection.send((games, replace(work, playing_seconds=elapsed)))
         records.clear()
 
     for record in play_together(players, _numbers(next_number, end, command.skip)):

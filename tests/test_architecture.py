@@ -25,7 +25,18 @@ LIBRARY = [path for path in LIBRARY if path not in PROGRAMS]
 # The modules of the library, each of which imports only from those before it: the docstring of the package.
 ORDER = re.findall(r"^    (\w+)  ", seraphim.__doc__ or "", flags=re.MULTILINE)
 # The same within the search.
-SEARCH_ORDER = ["options", "randomness", "tree", "cache", "selection", "kernels", "expansion", "roots", "search"]
+SEARCH_ORDER = [
+    "options",
+    "results",
+    "randomness",
+    "tree",
+    "cache",
+    "selection",
+    "kernels",
+    "expansion",
+    "roots",
+    "search",
+]
 # What a game may use of the library, but for its training program.
 FOR_GAMES = {"errors", "game", "compiled", "evaluation"}
 
@@ -36,10 +47,18 @@ HEAVY = {
     "openvino": {"seraphim/inference/openvino.py"},
     "ai_edge_litert": {"seraphim/inference/litert.py"},
     "tensorboard": set(),
+    "tf2onnx": {"seraphim/export.py"},
+    "onnx": {"seraphim/export.py"},
+    "onnxruntime": {"seraphim/export.py"},
+    "mlflow": {"seraphim/tracking.py"},
     "choix": {"seraphim/ratings.py"},
     "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
 }
 LIGHT = {
+    "fastapi": {"seraphim/server.py"},
+    "pydantic": {"seraphim/server.py"},
+    "starlette": {"seraphim/server.py"},
+    "uvicorn": {"seraphim/serving.py"},
     "absl": {"seraphim/programs.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
     "google": {"seraphim/tfrecord.py"},
     "google_crc32c": {"seraphim/tfrecord.py"},

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mlflow.tracking import MlflowClient
 
 from seraphim.store import ModelFolder
+from seraphim.tracking import local_store
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -49,8 +51,9 @@ def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine"), "--summary"),
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine")),
         ("bin/learn.py", "mine", "--generations=1", "--games_per_generation=10", "--goal=none"),
+        ("bin/evaluate.py", "mine", "--searches=0", "--most=50"),
     ):
-        done = run(program, *arguments)
+        done = run(program, *arguments, MLFLOW_TRACKING_URI=local_store(root))
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
     folder = ModelFolder(root, "mine")
@@ -60,6 +63,12 @@ def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
         "batch-0000002.tfrecord",
         "batch-0000003.tfrecord",
     ]
+    client = MlflowClient(local_store(root))
+    experiment = client.get_experiment_by_name("mine")
+    runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+    assert [one.data.tags["program"] for one in runs] == ["generate", "train", "generate", "learn", "evaluate"]
+    assert all(one.data.metrics and one.info.status == "FINISHED" for one in runs)
+    assert runs[2].data.params["search.readouts"] == "5"
     # Flags at --init are kept; flags of one run are not.
     assert json.loads((folder.path / "settings.json").read_text())["search"]["readouts"] == 10
 

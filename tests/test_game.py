@@ -1,6 +1,7 @@
 """How games are found, and what the adapter makes of plain rules."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import games
@@ -8,7 +9,18 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game, PlainGame, PlainRules, identity_symmetry, load_game, load_game_module
+from seraphim.game import (
+    EMPTY,
+    Array,
+    Board,
+    Game,
+    PlainGame,
+    PlainRules,
+    board_of,
+    identity_symmetry,
+    load_game,
+    load_game_module,
+)
 from tictactoe.game import GAME
 from tictactoe.minimax import solve
 
@@ -107,6 +119,105 @@ def test_plain_rules_have_labels_drawings_and_the_identity_unless_they_say_other
     assert game.render(np.array([3, 0])) == "(3, 0)"
     assert game.symmetries().observations.tolist() == [[0, 1, 2, 3, 4]]
     assert game.symmetries().actions.tolist() == [[0, 1]]
+
+
+# ---------------------------------------------------------------- boards
+
+
+def random_positions(game: Game, games_played: int, seed: int = 1) -> Iterator[tuple[Array, int | None]]:
+    """Positions [1, W] of random games, each with the action that is played there, which is None at the end."""
+    generator = np.random.default_rng(seed)
+    for _ in range(games_played):
+        states = game.initial(1)
+        while not game.outcome(states)[0][0]:
+            action = int(generator.choice(np.flatnonzero(game.legal(states)[0])))
+            yield states, action
+            states = game.step(states, np.array([action]))
+        yield states, None
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+def test_a_drawn_position_is_read_again(name: str) -> None:
+    module = load_game_module(name)
+    for states, _ in random_positions(module.GAME, 30):
+        drawing = module.GAME.render(states[0])
+        bare = "\n".join(line.lstrip("abc ").replace("·", ".") for line in drawing.splitlines()[1:])
+        for text in (drawing, bare, bare.lower().replace(" ", "").replace("\n", "/"), drawing.replace("·", "-")):
+            assert module.state_from_board(text).tolist() == states[0].tolist()
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+def test_a_board_shows_what_is_drawn_and_where_each_move_lands(name: str) -> None:
+    game = load_game(name)
+    for states, action in random_positions(game, 30):
+        board = board_of(game, states[0])
+        assert board is not None
+        drawn = [mark for mark in game.render(states[0]) if mark in "XO·"]
+        assert drawn == ["·" if piece == EMPTY else board.marks[piece] for piece in board.cells.ravel()]
+        assert sorted(board.targets) == np.flatnonzero(game.legal(states)[0]).tolist()
+        if action is None:
+            continue
+        after = board_of(game, game.step(states, np.array([action]))[0])
+        assert after is not None
+        changed = [tuple(place) for place in np.argwhere(after.cells != board.cells).tolist()]
+        assert changed == [board.targets[action][0]]
+        assert after.cells[changed[0]] == game.to_play(states)[0]
+
+
+@pytest.mark.parametrize(("name", "length"), [("tictactoe", 3), ("connectfour", 4)])
+def test_the_line_of_a_board_is_all_cells_that_are_in_a_row(name: str, length: int) -> None:
+    game = load_game(name)
+    for states, _ in random_positions(game, 30):
+        board = board_of(game, states[0])
+        assert board is not None
+        pieces = {place: piece for place, piece in np.ndenumerate(board.cells) if piece != EMPTY}
+        in_a_row = set()
+        for (row, column), piece in pieces.items():
+            for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+                cells = [(row + k * down, column + k * right) for k in range(length)]
+                if all(pieces.get(cell) == piece for cell in cells):
+                    in_a_row |= set(cells)
+        assert list(board.line) == sorted(in_a_row)
+        assert bool(in_a_row) == bool(game.outcome(states)[1][0])
+
+
+def test_any_cell_of_a_column_plays_it() -> None:
+    game = load_game("connectfour")
+    targets = board_of(game, game.initial(1)[0]).targets  # type: ignore[union-attr]
+    assert {action: {column for _, column in cells} for action, cells in targets.items()} == {c: {c} for c in range(7)}
+    assert all(len(set(cells)) == 6 for cells in targets.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "drawing", "problem"),
+    [
+        ("tictactoe", "X../.../", "a board of 2 rows: expected 3 rows of 3 cells, each of them one of X O or"),
+        ("tictactoe", "X../..../...", "row 2 of the board is '....'"),
+        ("tictactoe", "X../.Z./...", "row 2 of the board is '.Z.'"),
+        ("tictactoe", "XX./.../...", "2 X and 0 O: X moves first and the sides alternate"),
+        ("tictactoe", "O../.../...", "0 X and 1 O"),
+        ("tictactoe", "XXX/OO./O..", "three in a row of the player who did not move last"),
+        ("tictactoe", "OOO/XX./XX.", "three in a row of the player who did not move last"),
+        ("connectfour", "X", "a board of 1 rows: expected 6 rows of 7 cells"),
+        ("connectfour", f"{'......./' * 4}...X.../.......", "the stone in row 5 of column 4 floats"),
+        ("connectfour", f"{'......./' * 5}OO.....", "0 X and 2 O: X moves first and the sides alternate"),
+        ("connectfour", f"{'......./' * 4}O....../XXXXOOO", "four in a row of the player who did not move last"),
+    ],
+)
+def test_a_drawing_of_no_position_is_refused(name: str, drawing: str, problem: str) -> None:
+    with pytest.raises(GameError, match=problem):
+        load_game_module(name).state_from_board(drawing)
+
+
+def test_a_plain_game_may_offer_a_board() -> None:
+    class Drawn(games.Nim):
+        def board(self, state: tuple[int, ...]) -> Board:
+            return Board(np.zeros((1, state[0]), np.int8), ("|",), {})
+
+    drawn = PlainRules(Drawn())
+    board = board_of(drawn, drawn.initial(1)[0])
+    assert board is not None and board.cells.shape == (1, 15)
+    assert board_of(PlainRules(games.NIM), drawn.initial(1)[0]) is None
 
 
 def test_a_text_that_names_no_action_is_refused_with_an_example() -> None:

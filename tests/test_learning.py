@@ -1,18 +1,14 @@
 """The whole cycle: it goes on where it stopped, and it ends with a player that was checked."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_scalars import shown
 
+from seraphim.curve import read_curve
 from seraphim.gating import GateOptions
-from seraphim.generating import played_numbers
 from seraphim.learning import Stop, learn
 from seraphim.networks import load_model
 from seraphim.retraining import bootstrap
@@ -48,13 +44,39 @@ def test_every_generation_is_reported(folder: ModelFolder, small_settings: Setti
     assert "generation 1," in text
     assert "generation 2," in text
     assert text.count("4,520") == 2
+    assert text.count("bottleneck: the ") == 2
+    assert learnt.pace.games == 2 * small_settings.self_play.games_per_generation
+    assert 0 < sum(learnt.pace.seconds.values()) <= learnt.seconds
+    names = shown(folder.path / "logs" / "train")
+    for name in ("self_play/games_per_hour", "training/loss", "time/training", "all positions/raw_mistakes"):
+        assert len(names[name]) == 2, name
     assert learnt.evaluation is not None
     assert learnt.evaluation.sets[0].positions == 4520
 
 
-def test_learning_ends_after_the_minutes_it_was_given(folder: ModelFolder, small_settings: Settings) -> None:
-    stop = Stop("none", minutes=0.0)
+def test_learning_ends_after_the_hours_it_was_given(folder: ModelFolder, small_settings: Settings) -> None:
+    stop = Stop("none", hours=0.0)
     assert learn(folder, small_settings, 0, stop, num_workers=1, announce=lambda _: None, quiet=True).generations == 1
+
+
+@pytest.mark.parametrize("moment", ["generation 1", "  trained", "  checked"])
+def test_what_an_interrupt_left_out_of_a_generation_is_made_up_for(
+    moment: str, folder: ModelFolder, small_settings: Settings
+) -> None:
+    def break_off(line: str) -> None:
+        if line.startswith(moment):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn(folder, small_settings, 0, Stop("none", 1), num_workers=1, announce=break_off, quiet=True)
+    said: list[str] = []
+    learn(folder, small_settings, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
+    steps, games = small_settings.training.steps, small_settings.self_play.games_per_generation
+    curve = read_curve(folder.path / "curve.csv")
+    assert [(line["step"], line["games"]) for line in curve] == [(steps, games), (2 * steps, 2 * games)]
+    assert all("all positions/raw_mistakes" in line for line in curve)
+    assert all("all positions/raw_mistakes" in each.metrics() for each in folder.snapshots()[1:])
+    assert sum(line.startswith("  checked") for line in said) == 2
 
 
 def test_a_game_without_solved_positions_is_learnt_unchecked(tmp_path: Path, small_settings: Settings) -> None:
@@ -66,37 +88,12 @@ def test_a_game_without_solved_positions_is_learnt_unchecked(tmp_path: Path, sma
     assert learnt.generations == 1
 
 
-def learn_command(root: Path, *flags: str) -> list[str]:
-    small = ("--depth=1", "--width=16", "--readouts=10", "--games_per_generation=40", "--games_per_file=7", "--steps=8")
-    return [sys.executable, "bin/learn.py", "killed", "--game=tictactoe", "--goal=none", *small, *flags]
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path) -> None:
-    environment = {**os.environ, "SERAPHIM_DATA": str(tmp_path)}
-    rng = np.random.default_rng(5)
-    for _ in range(6):
-        with subprocess.Popen(learn_command(tmp_path), env=environment, stdout=subprocess.DEVNULL) as program:
-            time.sleep(rng.uniform(1.0, 9.0))
-            program.send_signal(signal.SIGKILL)
-    done = subprocess.run(
-        learn_command(tmp_path, "--generations=1"), env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    folder = ModelFolder(tmp_path, "killed")
-    last = folder.champion().step - 8
-    assert played_numbers(folder, f"0-{last}") == set(range(40))
-    assert not [path for path in folder.path.iterdir() if path.name.startswith(".unfinished")]
-    for snapshot in folder.snapshots():
-        load_model(snapshot.path)
-
-
 @pytest.mark.slow
 def test_tic_tac_toe_is_learnt_to_perfection(tmp_path: Path) -> None:
     settings = default_settings("tictactoe")
     folder = ModelFolder(tmp_path, "perfect")
     bootstrap(folder, GAME, settings, seed=1)
-    learnt = learn(folder, settings, 1, Stop("search", minutes=4.0), announce=lambda _: None, quiet=True)
+    learnt = learn(folder, settings, 1, Stop("search", hours=4 / 60), announce=lambda _: None, quiet=True)
     assert learnt.evaluation is not None
     assert learnt.evaluation.perfect, str(learnt.evaluation)
 

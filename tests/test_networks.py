@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +16,16 @@ import pytest
 from seraphim import networks
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
+from seraphim.inference import Runtime, load_inference
 from seraphim.networks import ARCHIVE, NetworkOptions
 from tictactoe.game import GAME
 
 MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
 RESNET = NetworkOptions("resnet", blocks=2, filters=8, value_width=8)
+# Everything about a resnet that can be other than usual.
+OTHER = NetworkOptions(
+    "resnet", blocks=1, filters=5, kernel_size=4, policy_filters=2, value_filters=1, activation="leaky_relu"
+)
 Snapshots = dict[NetworkOptions, Path]
 KINDS = pytest.mark.parametrize("options", [MLP, RESNET], ids=["mlp", "resnet"])
 
@@ -106,6 +112,30 @@ def test_another_seed_gives_other_weights_and_layers_differ_from_each_other(opti
     assert len(set(shared)) == len(shared)
 
 
+def test_settled_statistics_serve_what_training_sees() -> None:
+    model = networks.build(GAME, RESNET, seed=1)
+    batch = observations(64)
+    seen, _ = (model(batch, training=True)[name].numpy() for name in ("policy", "value"))
+    assert not np.allclose(evaluate(model, batch)[0], seen, atol=0.05)  # the averages have only begun to move
+    networks.settle_statistics(model, [batch])
+    # What is kept is an unbiased variance.
+    np.testing.assert_allclose(evaluate(model, batch)[0], seen, atol=0.02)
+    np.testing.assert_allclose(model(batch, training=True)["policy"].numpy(), seen, atol=1e-5)
+
+
+def test_settled_statistics_are_the_means_over_all_batches() -> None:
+    model = networks.build(GAME, RESNET, seed=1)
+    norm = model.get_layer("stem_norm")
+    found = []
+    batches = [observations(64, seed) for seed in range(3)]
+    for one in ([batches[0]], [batches[1]], [batches[2]], batches):
+        networks.settle_statistics(model, one)
+        found.append(norm.moving_variance.numpy())
+    np.testing.assert_allclose(found[3], np.mean(found[:3], axis=0), rtol=1e-5)
+    assert norm.momentum == networks.BATCH_NORM_MOMENTUM
+
+
+
 @KINDS
 def test_names_of_weights_are_unique(options: NetworkOptions) -> None:
     paths = [weight.path for weight in networks.build(GAME, options, seed=0).weights]
@@ -117,6 +147,35 @@ def test_the_penalty_is_l2_times_the_sum_of_squared_kernels(options: NetworkOpti
     model = networks.build(GAME, options, seed=0)
     squares = sum(float((weight.numpy() ** 2).sum()) for weight in model.weights if weight.path.endswith("kernel"))
     assert float(sum(model.losses)) == pytest.approx(options.l2 * squares, rel=1e-5)
+
+
+def test_kernels_and_heads_have_the_sizes_asked_for() -> None:
+    weights = {weight.path: tuple(weight.shape) for weight in networks.build(GAME, OTHER, seed=0).weights}
+    assert weights["stem/kernel"] == (4, 4, 2, 5)
+    assert weights["block_0_a/kernel"] == weights["block_0_b/kernel"] == (4, 4, 5, 5)
+    assert weights["policy_conv/kernel"] == (1, 1, 5, 2)
+    assert weights["value_conv/kernel"] == (1, 1, 5, 1)
+    assert weights["policy/kernel"] == (9 * 2, 9)
+    assert weights["value_hidden/kernel"] == (9, OTHER.value_width)
+
+
+@pytest.mark.parametrize("options", [replace(MLP, activation="leaky_relu"), OTHER], ids=["mlp", "resnet"])
+def test_a_leaky_network_keeps_a_share_of_what_is_below_zero(options: NetworkOptions) -> None:
+    model = networks.build(GAME, options, seed=1)
+    leaky = [layer for layer in model.layers if type(layer).__name__ == "LeakyReLU"]
+    assert not [layer for layer in model.layers if type(layer).__name__ == "ReLU"]
+    assert len(leaky) == (3 if options.kind == "mlp" else 6)
+    inputs = np.array([-2.0, 0.0, 3.0], np.float32)
+    for layer in leaky:
+        np.testing.assert_allclose(layer(inputs), [-0.6, 0.0, 3.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("runtime", ["openvino", "litert"])
+def test_a_snapshot_of_another_shape_serves_what_the_model_says(runtime: Runtime, tmp_path: Path) -> None:
+    networks.save_snapshot(trained(OTHER), tmp_path / "snapshot")
+    logits, values = load_inference(tmp_path / "snapshot", GAME, runtime, batch=16).infer(observations(16))
+    for expected, served in zip(evaluate(trained(OTHER), observations(16)), (logits, values), strict=True):
+        np.testing.assert_allclose(served, expected, atol=2e-2)  # in bfloat16
 
 
 @KINDS
@@ -206,7 +265,20 @@ def test_damaged_archive_names_the_cure(damage: str, snapshots: Snapshots, tmp_p
         networks.load_model(tmp_path)
 
 
-@pytest.mark.parametrize("values", [{"kind": "cnn"}, {"depth": 0}, {"width": 0}, {"filters": 0}, {"l2": -1.0}])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kind": "cnn"},
+        {"depth": 0},
+        {"width": 0},
+        {"filters": 0},
+        {"kernel_size": 0},
+        {"policy_filters": 0},
+        {"value_filters": 0},
+        {"activation": "tanh"},
+        {"l2": -1.0},
+    ],
+)
 def test_options_out_of_range_are_refused(values: dict[str, Any]) -> None:
     (name,) = values
     with pytest.raises(SettingsError, match=f"^{name} must be "):

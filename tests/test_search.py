@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import ArbitraryNetwork, random_states
 
-from seraphim.errors import GameError, ModelError
+from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
-from seraphim.search.options import SearchOptions
+from seraphim.search.options import Leaf, SearchOptions
 from seraphim.search.randomness import dirichlet, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
 from seraphim.search.tree import NO_CHILD, slots
@@ -217,6 +217,79 @@ def test_eight_leaves_make_batches_of_different_positions() -> None:
     batches: list[int] = []
     searched(GAME, Watched(GAME, 1, scale=0.3), GAME.initial(1), replace(OPTIONS, readouts=400), leaves=8)
     assert np.median(batches) >= 6
+
+
+@pytest.mark.parametrize("leaves", [1, 8])
+def test_one_tree_is_halted_and_the_others_go_on(leaves: int) -> None:
+    network = ArbitraryNetwork(GAME, 2)
+    search = Search(GAME, network, replace(OPTIONS, readouts=400), 3, leaves)
+    search.begin(np.arange(3), random_states(GAME, 3, 2))
+    done: list[int] = []
+    for _ in range(5):
+        done += search.advance().tolist()
+    search.halt(np.array([1]))
+    halted_after = 0
+    while 1 not in done:
+        done += search.advance().tolist()
+        halted_after += 1
+    assert halted_after <= 3
+    assert 0 < visits(search)[1].sum() < 400
+    search.run()
+    assert visits(search).sum(axis=1)[[0, 2]].tolist() == [400, 400]
+    assert search.readouts == visits(search).sum()
+    check_invariants(search)
+    # What was halted goes on as if nothing had been.
+    search.begin(np.array([1]), random_states(GAME, 3, 2)[1:2], None, 400 - int(visits(search)[1].sum()))
+    search.run()
+    if leaves == 1:
+        whole = searched(GAME, network, random_states(GAME, 3, 2), replace(OPTIONS, readouts=400))
+        assert visits(search)[1].tolist() == visits(whole)[1].tolist()
+
+
+def test_a_step_has_an_end_though_no_position_is_new() -> None:
+    network = ArbitraryNetwork(GAME, 2)
+    search = searched(GAME, network, GAME.initial(1), replace(OPTIONS, readouts=3000))
+    whole = visits(search)
+    search.reset(np.array([0]))
+    search.begin(np.array([0]), GAME.initial(1))  # all in the cache now, so that one step does it
+    steps = 0
+    while not len(search.advance(rounds=3)):
+        steps += 1
+    assert steps > 100
+    assert visits(search).tolist() == whole.tolist()
+
+
+def test_compact_trees_are_the_same_and_take_less_memory() -> None:
+    network = ArbitraryNetwork(GAME, 2)
+    states = np.concatenate([random_states(GAME, 2, 2), GAME.initial(1)])
+    search = searched(GAME, network, states, OPTIONS)
+    search.begin(np.array([2]), states[2:], None, 4000)
+    search.run()
+    large, before = slots(search.trees), visits(search)
+    search.reset(np.array([2]))
+    search.compact()
+    assert slots(search.trees)[0] < large[0] / 10
+    assert slots(search.trees)[1] < large[1] / 10
+    check_invariants(search)
+    assert visits(search)[:2].tolist() == before[:2].tolist()
+    search.begin(np.arange(3), states)
+    search.run()
+    fresh = searched(GAME, network, states, OPTIONS)
+    assert visits(search)[2].tolist() == visits(fresh)[2].tolist()
+    fresh.begin(np.arange(2), states[:2])
+    fresh.run()
+    assert visits(search)[:2].tolist() == visits(fresh)[:2].tolist()
+
+
+def test_trees_become_compact_while_they_are_at_work() -> None:
+    network = ArbitraryNetwork(GAME, 3)
+    states = random_states(GAME, 4, 3)
+    search = Search(GAME, network, OPTIONS, 4, leaves=8)
+    search.begin(np.arange(4), states)
+    while not len(search.advance()):
+        search.compact()
+    search.run()
+    assert visits(search).tolist() == visits(searched(GAME, network, states, OPTIONS, leaves=8)).tolist()
 
 
 # ---------------------------------------------------------------- the end of the game
@@ -487,3 +560,37 @@ def test_a_reset_tree_remembers_nothing() -> None:
     search.begin(np.arange(2), GAME.initial(2))
     search.run()
     assert visits(search).tolist() == visits(searched(GAME, network, GAME.initial(2), OPTIONS)).tolist()
+
+
+class Hurried(TicTacToe):
+    """Tic-tac-toe of which a win is worth 1 with the fifth stone, and a quarter less with each after that."""
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        ended, results = super().outcome(states)
+        stones = np.bitwise_count(states).sum(axis=1).astype(np.float32)
+        return ended, (results * (1 - 0.9 * (stones - 5) / 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize("leaf", ["value", "playout"])
+def test_fast_wins_search_as_if_the_rules_said_what_they_are_worth(leaf: Leaf) -> None:
+    states, options = random_states(GAME, 30, seed=3), replace(OPTIONS, leaf=leaf)
+    trees = np.arange(len(states))
+    network = ArbitraryNetwork(GAME)
+    found = searched(GAME, network, states, replace(options, fast_wins=0.9)).result(trees)
+    expected = searched(Hurried(), network, states, options).result(trees)
+    np.testing.assert_array_equal(found.visits, expected.visits)
+    np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
+    assert (found.visits != searched(GAME, network, states, options).result(trees).visits).any()
+
+
+def test_fast_wins_are_not_for_proven_results() -> None:
+    with pytest.raises(SettingsError, match=r"^fast_wins must be 0 with solver, which proves results, not 0\.5$"):
+        SearchOptions(fast_wins=0.5, solver=True)
+
+
+def test_fast_wins_need_a_game_that_tells_how_far_it_has_got() -> None:
+    game = PlainRules(games.NIM)
+    with pytest.raises(
+        SettingsError, match=r"^fast_wins needs a game that offers progress\(states\), but nim does not"
+    ):
+        Search(game, Uniform(game), SearchOptions(fast_wins=0.5), 1)

@@ -1,6 +1,7 @@
 """Self-play: what a game's record says, and what the game depends on."""
 
 import time
+from dataclasses import replace
 from itertools import count, pairwise
 
 import games
@@ -252,3 +253,16 @@ def test_what_is_wrong_in_one_group_is_raised() -> None:
 
     with pytest.raises(ModelError, match="broken"):
         together(2, Broken)
+
+
+def test_what_fast_wins_are_worth_is_recorded() -> None:
+    records = played(GAME, 60, options=replace(OPTIONS, fast_wins=0.8))
+    worth = {5: 1.0, 6: 0.8, 7: 0.6, 8: 0.4, 9: 0.2}
+    lengths = set()
+    for record in records:
+        assert record.result is not None
+        last = GAME.step(record.states[-1:], record.actions[-1:])
+        result = GAME.outcome(last)[1][0]
+        assert record.result == pytest.approx(result * worth[len(record.actions)], abs=1e-6)
+        lengths |= {len(record.actions)} if result else set()
+    assert len(lengths) > 2

@@ -353,6 +353,45 @@ with folder.lock():
     assert leftovers(folder) == []
 
 
+@pytest.mark.parametrize("call", range(1, 6))
+def test_a_snapshot_is_published_and_promoted_or_neither_whenever_the_program_is_killed(
+    call: int, folder: ModelFolder
+) -> None:
+    """Die at the n-th change that `publish` makes to the disk; then another program begins to write."""
+    folder.publish(0, write, promote=lambda: True)
+    program = f"""
+import os, sys
+from pathlib import Path
+from seraphim.store import ModelFolder
+folder, count = ModelFolder(Path(sys.argv[1]), "first"), 0
+def die(event, arguments):
+    global count
+    if event in ("os.mkdir", "os.rename", "os.symlink", "tempfile.mkdtemp", "shutil.rmtree"):
+        count += 1
+        if count == {call}:
+            os._exit(9)
+sys.addaudithook(die)
+folder.publish(1, lambda path: (path / "weights").write_text("weights"), promote=lambda: True)
+"""
+    command = [sys.executable, "-c", program, folder.path.parents[1]]
+    assert subprocess.run(command, check=False).returncode == 9
+    folder.recover()
+    steps = [snapshot.step for snapshot in folder.snapshots()]
+    assert steps in ([0], [0, 1])
+    assert folder.champion().step == steps[-1]
+    assert visible(folder) == [*sorted(each.name for each in folder.snapshots()), "champion", "settings.json"]
+    assert not [path for path in folder.path.iterdir() if path.name.startswith((".unfinished", ".next"))]
+    folder.publish(2, write, promote=lambda: True)
+    assert folder.champion().step == 2
+
+
+def test_a_snapshot_that_is_not_to_be_promoted_leaves_the_champion(folder: ModelFolder) -> None:
+    first = folder.publish(0, write, promote=lambda: True)
+    folder.publish(1, write, promote=lambda: False)
+    folder.publish(2, write)
+    assert folder.champion() == first
+
+
 def test_readers_need_no_right_to_write(folder: ModelFolder) -> None:
     folder.promote(folder.publish(1, write))
     (folder.path / ".lock").unlink()

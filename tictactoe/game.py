@@ -16,9 +16,11 @@ import numpy as np
 
 from seraphim.compiled import kernel
 from seraphim.errors import GameError
-from seraphim.game import Array, Symmetries
+from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
 
 CELLS = 9
+FEWEST_PLIES = 5  # of a game that is won
+MARKS = ("X", "O")
 FULL = 0b111_111_111
 # Rows, columns, diagonals, as bit sets of cells.
 LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
@@ -137,6 +139,11 @@ class TicTacToe:
         """See `seraphim.game.Game.observe`."""
         return _observe(states)
 
+    def progress(self, states: Array) -> Array:
+        """Return how far games have got, float64 [B]: 0 at 5 plies, the fewest that one may have, and 1 at 9."""
+        plies = np.bitwise_count(states).sum(axis=1, dtype=np.int64)
+        return (plies - FEWEST_PLIES) / (self.max_plies - FEWEST_PLIES)
+
     def symmetries(self) -> Symmetries:
         """Return the eight symmetries of the square: four rotations, and their mirror images."""
         board = np.arange(CELLS, dtype=np.int32).reshape(3, 3)
@@ -153,6 +160,19 @@ class TicTacToe:
         rows = [f"{'abc'[row]} {' '.join(marks[3 * row : 3 * row + 3])}" for row in range(3)]
         return "\n".join(["  1 2 3", *rows])
 
+    def board(self, state: Array) -> Board:
+        """See `seraphim.game.Board`."""
+        crosses, noughts = (int(word) for word in state)
+        cells = [0 if crosses >> cell & 1 else 1 if noughts >> cell & 1 else EMPTY for cell in range(CELLS)]
+        legal = np.flatnonzero(self.legal(state[None])[0])
+        full = [line for line in LINES.tolist() for stones in (crosses, noughts) if stones & line == line]
+        return Board(
+            cells=np.array(cells, np.int8).reshape(3, 3),
+            marks=MARKS,
+            targets={int(cell): [divmod(int(cell), 3)] for cell in legal},
+            line=tuple(divmod(cell, 3) for cell in range(CELLS) if any(line >> cell & 1 for line in full)),
+        )
+
     def action_label(self, action: int) -> str:
         """See `seraphim.game.Game.action_label`."""
         return "abc"[action // 3] + "123"[action % 3]
@@ -166,3 +186,22 @@ class TicTacToe:
 
 
 GAME = TicTacToe()
+
+
+def state_from_board(text: str) -> Array:
+    """Return the state int64 [2] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
+
+    Raises:
+        GameError: it is no drawing of three rows of three cells, or the players have not moved in turn until the end.
+    """
+    cells = cells_from_drawing(text, 3, 3, "".join(MARKS), "abc123").ravel()
+    crosses, noughts = (sum(1 << int(cell) for cell in np.flatnonzero(cells == player)) for player in (0, 1))
+    surplus = crosses.bit_count() - noughts.bit_count()
+    if surplus not in (0, 1):
+        raise GameError(
+            f"{crosses.bit_count()} X and {noughts.bit_count()} O: X moves first and the sides alternate, "
+            "so there must be as many X as O, or one more"
+        )
+    if (_has_line(crosses) and not surplus) or (_has_line(noughts) and surplus):
+        raise GameError("three in a row of the player who did not move last: the game was over before")
+    return np.array([crosses, noughts], np.int64)

@@ -16,6 +16,15 @@ class Layer(NamedTuple):
     states: Array  # int64 [P, 2], in ascending order of the rows
     values: Array  # float32 [P]: exact, for the player to move
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+    plies: Array  # float32 [P]: to the end of the game by fastest wins and slowest losses
+    action_plies: Array  # float32 [P, A]: likewise, the action included; NaN where illegal
+
+
+class ActionResults(NamedTuple):
+    """What the actions of a position are worth."""
+
+    results: Array  # float32 [A]: exact, for the player to move; NaN where illegal
+    plies: Array  # float32 [A]: to the end of the game, the action included; NaN where illegal
 
 
 @cache
@@ -47,6 +56,13 @@ def perfect_actions(states: Array, _seconds: float | None = None) -> Array:
     return values == np.nanmax(values, axis=1, keepdims=True)
 
 
+def action_results(state: Array, _seconds: float) -> ActionResults:
+    """Return what the actions of an unfinished, reachable state int64 [2] are worth."""
+    layer = solve()[int(state[0] | state[1]).bit_count()]
+    row = np.searchsorted(_keys(layer.states), _keys(state[None]))[0]
+    return ActionResults(layer.action_values[row], layer.action_plies[row])
+
+
 def _reachable() -> list[Array]:
     layers = [GAME.initial(1)]
     for _ in range(CELLS):
@@ -59,14 +75,21 @@ def _reachable() -> list[Array]:
 def _solve_layer(states: Array, following: Layer | None) -> Layer:
     ended, results = GAME.outcome(states)
     action_values = np.full((len(states), CELLS), np.nan, np.float32)
+    action_plies = action_values.copy()
     if following is not None:
         rows, actions = np.nonzero(GAME.legal(states))
         found = np.searchsorted(_keys(following.states), _keys(GAME.step(states[rows], actions)))
         # The other player moves there.
         action_values[rows, actions] = -following.values[found]
+        action_plies[rows, actions] = following.plies[found] + 1
     values = np.where(GAME.to_play(states) == 0, results, -results)
     values[~ended] = np.nanmax(action_values[~ended], axis=1)
-    return Layer(states, values, action_values)
+    # The fastest of wins, the slowest of what is none.
+    hurry = np.where(values > 0, -1, 1)[~ended]
+    best = np.where(action_values == values[:, None], action_plies, np.nan)[~ended]
+    plies = np.zeros(len(states), np.float32)
+    plies[~ended] = hurry * np.nanmax(hurry[:, None] * best, axis=1)
+    return Layer(states, values, action_values, plies, action_plies)
 
 
 def _keys(states: Array) -> Array:

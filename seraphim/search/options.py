@@ -44,6 +44,9 @@ class SearchOptions:
     What was forced is taken out of the policy again."""
     solver: bool = False
     """Whether proven results go up the tree (Winands et al. 2008): a proven root stops, and its policy is exact."""
+    fast_wins: float = 0.0
+    """What the slowest win is worth less than the fastest one, 0 to 1, and likewise a loss: it makes the fast ones
+    preferred, in the search and in what the value learns (DeepFour: 0.9). 0: a win is a win (AGZ)."""
     cache_megabytes: int = 128
     """Memory for evaluations that the search has seen, in each worker; 0 asks the network again each time."""
 
@@ -66,6 +69,8 @@ class SearchOptions:
             ("fpu_reduction", self.fpu_reduction >= 0, "0 or more"),
             ("root_temperature", self.root_temperature > 0, "above 0"),
             ("forced_playouts", self.forced_playouts >= 0, "0 or more"),
+            ("fast_wins", 0 <= self.fast_wins <= 1, "from 0 to 1"),
+            ("fast_wins", not (self.fast_wins and self.solver), "0 with solver, which proves results"),
             ("cache_megabytes", self.cache_megabytes >= 0, "0 or more"),
             ("leaf", self.leaf in ("value", "playout"), "value or playout"),
         ):

@@ -17,8 +17,9 @@ from seraphim.search import expansion, kernels, roots
 from seraphim.search.cache import allocate_cache, num_slots
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import uniform_of
+from seraphim.search.results import check_fast_wins, worth
 from seraphim.search.selection import considered_visits, to_rule
-from seraphim.search.tree import AT_REST, MOST_ACTIONS, MOST_LEAVES, Trees, allocate, grow, slots
+from seraphim.search.tree import AT_REST, MOST_ACTIONS, MOST_LEAVES, Trees, allocate, resized, slots
 
 # The network gets batches of always the same size, as a runtime prepares itself anew for each other one: this share of
 # the rows. By the time it has evaluated them, the next ones are there.
@@ -77,6 +78,7 @@ class Search:
                 f"the search has room for {MOST_ACTIONS} actions and {MOST_LEAVES} leaves, not for the "
                 f"{game.num_actions} of {game.name} and {leaves}"
             )
+        check_fast_wins(game, options.fast_wins)
         self.game = game
         self.options = options
         self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
@@ -153,8 +155,12 @@ class Search:
             roots.prepare_roots(self._trees, chosen, keys, alpha, coefficient, temperature, forced, gumbel)
         return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
-    def advance(self) -> Array:
+    def advance(self, rounds: float = math.inf) -> Array:
         """Run all trees until they need the network, evaluate their leaves as one batch, and put them into the trees.
+
+        Args:
+            rounds: how many new positions a readout, and those that follow it, may come to before that; trees that need
+                the network rarely, since the cache knows their positions, otherwise run until they are done.
 
         Returns:
             int64 [K] the trees that have spent their readouts during this step.
@@ -164,7 +170,7 @@ class Search:
             GameError: the game offers no legal action in an unfinished position.
         """
         self._last_lap = time.perf_counter()
-        done = self._collect()
+        done = self._collect(rounds)
         if self._num_unknown:
             self._evaluate(min(self._num_unknown, self._batch))
         self._lap("search")
@@ -176,14 +182,15 @@ class Search:
         self.seconds[stage] += now - self._last_lap
         self._last_lap = now
 
-    def _collect(self) -> Array:
-        # Moves rows until there is a batch of positions for the network, or no row that moves; returns the trees that
-        # are done.
+    def _collect(self, rounds: float) -> Array:
+        # Moves rows until there is a batch of positions for the network, or no row that moves, or so many rounds are
+        # over; returns the trees that are done.
         self._plant()
         active, self._active = self._active, _NO_ROWS
         waiting: list[Array] = []
         resting: list[Array] = []
-        while len(active) and self._num_unknown < self._batch:
+        while len(active) and self._num_unknown < self._batch and rounds > 0:
+            rounds -= 1
             num_new, num_waiting = kernels.select(
                 self._trees, active, self._rule, self._schedules, self._parents, self._actions
             )
@@ -211,6 +218,7 @@ class Search:
         self._lap("search")
         states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
         ended, results = self.game.outcome(states)
+        results = worth(self.game, states, results, self.options.fast_wins)
         to_play = self.game.to_play(states)
         self._lap("rules")
         return self._admit(rows, states, to_play, ended, results)
@@ -253,7 +261,7 @@ class Search:
             if nodes > have_nodes or edges > have_edges:
                 nodes = have_nodes if nodes <= have_nodes else max(nodes, have_nodes + have_nodes // 2)
                 edges = have_edges if edges <= have_edges else max(edges, have_edges + have_edges // 2)
-                self._trees = grow(self._trees, nodes, edges)
+                self._trees = resized(self._trees, nodes, edges)
                 have_nodes, have_edges = slots(self._trees)
             self._nodes_left = have_nodes - int(progress["num_nodes"].max()) - most_nodes
             self._edges_left = have_edges - int(progress["num_edges"].max()) - most_edges
@@ -298,9 +306,10 @@ class Search:
             "expected: its training has diverged; promote an older snapshot and lower the learning rate"
         )
 
-    def halt(self) -> None:
-        """Start no more readouts; those under way are finished by `advance` or `run`."""
-        at_work = np.flatnonzero(self._rows_out)
+    def halt(self, trees: Array | None = None) -> None:
+        """Start no more readouts in some trees int64 [K], or in all; those under way are finished by `advance`."""
+        trees = np.arange(len(self._rows_out)) if trees is None else trees
+        at_work = trees[self._rows_out[trees] > 0]
         self.readouts -= int(self._trees.progress["remaining"][at_work].sum())
         self._trees.progress["remaining"][at_work] = 0
 
@@ -344,6 +353,14 @@ class Search:
         """Take the roots of some trees int64 [K] away."""
         self._trees.progress["num_nodes"][trees] = 0
         self._trees.progress["num_edges"][trees] = 0
+
+    def compact(self) -> None:
+        """Give memory that no tree uses any more back to the system."""
+        progress = self._trees.progress
+        nodes = max(int(progress["num_nodes"].max()), 1) + self._leaves
+        edges = max(int(progress["num_edges"].max()), 1) + self._leaves * self.game.num_actions
+        self._trees = resized(self._trees, nodes, edges)
+        self._nodes_left = self._edges_left = 0
 
     def abandon(self) -> None:
         """Take all roots away, and forget the readouts under way."""

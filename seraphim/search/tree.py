@@ -98,37 +98,48 @@ def slots(trees: Trees) -> tuple[int, int]:
     return len(trees.nodes) // len(trees.progress), len(trees.edges) // len(trees.progress)
 
 
-def grow(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
-    """Return the same trees with room for at least `num_nodes` nodes and `num_edges` edges each."""
+def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
+    """Return the same trees with `num_nodes` node slots and `num_edges` edge slots each, in memory of their own.
+
+    What is in use must fit. Only that is copied, as memory that was never touched is not there.
+    """
     num_trees, (old_nodes, old_edges) = len(trees.progress), slots(trees)
-    num_nodes, num_edges = max(num_nodes, old_nodes), max(num_edges, old_edges)
     # What indices of each tree's nodes and edges become larger by.
     more_nodes = np.arange(num_trees, dtype=np.int32) * np.int32(num_nodes - old_nodes)
     more_edges = np.arange(num_trees, dtype=np.int32) * np.int32(num_edges - old_edges)
-    grown = Trees(
-        nodes=_with_slots(trees.nodes, num_trees, num_nodes),
-        edges=_with_slots(trees.edges, num_trees, num_edges),
-        states=_with_slots(trees.states, num_trees, num_nodes),
+    used_nodes, used_edges = trees.progress["num_nodes"], trees.progress["num_edges"]
+    changed = Trees(
+        nodes=_with_slots(trees.nodes, used_nodes, num_nodes),
+        edges=_with_slots(trees.edges, used_edges, num_edges),
+        states=_with_slots(trees.states, used_nodes, num_nodes),
         root_scores=trees.root_scores,
         progress=trees.progress,
         rows=trees.rows.copy(),
     )
-    for indices in (grown.nodes["parent"], grown.edges["child"], grown.rows["node"]):
-        _add_to(indices, more_nodes)
-    for indices in (grown.nodes["parent_edge"], grown.nodes["first_edge"], grown.rows["edge"]):
-        _add_to(indices, more_edges)
-    return grown
+    for indices, used, more in (
+        (changed.nodes["parent"], used_nodes, more_nodes),
+        (changed.edges["child"], used_edges, more_nodes),
+        (changed.nodes["parent_edge"], used_nodes, more_edges),
+        (changed.nodes["first_edge"], used_nodes, more_edges),
+    ):
+        by_tree = indices.reshape(num_trees, -1)  # a view
+        for tree in np.flatnonzero(used):
+            _add_to(by_tree[tree, : used[tree]], more[tree])
+    for indices, more in ((changed.rows["node"], more_nodes), (changed.rows["edge"], more_edges)):
+        _add_to(indices.reshape(num_trees, -1), more[:, None])
+    return changed
 
 
 def _add_to(indices: Array, more: Array) -> None:
-    by_tree = indices.reshape(len(more), -1)  # a view
-    by_tree += np.where(by_tree >= 0, more[:, None], np.int32(0))
+    indices += np.where(indices >= 0, more, np.int32(0))
 
 
-def _with_slots(array: Array, num_trees: int, num_slots: int) -> Array:
-    old = array.reshape(num_trees, -1, *array.shape[1:])
-    new = zeros((num_trees * num_slots, *array.shape[1:]), array.dtype)
-    new.reshape(num_trees, num_slots, *array.shape[1:])[:, : old.shape[1]] = old
+def _with_slots(array: Array, used: Array, num_slots: int) -> Array:
+    old = array.reshape(len(used), -1, *array.shape[1:])
+    new = zeros((len(used) * num_slots, *array.shape[1:]), array.dtype)
+    by_tree = new.reshape(len(used), num_slots, *array.shape[1:])
+    for tree in np.flatnonzero(used):
+        by_tree[tree, : used[tree]] = old[tree, : used[tree]]
     return new
 
 

@@ -1,0 +1,144 @@
+"""Measures what each part of learning is worth: models learnt from scratch for equal times, with and without it.
+
+    python benchmarks/ablations.py connectfour --minutes=6 --seeds=2 --out=/tmp/ablations
+
+learns every variant with every seed, one after the other, on the whole machine: nothing else should run. It then asks
+each champion about all solved positions of the game. What was learnt and measured stays in the folder `--out`: the same
+command goes on where it stopped, and prints the table when all is there.
+"""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seraphim.curve import CURVE, read_curve
+from seraphim.evaluation import load_position_sets, mistakes
+from seraphim.game import load_game
+from seraphim.inference import load_inference
+from seraphim.search.options import SearchOptions
+from seraphim.store import ModelFolder
+from seraphim.strength import network_moves, search_positions
+
+ROOT = Path(__file__).parents[1]
+READOUTS = 200  # of the check
+MODEL = "model"
+
+# Short generations, so that no variant overruns its time by much. The half-life fits runs of some minutes.
+COMMON = ["--games_per_generation=500", "--steps=50", "--learning_rate_half_life=500"]
+BASELINE = "the game's settings"
+# What is taken out of, or put into, the settings of the game.
+VARIANTS: dict[str, dict[str, list[str]]] = {
+    "connectfour": {
+        BASELINE: [],
+        "constant learning rate": ["--learning_rate_half_life=0"],
+        "float32": ["--precision=float32"],
+        "game results alone as value": ["--root_value_share=0"],
+        "search values alone as value": ["--root_value_share=1"],
+        "equal positions not averaged": ["--noaverage_positions"],
+        "no random openings": ["--random_plies=0"],
+        "random openings up to 16 plies, half of the games": ["--random_plies=16", "--random_share=0.5"],
+        "no proven results": ["--nosolver"],
+        "playout-cap randomisation": ["--cheap_share=0.75"],
+        "forced playouts, pruned": ["--forced_playouts=2"],
+        "Gumbel root, 32 readouts": ["--root=gumbel", "--readouts=32"],
+        "first-play urgency": ["--fpu=reduction"],
+        "preset deepfour": ["--preset=deepfour"],
+    },
+    "tictactoe": {
+        BASELINE: [],
+        "no random openings": ["--random_plies=0"],
+        "preset keras-tictactoe": ["--preset=keras-tictactoe"],
+    },
+}
+
+
+def learn(game: str, variant: str, seed: int, minutes: float, folder: Path) -> dict[str, float]:
+    """Learn a variant in a folder; return what that took."""
+    flags = [*COMMON, *VARIANTS[game][variant], f"--seed={seed}"]
+    if any(flag.startswith("--preset") for flag in flags):
+        flags = flags[len(COMMON) :]  # a preset says everything itself
+    environment = {**os.environ, "SERAPHIM_DATA": str(folder)}
+    learning = ["bin/learn.py", MODEL, "--goal=none", f"--hours={minutes / 60}", f"--seed={seed}"]
+    for command in ([f"{game}/train.py", MODEL, "--init", *flags], learning):
+        with (folder / "log.txt").open("a") as log:
+            subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, stdout=log, stderr=log, check=True)
+    rows = read_curve(ModelFolder(folder, MODEL).path / CURVE)
+    return {"generations": len(rows), **{name: rows[-1][name] for name in ("seconds", "games", "evaluations")}}
+
+
+def check(game: str, folder: Path) -> dict[str, list[int]]:
+    """Return for every solved position whether the champion in a folder errs, by the network and by a search."""
+    rules, champion = load_game(game), ModelFolder(folder, MODEL).champion()
+    inference = load_inference(champion.path, rules, "auto")
+    found: dict[str, list[int]] = {"network": [], "search": []}
+    for positions in load_position_sets(game):
+        searched = search_positions(rules, [inference], SearchOptions(readouts=READOUTS), positions.states).best
+        moves = {"network": network_moves(rules, inference, positions.states), "search": searched}
+        for name, actions in moves.items():
+            found[name] += mistakes(positions, actions).astype(int).tolist()
+    return found
+
+
+def table(game: str, results: dict[str, list[dict[str, Any]]]) -> str:
+    """Return the results, by variant a list with one for each seed, as a table in Markdown."""
+    lines = [
+        f"| {game} | generations | games | network errs, % | {READOUTS} readouts err, % | against {BASELINE} |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for variant, runs in results.items():
+        cells = [" · ".join(f"{run['took'][name]:,.0f}" for run in runs) for name in ("generations", "games")]
+        cells += [" · ".join(f"{100 * np.mean(run[name]):.2f}" for run in runs) for name in ("network", "search")]
+        lines.append(f"| {variant} | {' | '.join(cells)} | {_difference(results[BASELINE], runs)} |")
+    return "\n".join(lines)
+
+
+def _difference(baseline: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
+    # Of the searches' errors, over the same positions, with its standard error: what chance in learning adds to it
+    # shows between the seeds.
+    if runs is baseline:
+        return ""
+    by_seed = [np.array(run["search"]) - np.array(other["search"]) for run, other in zip(runs, baseline, strict=True)]
+    pooled = np.concatenate(by_seed)
+    each = ", ".join(f"{100 * one.mean():+.2f}" for one in by_seed)
+    return f"{100 * pooled.mean():+.2f} ± {100 * pooled.std() / math.sqrt(len(pooled)):.2f} ({each})"
+
+
+def main() -> None:
+    """Learn and check what is missing, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("game", choices=sorted(VARIANTS))
+    parser.add_argument("--minutes", type=float, default=6, help="of learning; the last generation is finished")
+    parser.add_argument("--seeds", type=int, default=2, help="how many")
+    parser.add_argument("--out", type=Path, required=True, help="folder for models, logs and results")
+    parser.add_argument("--only", nargs="*", default=[], help="variants that contain one of these words")
+    arguments = parser.parse_args()
+    chosen = [
+        variant
+        for variant in VARIANTS[arguments.game]
+        if variant == BASELINE or not arguments.only or any(word in variant for word in arguments.only)
+    ]
+    results: dict[str, list[dict[str, Any]]] = {variant: [] for variant in chosen}
+    for seed in range(arguments.seeds):
+        for variant in chosen:
+            folder = arguments.out / arguments.game / f"{variant.replace(' ', '-').replace(',', '')}-{seed}"
+            result = folder / f"result-{arguments.minutes:g}-minutes.json"
+            if not result.is_file():
+                shutil.rmtree(folder, ignore_errors=True)  # a run that was interrupted had another machine
+                folder.mkdir(parents=True)
+                took = learn(arguments.game, variant, seed, arguments.minutes, folder)
+                result.write_text(json.dumps({"took": took, **check(arguments.game, folder)}))
+            results[variant].append(json.loads(result.read_text()))
+            print(f"seed {seed}, {variant}: {results[variant][-1]['took']}", file=sys.stderr, flush=True)
+    print(table(arguments.game, results))
+
+
+if __name__ == "__main__":
+    main()

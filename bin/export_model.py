@@ -1,0 +1,58 @@
+"""Writes a model for places without Seraphim: a page that plays in the browser, or one file for another runtime.
+
+    python bin/export_model.py NAME [NAME ...] --out=site         # a folder for any static host; no server behind it
+    python bin/export_model.py NAME --format=tflite --out=NAME.tflite
+    python bin/export_model.py NAME --format=onnx --out=NAME.onnx
+
+What is written is compared with the SavedModel before, and refused if it computes something else.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from absl import flags
+
+from seraphim import programs
+
+FORMAT = programs.define_choice("format", Literal["web", "tflite", "onnx"], "web", "What to write.")
+OUT = flags.DEFINE_string("out", None, "The folder, or the file. Default: site, or NAME.tflite or NAME.onnx.")
+SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of the one model. Default: the champion.")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Export."""
+    from seraphim.errors import SettingsError
+    from seraphim.export import export_file
+    from seraphim.game import load_game
+    from seraphim.site import Chosen, find_library, write_site
+    from seraphim.store import ModelFolder
+
+    names = list(arguments[1:]) or [programs.model_name(arguments)]
+    if len(names) > 1 and (SNAPSHOT.value or FORMAT.value != "web"):
+        raise SettingsError(f"--snapshot and --format={FORMAT.value} are for one model at a time: name one")
+    if len(set(names)) < len(names):
+        raise SettingsError(f"a model is named twice: {' '.join(names)}")
+    folders = [ModelFolder(programs.data_root(), name) for name in names]
+    chosen = [
+        Chosen(each.name, each.snapshot(SNAPSHOT.value) if SNAPSHOT.value else each.champion(), each.settings())
+        for each in folders
+    ]
+    if FORMAT.value != "web":
+        (model,) = chosen
+        file = Path(OUT.value or f"{model.name}.{FORMAT.value}")
+        parity = export_file(model.snapshot.path, load_game(model.settings.game), FORMAT.value, file)
+        print(f"{model.name}, {model.snapshot.name}: {parity}")
+        print(f"{file}: {file.stat().st_size:,} bytes")
+        return
+    library = find_library()
+    out = Path(OUT.value or "site")
+    for model, parity in zip(chosen, write_site(chosen, out, library), strict=True):
+        print(f"{model.name}, {model.snapshot.name}: {parity}")
+    if library.reason:
+        print(f"{library.reason}, so the page loads LiteRT.js {library.version} from a CDN when it is opened")
+    print(f"{out}: put it on any static host, or try it: python -m http.server --directory {out}")
+
+
+if __name__ == "__main__":
+    programs.run(main)

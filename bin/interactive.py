@@ -1,0 +1,68 @@
+"""Plays a person at the terminal, or shows what the search thinks of each move.
+
+    python bin/interactive.py NAME                     # you play first; help lists what you can type
+    python bin/interactive.py NAME --human=second --readouts=800
+    python bin/interactive.py NAME --debug             # each candidate with its priors, visits, Q, U and variation
+    python bin/interactive.py NAME --load=a1,b2        # from a position: moves, a saved game, FILE.tfrecord:RECORD
+
+Moves are named as the game names them. Lines may also come from a pipe.
+"""
+
+from collections.abc import Sequence
+
+from absl import flags
+
+from seraphim import programs
+from seraphim.inference import Runtime
+from seraphim.opponent import Chooser, Temperature
+from seraphim.session import Human
+
+HUMAN = programs.define_choice("human", Human, "first", "Which side you play.")
+DEBUG = flags.DEFINE_bool("debug", False, "Show all that the search knows, and wait before each move.")
+COMPUTER = programs.define_choice("computer", Chooser, "search", "What chooses the computer's moves; raw: no search.")
+TEMPERATURE = programs.define_choice(
+    "temperature", Temperature, "cold", "Play the best move; one drawn in proportion to visits; as self-play, by ply."
+)
+NOISE = flags.DEFINE_bool("noise", False, "Noise on the priors of the root, as in self-play.")
+LOAD = flags.DEFINE_string("load", None, "The position to begin with.")
+SEED = flags.DEFINE_integer("seed", None, "Makes chance repeat itself. Default: it does not.", lower_bound=0)
+SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of models/NAME. Default: the champion.")
+RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the network.")
+programs.define_options("search")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Play."""
+    import numpy as np
+    from rich.console import Console
+
+    from seraphim.analysis import LEAVES
+    from seraphim.game import load_game
+    from seraphim.inference import load_inference
+    from seraphim.interactive import Interactive
+    from seraphim.opponent import PlayOptions
+    from seraphim.session import Session, SessionOptions
+    from seraphim.store import ModelFolder
+    from seraphim.terminal import survive_ascii
+
+    survive_ascii()
+    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    settings = programs.with_flags(folder.settings())
+    snapshot = folder.snapshot(SNAPSHOT.value) if SNAPSHOT.value else folder.champion()
+    inference = load_inference(snapshot.path, load_game(settings.game), RUNTIME.value, batch=LEAVES)
+    session = Session(
+        settings.game,
+        inference,
+        settings.search,
+        PlayOptions(COMPUTER.value, TEMPERATURE.value, NOISE.value),
+        SessionOptions(HUMAN.value, DEBUG.value),
+        np.random.default_rng(SEED.value),
+    )
+    if LOAD.value:
+        session.load(LOAD.value)
+        session.waiting = False
+    Interactive(session, folder.name, Console(highlight=False)).run()
+
+
+if __name__ == "__main__":
+    programs.run(main)

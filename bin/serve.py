@@ -1,0 +1,46 @@
+"""Serves a page in the browser: play the models, see them think, look at what they learnt from.
+
+    python bin/serve.py NAME --open
+
+All models are there; NAME is the one shown first, and may be left out. Only this machine can reach the page, unless
+--host says otherwise: there is no password. Ctrl-C ends it.
+"""
+
+import os
+import threading
+import webbrowser
+from collections.abc import Sequence
+
+from absl import flags
+
+from seraphim import programs
+
+HOST = flags.DEFINE_string("host", "127.0.0.1", "Address of this machine to serve at; 0.0.0.0 is all of them.")
+PORT = flags.DEFINE_integer("port", 8080, "Port to serve at; 0 is any free one.", lower_bound=0, upper_bound=65535)
+NAMES = flags.DEFINE_list("names", [], "Names by which browsers reach this machine, such as play.example.org.")
+OPEN = flags.DEFINE_bool("open", False, "Open the page in a browser.")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve."""
+    from seraphim.errors import SettingsError
+
+    try:
+        from seraphim import serving
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"serving needs {error.name}: pip install -e '.[serve]'") from error
+    from seraphim.hosting import Host
+
+    named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
+    host = Host(programs.data_root(), programs.model_name(arguments) if named else None)
+    listening = serving.listen(host, HOST.value, PORT.value, frozenset(name.lower() for name in NAMES.value))
+    print(f"{', '.join(model.name for model in host.models())} at {listening.url} (Ctrl-C ends)", flush=True)
+    if not serving.is_loopback(HOST.value):
+        print("everybody who can reach this machine can use that page", flush=True)
+    if OPEN.value:
+        threading.Thread(target=webbrowser.open, args=(listening.url,), daemon=True).start()
+    listening.run()
+
+
+if __name__ == "__main__":
+    programs.run(main)

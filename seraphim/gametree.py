@@ -1,0 +1,248 @@
+"""The history of a game as a tree one can walk: every move that was tried stays, and nothing is lost by taking back.
+
+Knows the rules; knows nothing of search, files or people. How moves are written in text is here as well.
+
+A tree is a set of lines, named `A`, `B`, … as they came to be. Line A begins at the root; each other one begins with a
+move played where there had been another before. A line goes on by first children, so each node is on exactly one line.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game import Array, Game
+
+MOST_MOVES_NAMED = 30  # legal moves in an error message
+
+
+@dataclass(eq=False)
+class Node:
+    """A position of a game, and what was played there."""
+
+    state: Array
+    """int64 [W]."""
+    parent: "Node | None" = field(default=None, repr=False)
+    """The position before; None for the root."""
+    action: int | None = None
+    """What led here from the parent; None for the root."""
+    ply: int = 0
+    """Moves from the root to here."""
+    children: list["Node"] = field(default_factory=list, repr=False)
+    """One for each action that was played here, in the order in which they were first played."""
+    latest: "Node | None" = field(default=None, repr=False)
+    """The child that was visited last, to which redo leads."""
+
+
+class GameTree:
+    """A game with branches, and a place in it."""
+
+    def __init__(self, game: Game, start: Array | None = None) -> None:
+        """Begin with a state int64 [W], by default the initial one."""
+        self.game = game
+        self.root = Node(game.initial(1)[0] if start is None else np.array(start, np.int64))
+        self.node = self.root
+        self._first_nodes = [self.root]  # of each line, in the order of their names
+
+    @property
+    def starts_afresh(self) -> bool:
+        """Return whether the root is the game's initial position."""
+        return bool((self.root.state == self.game.initial(1)[0]).all())
+
+    def legal(self) -> list[int]:
+        """Return the legal actions here; none once the game has ended, or as many moves were made as it may have."""
+        if self.node.ply >= self.game.max_plies:
+            return []
+        return [int(action) for action in np.flatnonzero(self.game.legal(self.node.state[None])[0])]
+
+    def play(self, action: int) -> Node:
+        """Go to the position after an action, which becomes a branch if it was not played here before.
+
+        Raises:
+            GameError: the action is not legal here.
+        """
+        found = next((child for child in self.node.children if child.action == action), None)
+        if found is None:
+            self._check_legal(action)
+            state = self.game.step(self.node.state[None], np.array([action]))[0]
+            found = Node(state, self.node, action, self.node.ply + 1)
+            if self.node.children:
+                self._first_nodes.append(found)
+            self.node.children.append(found)
+        return self.go(found)
+
+    def _check_legal(self, action: int) -> None:
+        legal = self.legal()
+        if not legal:
+            raise GameError("the game is over here: undo takes moves back, new begins another game")
+        if action not in legal:
+            label = self.game.action_label(action) if 0 <= action < self.game.num_actions else str(action)
+            raise GameError(f"{label} is not legal here: expected one of {name_moves(self.game, legal)}")
+
+    def undo(self) -> bool:
+        """Go to the position before; return whether there is one."""
+        if self.node.parent is None:
+            return False
+        self.go(self.node.parent)
+        return True
+
+    def redo(self) -> bool:
+        """Go to the position after the move that was visited last; return whether there is one."""
+        if self.node.latest is None:
+            return False
+        self.go(self.node.latest)
+        return True
+
+    def go(self, node: Node) -> Node:
+        """Go to any node of the tree, and return it; redo then leads this way from each position before it."""
+        for passed in self.path(node):
+            if passed.parent is not None:
+                passed.parent.latest = passed
+        self.node = node
+        return node
+
+    def path(self, node: Node | None = None) -> list[Node]:
+        """Return the nodes from the root to a node, by default the one where we are."""
+        passed: Node | None = node or self.node
+        nodes = []
+        while passed is not None:
+            nodes.append(passed)
+            passed = passed.parent
+        return nodes[::-1]
+
+    def actions(self, node: Node | None = None) -> list[int]:
+        """Return the actions that lead from the root to a node, by default to the one where we are."""
+        return [passed.action for passed in self.path(node) if passed.action is not None]
+
+    def ahead(self) -> list[Node]:
+        """Return the nodes that redo would lead through, one after the other."""
+        nodes, node = [], self.node.latest
+        while node is not None:
+            nodes.append(node)
+            node = node.latest
+        return nodes
+
+    def siblings(self) -> list[Node]:
+        """Return what else was played instead of the last move."""
+        parent = self.node.parent
+        return [] if parent is None else [child for child in parent.children if child is not self.node]
+
+    def lines(self) -> dict[str, list[Node]]:
+        """Return the nodes that are each line's own, by its name; those of line A begin with the root."""
+        return {line_name(index): list(_first_children(node)) for index, node in enumerate(self._first_nodes)}
+
+    def line_of(self, node: Node) -> str:
+        """Return the name of the line that a node is on."""
+        while node.parent is not None and node.parent.children[0] is node:
+            node = node.parent
+        return line_name(self._first_nodes.index(node))
+
+    def find(self, line: str, ply: int | None = None) -> Node:
+        """Return the node of a line after so many moves from the root, by default its last one.
+
+        Raises:
+            GameError: there is no such line, or it is not that long.
+        """
+        lines = self.lines()
+        if line not in lines:
+            raise GameError(f"there is no line {line}: expected one of {' '.join(lines)}")
+        last = lines[line][-1]
+        if ply is None:
+            return last
+        if not 0 <= ply <= last.ply:
+            raise GameError(f"line {line} has {last.ply} moves: expected a number from 0 to {last.ply}, not {ply}")
+        return self.path(last)[ply]
+
+
+def _first_children(node: Node) -> Iterator[Node]:
+    yield node
+    while node.children:
+        node = node.children[0]
+        yield node
+
+
+def line_name(index: int) -> str:
+    """Return the name of the line that came to be as number `index`: A to Z, then AA, AB, …."""
+    name = ""
+    index += 1
+    while index:
+        index, letter = divmod(index - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name
+
+
+def name_moves(game: Game, actions: Sequence[int]) -> str:
+    """Return actions by their labels, as many as a message has room for."""
+    more = f" and {len(actions) - MOST_MOVES_NAMED} more" if len(actions) > MOST_MOVES_NAMED else ""
+    return format_moves(game, actions[:MOST_MOVES_NAMED], together=False) + more
+
+
+def format_moves(game: Game, actions: Iterable[int], together: bool = True) -> str:
+    """Return moves as text, which `parse_moves` reads.
+
+    Args:
+        game: whose labels are used.
+        actions: the moves.
+        together: write labels of a single character without spaces between them (`4453`).
+    """
+    labels = _labels(game)
+    if _has_separators(labels):
+        separator = ", "
+    else:
+        separator = "" if together and _all_single(labels) else " "
+    return separator.join(labels[action] for action in actions)
+
+
+def parse_moves(game: Game, text: str) -> list[int]:
+    """Return the actions that a text names: labels with spaces or commas between them.
+
+    If every label of the game is a single character, they may also stand together (`4453`). If a label has spaces or
+    commas in it, only labels as `action_label` writes them are understood. Whether the moves are legal is not asked.
+
+    Raises:
+        GameError: a part of the text names no action of the game.
+    """
+    labels = _labels(game)
+    if _has_separators(labels):
+        return _parse_longest(game, text, labels)
+    parts = [part for part in re.split(r"[\s,]+", text) if part]
+    if _all_single(labels):
+        parts = [character for part in parts for character in part]
+    return [_action(game, part, place) for place, part in enumerate(parts, start=1)]
+
+
+def _action(game: Game, part: str, place: int) -> int:
+    try:
+        return int(game.parse_action(part))
+    except GameError as error:
+        raise GameError(f"move {place}: {error}") from error
+
+
+def _parse_longest(game: Game, text: str, labels: list[str]) -> list[int]:
+    # Takes the longest label that the rest of the text begins with.
+    actions: list[int] = []
+    rest = text.lstrip(" ,\t\n")
+    while rest:
+        fitting = [action for action, label in enumerate(labels) if label and rest.startswith(label)]
+        if not fitting:
+            raise GameError(
+                f"move {len(actions) + 1}: {rest[:20]!r} begins with no action of {game.name}: "
+                f"expected one like {labels[0]!r}"
+            )
+        actions.append(max(fitting, key=lambda action: len(labels[action])))
+        rest = rest[len(labels[actions[-1]]) :].lstrip(" ,\t\n")
+    return actions
+
+
+def _labels(game: Game) -> list[str]:
+    return [game.action_label(action) for action in range(game.num_actions)]
+
+
+def _all_single(labels: list[str]) -> bool:
+    return all(len(label) == 1 for label in labels)
+
+
+def _has_separators(labels: list[str]) -> bool:
+    return any(re.search(r"[\s,]", label) for label in labels)

@@ -1,0 +1,175 @@
+"""What pages are told: positions, analyses and games as JSON; and which position a page means.
+
+Knows games and what a search found; knows nothing of connections.
+"""
+
+import json
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from seraphim.analysis import Candidate
+from seraphim.errors import GameError, SeraphimError
+from seraphim.game import Array, Board, Game, board_of
+from seraphim.requests import shown
+from seraphim.thoughts import Line, Thought
+
+_SENTENCE = 500  # characters of an error, as it may quote what was sent
+
+Message = dict[str, Any]
+
+
+def to_line(module: ModuleType, game: Game, start: tuple[int, ...] | None, moves: Sequence[int]) -> Line:
+    """Return the position that a client means.
+
+    A start is taken for a position if it is what `state_from_board` reads from its own drawing: rules are for positions
+    only, and may do anything with other words.
+
+    Raises:
+        GameError: the start is no position, a move is not legal, or the game is cut off before the last one.
+    """
+    if len(moves) > game.max_plies:
+        raise GameError(f"a game of {game.name} has {game.max_plies} moves at most, not {len(moves)}")
+    states = game.initial(1) if start is None else _checked_start(module, game, start)[None]
+    for place, action in enumerate(moves, start=1):
+        if not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
+            label = game.action_label(action) if 0 <= action < game.num_actions else str(action)
+            raise GameError(f"move {place}, {label}, is not legal in this game of {game.name}")
+        states = game.step(states, np.array([action]))
+    return Line(start, tuple(moves), states[0])
+
+
+def _checked_start(module: ModuleType, game: Game, start: tuple[int, ...]) -> Array:
+    read_board = getattr(module, "state_from_board", None)
+    if read_board is None:
+        raise GameError(f"games of {game.name} begin with the initial position: send start null")
+    no_position = f"start is no position of {game.name}: {shown(' '.join(map(str, start)))}"
+    if len(start) != game.state_words:
+        raise GameError(f"{no_position}, as that has {game.state_words} words")
+    state = np.array(start, np.int64)
+    try:
+        same = np.array_equal(read_board(game.render(state)), state)
+    except SeraphimError as error:
+        raise GameError(f"{no_position}: {error}") from error
+    except Exception as error:  # rules may do anything with what is no position
+        raise GameError(no_position) from error
+    if not same:
+        raise GameError(no_position)
+    return state
+
+
+def check_unfinished(game: Game, line: Line) -> None:
+    """Check that somebody moves in a position.
+
+    Raises:
+        GameError: nobody does.
+    """
+    if game.outcome(line.state[None])[0][0] or _is_cut_off(game, line):
+        raise GameError("the game is over here, so there is nothing to think about")
+
+
+def _is_cut_off(game: Game, line: Line) -> bool:
+    return len(line.moves) >= game.max_plies
+
+
+def to_game_info(game: Game, *, solved: bool) -> Message:
+    """Return what a page needs to know of a game."""
+    return {
+        "name": game.name,
+        "num_actions": game.num_actions,
+        "max_plies": game.max_plies,
+        "labels": [game.action_label(action) for action in range(game.num_actions)],
+        "solved": solved,
+    }
+
+
+def to_words(state: Array) -> list[str]:
+    """Return a state int64 [W] in decimal."""
+    return [str(word) for word in state.tolist()]
+
+
+def to_position(game: Game, line: Line) -> Message:
+    """Return a position as a page shows it."""
+    ended, results = game.outcome(line.state[None])
+    is_over = bool(ended[0]) or _is_cut_off(game, line)
+    legal = [] if is_over else np.flatnonzero(game.legal(line.state[None])[0]).tolist()
+    board = board_of(game, line.state)
+    return {
+        "start": None if line.start is None else [str(word) for word in line.start],
+        "moves": list(line.moves),
+        "to_play": int(game.to_play(line.state[None])[0]),
+        "ended": is_over,
+        "result": float(results[0]) if ended[0] else None,
+        "legal": legal,
+        "labels": {str(action): game.action_label(action) for action in legal},
+        "board": None if board is None else _to_board(board),
+        "text": game.render(line.state),
+        "last": line.moves[-1] if line.moves else None,
+        "line": [] if board is None else _cells(board.line),
+    }
+
+
+def to_board(game: Game, state: Array) -> Message | None:
+    """Return the board of a state int64 [W] as a page shows it; None if the game has none."""
+    board = board_of(game, state)
+    return None if board is None else _to_board(board)
+
+
+def _to_board(board: Board) -> Message:
+    rows, columns = board.cells.shape
+    return {
+        "rows": rows,
+        "columns": columns,
+        "cells": board.cells.tolist(),
+        "marks": list(board.marks),
+        "targets": {str(action): _cells(cells) for action, cells in board.targets.items()},
+    }
+
+
+def _cells(cells: Sequence[tuple[int, int]]) -> list[list[int]]:
+    return [[int(row), int(column)] for row, column in cells]
+
+
+def to_analysis(game: Game, thought: Thought) -> Message:
+    """Return what was thought as a page shows it."""
+    finding = thought.finding
+    first_to_play = int(game.to_play(thought.line.state[None])[0]) == 0
+    return {
+        "readouts": finding.readouts,
+        "value": finding.value,
+        "value_first": finding.value if first_to_play else -finding.value,
+        "best": finding.best,
+        "seconds": round(thought.seconds, 4),
+        "readouts_per_second": round(thought.readouts / max(thought.seconds, 1e-6)),
+        "proven": finding.proven,
+        "candidates": [_to_candidate(game, candidate) for candidate in finding.candidates],
+        "done": thought.done,
+    }
+
+
+def _to_candidate(game: Game, candidate: Candidate) -> Message:
+    return {
+        "action": candidate.action,
+        "label": game.action_label(candidate.action),
+        "prior": candidate.prior,
+        "searched_prior": candidate.searched_prior,
+        "visits": candidate.visits,
+        "share": candidate.share,
+        "q": candidate.q,
+        "u": candidate.u,
+        "proven": candidate.proven,
+        "variation": [game.action_label(action) for action in candidate.variation],
+    }
+
+
+def to_sentence(error: Exception) -> str:
+    """Return what an error says, shortened if need be, as it may quote what was sent."""
+    text = str(error)
+    return text if len(text) <= _SENTENCE else f"{text[:_SENTENCE]}…"
+
+
+def to_text(message: Any) -> str:
+    """Return a message as JSON."""
+    return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,291 @@
+"""How a game looks at a terminal: the board, whose move it is, and what the search thinks of each move.
+
+Draws for light and dark screens, with and without colours: nothing is told by a colour alone. Knows neither commands
+nor searches, only what is to be drawn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rich import box
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from seraphim.analysis import Candidate
+from seraphim.game import EMPTY, Board, Game, board_of
+from seraphim.gametree import GameTree, format_moves, name_moves
+from seraphim.opponent import Reading
+
+PIECE_STYLES = ("bold white on red3", "bold black on gold1")
+BAR_STYLES = ("red3", "dark_goldenrod")
+BAR_WIDTH = 20
+MOST_CELL_WIDTH = 3  # of a label inside a cell
+MOST_CANDIDATES = 16
+MOST_PLIES = 40  # of the game so far, beside the board
+MOST_AHEAD = 12
+LEAST_VARIATION = 8  # characters
+LONGEST_HINT = 12  # moves
+SMALL_SHARE = 0.005  # of visits, which a hint leaves out
+COLUMNS = ("", "move", "prior", "eff.", "read", "visits", "share", "Q", "U", "Q+U", "variation")
+LEGEND = (
+    "In a table: prior of the network; eff., the prior as it is searched: legal moves only, noised; visits in this "
+    "read and in all; share of all visits; Q, mean value, = if proven; U, exploration; the search goes where Q+U is "
+    "highest."
+)
+Q_COLUMN = COLUMNS.index("Q")
+
+
+class Sides(NamedTuple):
+    """Who plays."""
+
+    names: tuple[str, str]  # of player 0 and of player 1
+    marks: tuple[str, str]  # what the pieces of either look like
+
+
+def marks_of(game: Game) -> tuple[str, str]:
+    """Return what the pieces of player 0 and of player 1 look like, or else what to call the players."""
+    board = board_of(game, game.initial(1)[0])
+    return (board.marks[0], board.marks[1]) if board is not None and len(board.marks) > 1 else ("first", "second")
+
+
+def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, width: int) -> RenderableType:
+    """Return the position where a game is, as it is printed.
+
+    Args:
+        tree: the game.
+        sides: who plays.
+        value: expected result for player 0 in [-1, 1], if it is known.
+        compact: leave out the lines between the rows of the board.
+        width: of the screen, in characters.
+    """
+    board = board_of(tree.game, tree.node.state)
+    grid: RenderableType = Text(tree.game.render(tree.node.state))
+    taken = max((len(line) for line in tree.game.render(tree.node.state).splitlines()), default=0)
+    if board is not None:
+        cell_width = _cell_width(tree.game, board)
+        taken = (cell_width + 1) * board.cells.shape[1] + 1
+        if taken <= width:
+            grid = draw_board(tree, board, cell_width, compact)
+    facts = draw_facts(tree, sides, value)
+    if taken + 3 + BAR_WIDTH + 18 > width:  # no room beside the board
+        return Group(grid, facts)
+    side_by_side = Table.grid(padding=(0, 3, 0, 0))
+    side_by_side.add_column(no_wrap=True)
+    side_by_side.add_column(ratio=1)
+    side_by_side.add_row(grid, facts)
+    return side_by_side
+
+
+def _cell_width(game: Game, board: Board) -> int:
+    labels = [len(game.action_label(action)) for action in board.targets]
+    return max(3, *(len(mark) for mark in board.marks), *(each for each in labels if each <= MOST_CELL_WIDTH))
+
+
+def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> Table:
+    """Return a board: pieces, the last of them in brackets, and the names of legal moves where a piece would land.
+
+    The cells that decided the game are marked with `*`.
+    """
+    grid = Table(box=box.ROUNDED, show_header=False, show_lines=not compact, padding=0, border_style="dim")
+    landings = {targets[0]: action for action, targets in board.targets.items()}
+    last = _last_cell(tree)
+    for _ in range(board.cells.shape[1]):
+        grid.add_column(width=cell_width, no_wrap=True)
+    for row, cells in enumerate(board.cells.tolist()):
+        drawn = []
+        for column, piece in enumerate(cells):
+            place = (row, column)
+            if piece != EMPTY:
+                around = "**" if place in board.line else "[]" if place == last else "  "
+                mark = around[0] + board.marks[piece] + around[1]
+                style = PIECE_STYLES[piece % len(PIECE_STYLES)] + (" underline" if place in board.line else "")
+                drawn.append(Text(mark.center(cell_width), style))
+            else:
+                label = tree.game.action_label(landings[place]) if place in landings else ""
+                drawn.append(Text(label.center(cell_width), "dim") if len(label) <= cell_width else Text())
+        grid.add_row(*drawn)
+    return grid
+
+
+def _last_cell(tree: GameTree) -> tuple[int, int] | None:
+    # Where the last move put its piece.
+    parent, action = tree.node.parent, tree.node.action
+    board = None if parent is None else board_of(tree.game, parent.state)
+    if board is None or action is None or action not in board.targets:
+        return None
+    return board.targets[action][0]
+
+
+def draw_facts(tree: GameTree, sides: Sides, value: float | None) -> RenderableType:
+    """Return whose move it is, the moves so far, the legal ones, and how the game stands."""
+    lines, node = len(tree.lines()), tree.node
+    title = Text(f"{tree.game.name}, move {node.ply + 1}", "bold")
+    if lines > 1:
+        title.append(f", line {tree.line_of(node)} of {lines}", "not bold")
+    legal = tree.legal()
+    mover = int(tree.game.to_play(node.state[None])[0]) if legal else None
+    parts: list[RenderableType] = [title, Text()]
+    for player in (0, 1):
+        line = Text("▸ " if player == mover else "  ")
+        line.append(f" {sides.marks[player]} ", PIECE_STYLES[player])
+        parts.append(line.append(f" {sides.names[player]}", "bold" if player == mover else ""))
+    parts += [Text(), draw_moves(tree)]
+    if legal:
+        parts.append(Text(f"legal: {name_moves(tree.game, legal)}"))
+    else:
+        parts.append(Text(outcome_sentence(tree, sides), "bold"))
+    if value is not None:
+        parts += [Text(), draw_value(value, sides)]
+    return Group(*parts)
+
+
+def draw_moves(tree: GameTree) -> Text:
+    """Return the moves that led here, the last of them in brackets, and those that redo would play."""
+    actions, label = tree.actions(), tree.game.action_label
+    if not actions and tree.node.latest is None:
+        return Text("no moves yet" if tree.starts_afresh else "no moves yet, from a position that was loaded", "dim")
+    text = Text("moves: ")
+    text.append("… " if len(actions) > MOST_PLIES else "")
+    text.append(format_moves(tree.game, actions[-MOST_PLIES:-1], together=False))
+    if actions:
+        text.append(" " if len(actions) > 1 else "").append(f"[{label(actions[-1])}]", "bold")
+    ahead = [node.action for node in tree.ahead() if node.action is not None]
+    if ahead:
+        text.append(f"  redo: {format_moves(tree.game, ahead[:MOST_AHEAD], together=False)}", "dim")
+        text.append(" …" if len(ahead) > MOST_AHEAD else "", "dim")
+    return text
+
+
+def draw_value(value: float, sides: Sides) -> Text:
+    """Return the expected result for player 0 as a bar: the more of it is filled, the better for them."""
+    filled = round((1 + value) / 2 * BAR_WIDTH)
+    bar = Text.assemble(f"{sides.marks[0]} ", ("█" * filled, BAR_STYLES[0]))
+    bar.append("░" * (BAR_WIDTH - filled), BAR_STYLES[1])
+    leader = 0 if value >= 0 else 1
+    return bar.append(f" {sides.marks[1]}  {abs(value):+.2f} for {sides.marks[leader]}")
+
+
+def outcome_sentence(tree: GameTree, sides: Sides) -> str:
+    """Return how a finished game ended."""
+    ended, results = tree.game.outcome(tree.node.state[None])
+    if not ended[0]:
+        return f"cut off after {tree.node.ply} moves, without a result"
+    result = float(results[0])
+    if result == 0:
+        return "the game is drawn"
+    winner = 0 if result > 0 else 1
+    margin = "" if abs(result) == 1 else f" by {abs(result):.2f}"
+    return f"{sides.marks[winner]} wins{margin} ({sides.names[winner]})"
+
+
+def draw_reading(game: Game, reading: Reading, sentence: str, mark: str, numbered: str, width: int) -> RenderableType:
+    """Return all that the search knows of each move, as a table with two lines about the search below it.
+
+    Args:
+        game: the rules.
+        reading: what the search knows.
+        sentence: how the move to play is chosen.
+        mark: of the player to move.
+        numbered: what stands before the numbers of candidates.
+        width: of the screen, in characters.
+    """
+    shown = reading.candidates[:MOST_CANDIDATES]
+    rows = [_row(game, reading, each, f"{numbered}{rank}") for rank, each in enumerate(shown, start=1)]
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    taken = 0
+    for column, title in enumerate(COLUMNS[:-1]):
+        table.add_column(title, justify="left" if title == "move" else "right", no_wrap=True)
+        taken += 1 + max(len(title), *(len(row[column]) for row in rows))
+    table.add_column(COLUMNS[-1], no_wrap=True)
+    for row, each in zip(rows, shown, strict=True):
+        cells = [Text(cell) for cell in (*row[:-1], _shortened(row[-1], max(LEAST_VARIATION, width - taken - 1)))]
+        cells[Q_COLUMN].style = "green" if each.q > 0 else "red" if each.q < 0 else ""
+        table.add_row(*cells, style="bold" if each.action == reading.best else "")
+    parts: list[RenderableType] = [table]
+    rest = reading.candidates[MOST_CANDIDATES:]
+    if rest:
+        parts.append(Text(f"… and {len(rest)} more, with {sum(each.visits for each in rest):,} visits", "dim"))
+    heat = Text.assemble(("HOT", "bold red") if reading.hot else ("COLD", "bold blue"), f"  {sentence}")
+    return Group(*parts, heat, Text(_summary(reading, mark)))
+
+
+def _row(game: Game, reading: Reading, each: Candidate, number: str) -> list[str]:
+    return [
+        number,
+        game.action_label(each.action),
+        f"{reading.raw_priors[each.action]:.1%}",
+        f"{each.searched_prior:.1%}",
+        f"{reading.new_visits[each.action]:,}",
+        f"{each.visits:,}",
+        f"{each.share:.1%}",
+        f"{'=' if each.proven else ''}{each.q:+.3f}",
+        f"{each.u:.3f}",
+        f"{each.q + each.u:+.3f}",
+        format_moves(game, each.variation),
+    ]
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _summary(reading: Reading, mark: str) -> str:
+    speed = reading.readouts / max(reading.seconds, 1e-9)
+    known = "can force" if reading.proven else "expects"
+    return (
+        f"{reading.readouts:,} readouts in {reading.seconds:.2f} s, {speed:,.0f} readouts/s; "
+        f"tree {reading.total:,}; {mark} {known} {reading.value:+.2f}"
+    )
+
+
+def draw_hint(game: Game, reading: Reading, mark: str) -> Text:
+    """Return what the search would play for the player of a mark, in a line or two."""
+    first, *others = sorted(reading.candidates, key=lambda each: each.action != reading.best)
+    known = "can force" if reading.proven else "expects"
+    text = Text.assemble("hint: ", (game.action_label(first.action), "bold"), f", {first.share:.0%} of visits; ")
+    text.append(f"{mark} {known} {reading.value:+.2f}; likely {format_moves(game, first.variation[:LONGEST_HINT])}")
+    rest = [f"{game.action_label(each.action)} {each.share:.0%}" for each in others[:3] if each.share > SMALL_SHARE]
+    return text.append(f"; else {', '.join(rest)}" if rest else "")
+
+
+def draw_lines(tree: GameTree) -> RenderableType:
+    """Return all lines of a game, with a mark at the one where we are."""
+    table = Table("", "line", "from", "moves", box=None, header_style="dim", padding=(0, 1, 0, 0))
+    here = tree.line_of(tree.node)
+    for name, nodes in tree.lines().items():
+        parent = nodes[0].parent
+        moves = Text()
+        for node in nodes:
+            if node.action is not None:
+                label = tree.game.action_label(node.action)
+                moves.append(f"[{label}] " if node is tree.node else f"{label} ", "bold" if node is tree.node else "")
+        where = "" if parent is None else f"{tree.line_of(parent)}{parent.ply}"
+        table.add_row("▸" if name == here else "", name, where, moves)
+    return table
+
+
+def draw_options(options: Mapping[str, object]) -> RenderableType:
+    """Return options and their values, in as many columns as fit."""
+    return Columns([Text.assemble(f"{name} ", (_plain(value), "bold")) for name, value in options.items()], equal=True)
+
+
+def _plain(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def draw_help(entries: Sequence[tuple[str, str]]) -> RenderableType:
+    """Return what can be typed and what it does as it is printed."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column()
+    for usage, meaning in entries:
+        table.add_row(Text(usage), Text(meaning))
+    return Group(table, Text(LEGEND, "dim"))
+
+
+def rows_fit(console: Console, tree: GameTree, rows: int) -> bool:
+    """Return whether the board, with lines between its rows, and so many more rows fit on a screen."""
+    board = board_of(tree.game, tree.node.state)
+    return board is None or 2 * board.cells.shape[0] + 1 + rows <= console.height

@@ -1,0 +1,235 @@
+/** A board that shows a position and is played on by mouse, touch and keyboard. */
+
+import {html, svg} from './dom.js';
+import {drawLast, drawLine, drawOpinion, drawStep, drawTruth} from './marks.js';
+import {centre, CHUTE, geometryOf} from './painters.js';
+import {animateEntry, drawBoard, drawPiece} from './pieces.js';
+import {Targets} from './targets.js';
+
+/**
+ * @typedef {import('./types.js').Board} Board
+ * @typedef {import('./types.js').Cell} Cell
+ * @typedef {import('./types.js').Truth} Truth
+ * @typedef {import('./marks.js').Opinion} Opinion
+ * @typedef {import('./painters.js').Geometry} Geometry
+ * @typedef {import('./painters.js').Style} Style
+ *
+ * @typedef {object} Shown what the board shows of a position
+ * @property {Board | null} board
+ * @property {string} text
+ * @property {0 | 1} to_play
+ * @property {Cell[]} line
+ * @property {Record<string, string>} labels of the legal actions
+ *
+ * @typedef {object} Setting
+ * @property {Style} style of the game
+ * @property {[string, string]} names of the players
+ * @property {boolean} playable whether a person may move now
+ * @property {boolean} animate whether the new piece, if there is one, comes in visibly
+ * @property {number | null} last action that led here
+ * @property {{board: Board | null, labels: Record<string, string>}} initial a position of the same game in which most
+ *     moves are legal, which tells where they go and what they are called
+ */
+
+const EMPTY = -1;
+
+export class BoardView {
+  /** @type {Geometry | null} */
+  #geometry = null;
+  #layers = {pieces: svg('g'), marks: svg('g', {class: 'marks'}), ghost: svg('g', {class: 'ghost'})};
+  #key = '';
+  /** @type {Map<string, SVGGElement>} pieces by `row,column,mark` */
+  #pieces = new Map();
+  /** @type {Shown | null} */
+  #shown = null;
+  /** @type {Setting | null} */
+  #setting = null;
+  /** The cells of each action that was ever legal on this board. @type {Map<number, Cell[]>} */
+  #places = new Map();
+  /** @type {{opinions: Map<number, Opinion>, truth: Truth | null, variation: number[]}} */
+  #over = {opinions: new Map(), truth: null, variation: []};
+
+  /**
+   * @param {HTMLElement} element is filled
+   * @param {(action: number) => void} onplay hears of the moves that a person makes
+   */
+  constructor(element, onplay) {
+    this.element = element;
+    this.targets = new Targets(onplay, (action) => this.#hover(action));
+  }
+
+  /**
+   * Show a position.
+   * @param {Shown} shown
+   * @param {Setting} setting
+   */
+  show(shown, setting) {
+    this.#shown = shown;
+    this.#setting = setting;
+    this.#build(shown, setting);
+    for (const [action, cells] of Object.entries(shown.board?.targets ?? {})) this.#places.set(Number(action), cells);
+    if (shown.board) this.#place(shown.board, setting.animate);
+    this.targets.update(shown, setting);
+    this.#drawMarks();
+  }
+
+  /**
+   * Write over the board, in place of what is written there.
+   * @param {{opinions?: Map<number, Opinion>, truth?: Truth | null, variation?: number[]}} over variation: actions from
+   *     the position shown
+   */
+  write(over) {
+    Object.assign(this.#over, over);
+    this.#drawMarks();
+  }
+
+  /**
+   * Make the drawing and its targets, unless they are there.
+   * @param {Shown} shown
+   * @param {Setting} setting
+   */
+  #build({board, text}, {style, initial}) {
+    if (!board) {
+      this.#key = '';
+      this.#geometry = null;
+      this.element.replaceChildren(html('pre', {class: 'drawing'}, text), this.targets.element);
+      this.targets.build(null, null);
+      return;
+    }
+    const key = `${style} ${board.rows}×${board.columns} ${board.marks}`;
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#pieces.clear();
+    const reference = initial.board ?? board;
+    this.#places = new Map(Object.entries(reference.targets).map(([action, cells]) => [Number(action), cells]));
+    const geometry = geometryOf(style, board);
+    this.#geometry = geometry;
+    const {behind, front} = drawBoard(geometry, columnNames(reference, initial.labels));
+    this.#layers.pieces.replaceChildren();
+    this.targets.build(board, geometry);
+    const drawing = svg(
+      'svg',
+      {viewBox: `0 0 ${geometry.width} ${geometry.height}`, 'aria-hidden': 'true', class: `drawing ${style}`},
+      ...behind,
+      this.#layers.ghost,
+      this.#layers.pieces,
+      ...front,
+      this.#layers.marks,
+    );
+    this.element.style.setProperty('--ratio', String(geometry.width / geometry.height));
+    this.element.replaceChildren(drawing, this.targets.element);
+  }
+
+  /**
+   * @param {Board} board
+   * @param {boolean} animate
+   */
+  #place(board, animate) {
+    const geometry = /** @type {Geometry} */ (this.#geometry);
+    const wanted = new Map();
+    board.cells.forEach((row, r) => row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])));
+    const fresh = [...wanted.keys()].filter((key) => !this.#pieces.has(key));
+    for (const [key, piece] of this.#pieces) {
+      if (!wanted.has(key)) {
+        piece.remove();
+        this.#pieces.delete(key);
+      }
+    }
+    for (const key of fresh) {
+      const [row, column, mark] = wanted.get(key);
+      const piece = drawPiece(geometry, mark, board.marks[mark], [row, column]);
+      this.#pieces.set(key, piece);
+      this.#layers.pieces.append(piece);
+      if (animate && fresh.length === 1) animateEntry(piece, geometry, [row, column]);
+    }
+  }
+
+  #drawMarks() {
+    const [geometry, shown, setting] = [this.#geometry, this.#shown, this.#setting];
+    if (!geometry || !shown?.board || !setting) return;
+    const {opinions, truth, variation} = this.#over;
+    const {targets} = shown.board;
+    const steps = this.#drawVariation(variation);
+    const drawn = drawLine(geometry, shown.line);
+    const landing = setting.last === null ? null : this.#landed(setting.last);
+    if (landing && !shown.line.length) drawn.push(drawLast(geometry, landing));
+    for (const [action, opinion] of steps.length ? [] : opinions) {
+      if (targets[action]) drawn.push(drawOpinion(geometry, targets[action][0], opinion, truth !== null));
+    }
+    for (const [action, exact] of Object.entries(steps.length ? {} : (truth ?? {}))) {
+      if (targets[action]) drawn.push(drawTruth(geometry, targets[action][0], exact));
+    }
+    this.#layers.marks.replaceChildren(...drawn, ...steps);
+    this.element.classList.toggle('decided', shown.line.length > 0);
+    for (const [key, piece] of this.#pieces) {
+      const winning = shown.line.some(([row, column]) => key.startsWith(`${row},${column},`));
+      piece.classList.toggle('won', winning);
+    }
+  }
+
+  /**
+   * Draw a variation, as far as it can be told without the rules: pieces that are put down in turn.
+   * @param {number[]} actions
+   * @returns {SVGElement[]}
+   */
+  #drawVariation(actions) {
+    const [geometry, shown] = [this.#geometry, this.#shown];
+    if (!geometry || !shown?.board || !actions.length) return [];
+    const cells = shown.board.cells.map((row) => [...row]);
+    const steps = [];
+    let player = shown.to_play;
+    for (const [index, action] of actions.entries()) {
+      const cell = this.#free(action, cells);
+      if (!cell) break;
+      cells[cell[0]][cell[1]] = player;
+      const piece = drawPiece(geometry, player, shown.board.marks[player], cell);
+      steps.push(drawStep(piece, geometry, cell, index + 1));
+      player = player ? 0 : 1;
+    }
+    return steps;
+  }
+
+  /**
+   * @param {number} action
+   * @param {number[][]} cells
+   * @returns {Cell | null} where a piece would land, the lowest of the free cells
+   */
+  #free(action, cells) {
+    const free = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row][column] === EMPTY);
+    return free.reduce((/** @type {Cell | null} */ lowest, cell) => (lowest && lowest[0] > cell[0] ? lowest : cell), null);
+  }
+
+  /**
+   * @param {number} action that led to the position shown
+   * @returns {Cell | null} where its piece stands, the highest of the taken cells
+   */
+  #landed(action) {
+    const cells = this.#shown?.board?.cells ?? [];
+    const taken = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row]?.[column] !== EMPTY);
+    return taken.reduce((/** @type {Cell | null} */ top, cell) => (top && top[0] < cell[0] ? top : cell), null);
+  }
+
+  /** @param {number | null} action that a person points at */
+  #hover(action) {
+    const [geometry, shown] = [this.#geometry, this.#shown];
+    this.#layers.ghost.replaceChildren();
+    const place = action === null ? null : shown?.board?.targets[action]?.[0];
+    if (!geometry || !shown?.board || !place || !this.#setting?.playable) return;
+    const piece = drawPiece(geometry, shown.to_play, shown.board.marks[shown.to_play], place);
+    if (geometry.style === 'rack') piece.setAttribute('transform', `translate(${centre(geometry, place)[0]} ${CHUTE / 2 + 2})`);
+    else piece.classList.add('faint');
+    this.#layers.ghost.append(piece);
+  }
+}
+
+/**
+ * @param {Board} board
+ * @param {Record<string, string>} labels
+ * @returns {string[]} what the actions are called that land in each column; empty where that is not one
+ */
+function columnNames({columns, targets}, labels) {
+  return Array.from({length: columns}, (_, column) => {
+    const action = Object.keys(targets).find((key) => targets[key][0][1] === column);
+    return action === undefined ? '' : labels[action];
+  });
+}

@@ -1,0 +1,134 @@
+/** The table of the moves that the search considered, with their variations. */
+
+import {html} from './dom.js';
+import {formatCount, formatExact, formatShare, formatShort, formatValue} from './format.js';
+
+/**
+ * @typedef {import('./types.js').Analysis} Analysis
+ * @typedef {import('./types.js').Candidate} Candidate
+ * @typedef {import('./types.js').Truth} Truth
+ *
+ * @typedef {object} Row
+ * @property {HTMLTableRowElement} element
+ * @property {HTMLButtonElement} move
+ * @property {Record<'prior' | 'visits' | 'q' | 'u' | 'truth', HTMLElement>} cells
+ * @property {HTMLElement} bar
+ * @property {HTMLElement} share
+ * @property {HTMLElement} variation
+ */
+
+export class CandidateTable {
+  /** @type {Map<number, Row>} by action */
+  #rows = new Map();
+  #order = '';
+
+  /**
+   * @param {HTMLTableElement} table with a head, and an empty body
+   * @param {object} on
+   * @param {(action: number) => void} on.play
+   * @param {(candidate: Candidate | null) => void} on.preview hears whose variation is to be shown
+   */
+  constructor(table, on) {
+    this.table = table;
+    this.body = table.tBodies[0];
+    this.on = on;
+    /** @type {Map<number, Candidate>} */
+    this.candidates = new Map();
+  }
+
+  /**
+   * @param {Analysis | null} analysis
+   * @param {Truth | null} truth
+   * @param {boolean} playable whether a person may play one of the moves
+   */
+  show(analysis, truth, playable) {
+    const candidates = analysis?.candidates ?? [];
+    this.candidates = new Map(candidates.map((candidate) => [candidate.action, candidate]));
+    const order = candidates.map(({action}) => action).join();
+    if (order !== this.#order) this.#arrange(candidates);
+    this.#order = order;
+    this.table.classList.toggle('with-truth', truth !== null);
+    const most = Math.max(1, ...candidates.map(({visits}) => visits));
+    for (const candidate of candidates) {
+      this.#fill(candidate, analysis?.best === candidate.action, candidate.visits / most, truth, playable);
+    }
+  }
+
+  /**
+   * Put the rows into the order of the candidates; a row stays the same element, so that it keeps focus and pointer.
+   * @param {Candidate[]} candidates
+   */
+  #arrange(candidates) {
+    for (const [action, row] of this.#rows) {
+      if (!this.candidates.has(action)) {
+        row.element.remove();
+        this.#rows.delete(action);
+      }
+    }
+    const focused = document.activeElement;
+    candidates.forEach(({action, label}, index) => {
+      const row = this.#rows.get(action) ?? this.#row(action, label);
+      this.#rows.set(action, row);
+      if (this.body.rows[index] !== row.element) this.body.insertBefore(row.element, this.body.rows[index] ?? null);
+    });
+    if (focused instanceof HTMLElement && this.body.contains(focused)) focused.focus();
+  }
+
+  /**
+   * @param {number} action
+   * @param {string} label
+   * @returns {Row}
+   */
+  #row(action, label) {
+    const move = html('button', {type: 'button', class: 'chip', onclick: () => move.ariaDisabled !== 'true' && this.on.play(action)}, label);
+    const [prior, q, u, truth] = [html('td'), html('td'), html('td', {class: 'wide'}), html('td', {class: 'truth-cell'})];
+    const [bar, count] = [html('span', {class: 'bar'}), html('span', {class: 'count'}, '0')];
+    const share = html('span', {class: 'share'});
+    count.append(share);
+    const visits = html('td', {class: 'visits'}, bar, count);
+    const variation = html('td', {class: 'variation'});
+    const preview = () => this.on.preview(this.candidates.get(action) ?? null);
+    const element = html(
+      'tr',
+      {onpointerenter: preview, onfocusin: preview, onpointerleave: () => this.on.preview(null), onfocusout: () => this.on.preview(null)},
+      html('th', {scope: 'row'}, move),
+      prior,
+      visits,
+      q,
+      u,
+      truth,
+      variation,
+    );
+    return {element, move, cells: {prior, visits: count, q, u, truth}, bar, share, variation};
+  }
+
+  /**
+   * @param {Candidate} candidate
+   * @param {boolean} best
+   * @param {number} width of its bar, of the widest
+   * @param {Truth | null} truth
+   * @param {boolean} playable
+   */
+  #fill(candidate, best, width, truth, playable) {
+    const row = /** @type {Row} */ (this.#rows.get(candidate.action));
+    const {prior, visits, q, u, truth: exactly} = row.cells;
+    row.element.classList.toggle('best', best);
+    row.move.setAttribute('aria-label', `Play ${candidate.label}${best ? ', the best so far' : ''}`);
+    row.move.setAttribute('aria-disabled', String(!playable));
+    prior.textContent = formatShare(candidate.prior);
+    visits.firstChild?.replaceWith(formatShort(candidate.visits));
+    row.share.textContent = ` · ${formatShare(candidate.share)}`;
+    visits.title = `${formatCount(candidate.visits)} visits`;
+    row.bar.style.width = `${(100 * width).toFixed(1)}%`;
+    q.textContent = candidate.visits || candidate.proven ? formatValue(candidate.q) : '–';
+    q.classList.toggle('proven', candidate.proven);
+    q.title = candidate.proven ? 'exact: proven by the search' : '';
+    u.textContent = candidate.u.toFixed(2);
+    const exact = truth?.[candidate.action];
+    const told = exact ? formatExact(exact) : null;
+    exactly.textContent = told ? told.long : '';
+    exactly.className = `truth-cell ${told?.tone ?? ''}${exact?.best ? ' best' : ''}`;
+    row.variation.textContent = candidate.variation.slice(1).join(' ');
+    row.variation.title = candidate.variation.join(' ');
+  }
+}

@@ -1,0 +1,110 @@
+/** The way to an engine: a WebSocket to the server, or a worker in this browser. Both speak the same messages. */
+
+/**
+ * @typedef {object} Connection
+ * @property {(message: object) => void} send what is sent while there is no connection is lost
+ * @property {(message: any) => void} onmessage
+ * @property {() => void} onopen each time that there is a connection, to an engine that knows nothing yet
+ * @property {() => void} onlost
+ *
+ * @typedef {object} Config what an exported folder says of itself
+ * @property {'worker'} engine
+ * @property {Array<{name: string, game: string}>} models
+ */
+
+const SHORTEST_WAIT = 250; // milliseconds until the next attempt
+const LONGEST_WAIT = 5000;
+
+/** @returns {Config | null} null where there is a server */
+export function readConfig() {
+  const found = /** @type {{SERAPHIM?: Config}} */ (globalThis).SERAPHIM;
+  return found?.engine === 'worker' ? found : null;
+}
+
+/** @returns {Connection} */
+export function openConnection() {
+  const config = readConfig();
+  return config ? openWorker(config) : openSocket(new URL('api/engine', document.baseURI));
+}
+
+/**
+ * Ask which models there are.
+ * @returns {Promise<import('./types.js').Model[]>}
+ */
+export async function listModels() {
+  const config = readConfig();
+  if (config) return config.models.map((model) => ({champion: '', snapshots: [], ...model}));
+  const {fetchJson} = await import('./api.js');
+  return fetchJson('api/models');
+}
+
+/**
+ * @param {Config} config
+ * @returns {Connection}
+ */
+function openWorker(config) {
+  const worker = new Worker(new URL('engine/worker.js', import.meta.url), {type: 'module'});
+  const connection = noConnection();
+  connection.send = (message) => worker.postMessage(message);
+  worker.onmessage = ({data}) => connection.onmessage(data);
+  worker.onerror = (event) => {
+    const message = `the engine in this page failed: ${event.message ?? 'engine/worker.js cannot be loaded'}`;
+    connection.onmessage({id: null, type: 'error', message});
+  };
+  worker.postMessage({type: 'config', base: document.baseURI, models: config.models});
+  queueMicrotask(() => connection.onopen());
+  return connection;
+}
+
+/**
+ * A WebSocket that opens itself again.
+ * @param {URL} url of http or https
+ * @returns {Connection}
+ */
+function openSocket(url) {
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  const connection = noConnection();
+  /** @type {WebSocket | null} */
+  let socket = null;
+  let wait = SHORTEST_WAIT;
+  let timer = 0;
+
+  const connect = () => {
+    clearTimeout(timer);
+    if (socket) return;
+    const opened = new WebSocket(url);
+    socket = opened;
+    opened.onopen = () => {
+      wait = SHORTEST_WAIT;
+      connection.onopen();
+    };
+    opened.onmessage = (event) => connection.onmessage(JSON.parse(event.data));
+    opened.onclose = () => {
+      if (socket !== opened) return;
+      socket = null;
+      connection.onlost();
+      timer = window.setTimeout(connect, wait * (0.75 + Math.random() / 2));
+      wait = Math.min(2 * wait, LONGEST_WAIT);
+    };
+  };
+  connection.send = (message) => {
+    if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+  };
+  // A page that is put aside lets its session go, and takes it up again when it is shown.
+  window.addEventListener('pagehide', () => {
+    clearTimeout(timer);
+    const left = socket;
+    socket = null;
+    left?.close();
+  });
+  window.addEventListener('pageshow', (event) => event.persisted && connect());
+  window.addEventListener('online', connect);
+  connect();
+  return connection;
+}
+
+/** @returns {Connection} */
+function noConnection() {
+  const ignore = () => {};
+  return {send: ignore, onmessage: ignore, onopen: ignore, onlost: ignore};
+}

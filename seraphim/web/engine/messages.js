@@ -1,0 +1,152 @@
+/**
+ * What pages and engines say to each other, as seraphim/messages.py does for the server: requests as they are checked,
+ * positions and analyses as they are written. Wrong ones throw an Error with one sentence.
+ */
+
+const MOST_READOUTS = 100_000;
+const LONGEST_VARIATION = 17;
+
+const isText = (value) => typeof value === 'string';
+const isList = (value, holds) => Array.isArray(value) && value.every(holds);
+
+const CHECKS = {
+  model: [isText, 'text'],
+  snapshot: [(value) => value === null || isText(value), 'null or text'],
+  start: [(value) => value === null || isList(value, isText), 'null or a list of words in decimal, each as text'],
+  moves: [(value) => isList(value, Number.isInteger), 'a list of actions, each an int'],
+  readouts: [
+    (value) => Number.isInteger(value) && value >= 1 && value <= MOST_READOUTS,
+    `an int from 1 to ${MOST_READOUTS.toLocaleString('en')}`,
+  ],
+  text: [isText, 'text'],
+};
+
+const FIELDS = {
+  open: ['model', 'snapshot'],
+  position: ['start', 'moves'],
+  think: ['readouts'],
+  stop: [],
+  load: ['text'],
+  truth: [],
+};
+
+/** Returns a request, with null for what may be left out. */
+export function checkRequest(message) {
+  if (!Number.isInteger(message?.id)) throw new Error('a message must have an int id');
+  const fields = Object.hasOwn(FIELDS, message.type) ? FIELDS[message.type] : null;
+  if (fields === null) throw new Error(`type must be one of ${Object.keys(FIELDS).join(', ')}, not ${message.type}`);
+  const request = {id: message.id, type: message.type};
+  for (const name of fields) {
+    const value = message[name] ?? null;
+    const [holds, expected] = CHECKS[name];
+    if (!holds(value)) throw new Error(`${name} must be ${expected}, not ${JSON.stringify(message[name])}`);
+    request[name] = value;
+  }
+  return request;
+}
+
+/** Returns the state that a client means. */
+export function toState(game, start, moves) {
+  if (moves.length > game.maxPlies) {
+    throw new Error(`a game of ${game.name} has ${game.maxPlies} moves at most, not ${moves.length}`);
+  }
+  let state = start === null ? game.initial() : checkedStart(game, start);
+  for (const [place, action] of moves.entries()) {
+    if (!game.legal(state).includes(action)) {
+      const label = game.labels[action] ?? action;
+      throw new Error(`move ${place + 1}, ${label}, is not legal in this game of ${game.name}`);
+    }
+    state = game.step(state, action);
+  }
+  return state;
+}
+
+/** A start is taken for a position if it is what is read from its own drawing. */
+function checkedStart(game, start) {
+  if (!game.fromDrawing) throw new Error(`games of ${game.name} begin with the initial position: send start null`);
+  try {
+    const state = game.fromDrawing(game.text(game.fromWords(start)));
+    if (game.toWords(state).join() === start.join()) return state;
+  } catch {
+    // rules may do anything with words that are none of theirs
+  }
+  throw new Error(`start is no position of ${game.name}: ${start.join(' ')}`);
+}
+
+/** Whether nobody moves in a position: the game has ended, or is cut off. */
+export const isOver = (game, {state, moves}) => game.outcome(state).ended || moves.length >= game.maxPlies;
+
+export const toGameInfo = (game) => ({
+  name: game.name,
+  num_actions: game.numActions,
+  max_plies: game.maxPlies,
+  labels: game.labels,
+  solved: true, // as far as exhaustive search reaches
+});
+
+export function toPosition(game, {start, moves, state}) {
+  const {ended, result} = game.outcome(state);
+  const over = isOver(game, {state, moves});
+  const legal = over ? [] : game.legal(state);
+  return {
+    start,
+    moves,
+    to_play: game.toPlay(state),
+    ended: over,
+    result: ended ? result : null,
+    legal,
+    labels: Object.fromEntries(legal.map((action) => [action, game.labels[action]])),
+    board: game.board?.(state) ?? null,
+    text: game.text(state),
+    last: moves.at(-1) ?? null,
+    line: game.line?.(state) ?? [],
+  };
+}
+
+/** What a search knows; `readouts` and `seconds` are those of the thought under way. */
+export function toAnalysis(game, search, readouts, seconds, done) {
+  const isFirst = game.toPlay(search.state) === 0;
+  return {
+    readouts: search.visits,
+    value: search.value,
+    value_first: isFirst ? search.value : -search.value,
+    best: search.best,
+    seconds,
+    readouts_per_second: Math.round(readouts / Math.max(seconds, 1e-6)),
+    proven: search.proven,
+    candidates: search.candidates.map((candidate) => ({
+      ...candidate,
+      label: game.labels[candidate.action],
+      variation: candidate.variation.slice(0, LONGEST_VARIATION).map((action) => game.labels[action]),
+    })),
+    done,
+  };
+}
+
+/** Reads moves, by their labels, or a drawn board; returns what `toPosition` calls `start` and `moves`. */
+export function readText(game, text) {
+  const rows = text.trim().replaceAll('/', '\n').split('\n');
+  let moves;
+  try {
+    moves = toMoves(game, text);
+  } catch (error) {
+    if (rows.length === 1 || !game.fromDrawing) throw error;
+    return {start: game.toWords(game.fromDrawing(text)), moves: []};
+  }
+  toState(game, null, moves);
+  return {start: null, moves};
+}
+
+/** Labels with spaces or commas between them; those of a single character may also stand together. */
+function toMoves(game, text) {
+  const labels = game.labels.map((label) => label.toLowerCase());
+  const parts = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
+  const alone = labels.every((label) => label.length === 1);
+  return (alone ? [...parts.join('')] : parts).map((part, place) => {
+    const action = labels.indexOf(part);
+    if (action === -1) {
+      throw new Error(`move ${place + 1} is ${part}, which is no move of ${game.name}: expected one like ${game.labels[0]}`);
+    }
+    return action;
+  });
+}

@@ -1,0 +1,342 @@
+/**
+ * The PUCT search for one position: the same as seraphim/search with one tree, one leaf at a time and no noise. On the
+ * same outputs of the network both visit the same nodes, so numbers are rounded here where that one stores float32.
+ *
+ * Knows no network: `advance` returns a position that has to be evaluated, and `supply` takes what the network said.
+ *
+ *     search.start(state);
+ *     search.begin(400);
+ *     for (let leaf = search.advance(); leaf !== null; leaf = search.advance()) {
+ *       search.supply(logits, value);
+ *     }
+ *
+ * Values are for the player to move at a node; an edge's total is for the player who chooses that edge.
+ */
+
+const WIN = 1;
+const LOSS = -1;
+const OPEN = 0; // of an edge: not proven
+const KNOWN = 1; // proven: its total is exact
+const LOST = 2; // proven: who chooses the edge loses
+
+/** The options of the search that matter without noise, with the defaults of seraphim/search/options.py. */
+export const DEFAULTS = {
+  cpuct: 1.5,
+  cpuct_base: 0,
+  fpu: 'zero',
+  fpu_reduction: 0.2,
+  solver: false,
+  leaf: 'value',
+  fast_wins: 0,
+};
+
+export class Search {
+  /**
+   * @param game the rules, see rules.js of a game.
+   * @param options any of DEFAULTS; others are of no consequence.
+   */
+  constructor(game, options = {}) {
+    this.game = game;
+    this.options = {...DEFAULTS, ...options};
+    if (this.options.fast_wins && !game.progress) throw new Error(`fast_wins needs the progress of ${game.name}`);
+    this.start(game.initial());
+  }
+
+  /** Begins anew with an unfinished position. */
+  start(state) {
+    this.state = state;
+    this.root = null;
+    this.size = 0; // nodes of the tree
+    this.halt();
+    this.#leave();
+  }
+
+  /** Goes on to the successor by an action, and keeps what is known of it. */
+  play(action) {
+    const edge = this.root?.edges.find((each) => each.action === action);
+    const child = edge?.child ?? null;
+    this.start(this.game.step(this.state, action));
+    if (child !== null && child.edges.length) {
+      this.root = child;
+      this.size = count(child);
+      child.parent = null;
+      child.parentEdge = null;
+    }
+  }
+
+  /** Gives the position so many readouts; `advance` plays them. */
+  begin(readouts) {
+    this.remaining = readouts;
+  }
+
+  /** Starts no more readouts. */
+  halt() {
+    this.remaining = 0;
+  }
+
+  /** Plays readouts until one needs the network; returns the position it stands before, or null once all are spent. */
+  advance() {
+    if (this.leaf === null && this.remaining && this.root === null) this.leaf = this.state;
+    while (this.leaf === null && this.root !== null) {
+      if (this.node === null) {
+        if (this.remaining === 0 || this.root.settled) break;
+        this.remaining -= 1;
+        this.node = this.root;
+      }
+      if (this.node.settled) {
+        backUp(this.node);
+        this.node = null;
+        continue;
+      }
+      const edge = this.#bestEdge(this.node);
+      if (edge.child !== null) {
+        this.node = edge.child;
+        continue;
+      }
+      const state = this.game.step(this.node.state, edge.action);
+      const {ended, result} = this.game.outcome(state);
+      this.edge = edge;
+      if (ended) this.#addEnd(state, result);
+      else this.leaf = state;
+    }
+    return this.leaf;
+  }
+
+  /**
+   * Puts the position that `advance` returned into the tree.
+   * @param logits one number for each action; those of illegal ones are not looked at.
+   * @param value expected result for the player to move.
+   */
+  supply(logits, value) {
+    const legal = this.game.legal(this.leaf);
+    if (!legal.length) throw new Error(`${this.game.name} has not ended here but offers no legal action`);
+    if (![value, ...legal.map((action) => logits[action])].every(Number.isFinite)) {
+      throw new Error('the model gave an infinite number or none at all: its training has diverged');
+    }
+    const node = this.#addNode(this.leaf, value);
+    node.edges = toEdges(legal, logits);
+    this.leaf = null;
+    if (this.options.leaf === 'playout' && node.parent !== null) {
+      this.node = node; // only the end of the game scores the readout
+      return;
+    }
+    backUp(node);
+    this.#leave();
+  }
+
+  /** How often the actions at the root have been visited. */
+  get visits() {
+    return sum(this.root?.edges ?? [], (edge) => edge.visits);
+  }
+
+  /** Whether the result of the position is proven. */
+  get proven() {
+    return this.root?.settled ?? false;
+  }
+
+  /** Expected result for the player to move; of a position without readouts, the network's. */
+  get value() {
+    const visits = this.visits;
+    if (this.proven || visits === 0) return this.root?.value ?? 0;
+    return Math.fround(sum(this.root.edges, (edge) => edge.total) / visits);
+  }
+
+  /** The action to play: see `root_policies` in seraphim/search/roots.py. */
+  get best() {
+    const {edges, settled} = this.root;
+    if (settled) return firstGreatest(edges, exactWeights(this.root)).action;
+    let weights = edges.map((edge) => (edge.known === LOST ? 0 : edge.visits));
+    if (weights.every((weight) => weight === 0)) weights = edges.map((edge) => edge.visits);
+    const favourite = firstGreatest(edges, weights);
+    // An edge whose proven result is no less than what the most visited one seems to be worth is preferred.
+    const known = edges.find((edge) => edge.known === KNOWN && mean(edge) >= mean(favourite));
+    return (favourite.known !== KNOWN && known !== undefined ? known : favourite).action;
+  }
+
+  /** All legal actions and what the search thinks of them, the most visited first; see seraphim/analysis.py. */
+  get candidates() {
+    if (this.root === null) return [];
+    const exploration = this.#explorationWeight(this.root.visits);
+    const total = Math.max(1, this.visits);
+    return this.root.edges
+      .map((edge) => ({
+        action: edge.action,
+        prior: edge.prior,
+        searched_prior: edge.prior,
+        visits: edge.visits,
+        share: edge.visits / total,
+        q: mean(edge),
+        u: (exploration * edge.prior) / (1 + edge.visits),
+        proven: edge.child?.settled ?? false,
+        variation: [edge.action, ...variationFrom(edge.child)],
+      }))
+      .sort((one, other) => other.visits - one.visits);
+  }
+
+  #leave() {
+    this.node = null; // where the readout under way stands, if there is one
+    this.edge = null; // by which it leaves that node
+    this.leaf = null; // the position that the network is to evaluate
+  }
+
+  #addNode(state, value) {
+    const node = {
+      state,
+      toPlay: this.game.toPlay(state),
+      parent: this.root === null ? null : this.node,
+      parentEdge: this.root === null ? null : this.edge,
+      edges: [],
+      visits: 0, // its own evaluation included
+      value: Math.fround(value),
+      settled: false, // whether the value is exact
+      distance: 0, // plies to the end, if it is
+    };
+    this.size += 1;
+    if (node.parent === null) this.root = node;
+    else node.parentEdge.child = node;
+    return node;
+  }
+
+  #addEnd(state, result) {
+    const {fast_wins: fast} = this.options;
+    const worth = fast ? result * (1 - fast * this.game.progress(state)) : result; // see seraphim/search/results.py
+    const node = this.#addNode(state, this.game.toPlay(state) === 0 ? worth : -worth);
+    node.settled = true;
+    backUp(node);
+    if (this.options.solver) prove(node);
+    this.#leave();
+  }
+
+  /** argmax of Q + c·P·√N/(1 + N(a)), the first of equals; an edge whose result is proven is not explored. */
+  #bestEdge(node) {
+    const exploration = this.#explorationWeight(Math.max(1, node.visits));
+    const unvisited = this.options.fpu === 'zero' ? 0 : this.#firstPlayUrgency(node);
+    let best = node.edges[0];
+    let bestScore = -Infinity;
+    for (const edge of node.edges) {
+      if (edge.known === LOST) continue;
+      const q = edge.total / Math.max(edge.visits, 1) + (edge.visits > 0 ? 0 : unvisited);
+      const score = q + (edge.known === OPEN ? (exploration * edge.prior) / (1 + edge.visits) : 0);
+      if (score > bestScore) {
+        best = edge;
+        bestScore = score;
+      }
+    }
+    return best;
+  }
+
+  #explorationWeight(visits) {
+    const {cpuct, cpuct_base: base} = this.options;
+    const growth = base > 0 ? Math.log((1 + visits + base) / base) : 0;
+    return (cpuct + growth) * Math.sqrt(visits);
+  }
+
+  #firstPlayUrgency(node) {
+    let total = node.value;
+    let visited = 0;
+    for (const edge of node.edges) {
+      total += edge.total;
+      if (edge.visits > 0) visited += edge.prior;
+    }
+    const average = total / Math.max(1, node.visits);
+    return this.options.fpu === 'reduction' ? average - this.options.fpu_reduction * Math.sqrt(visited) : average;
+  }
+}
+
+const sum = (items, number) => items.reduce((total, item) => total + number(item), 0);
+
+/** Q of an edge, 0 without a visit. */
+const mean = (edge) => edge.total / Math.max(1, edge.visits);
+
+const firstGreatest = (edges, weights) => edges[weights.indexOf(Math.max(...weights))];
+
+/** An edge for each legal action; the priors are the softmax over those. */
+function toEdges(legal, logits) {
+  const largest = Math.max(...legal.map((action) => logits[action]));
+  const weights = legal.map((action) => Math.exp(logits[action] - largest));
+  const total = sum(weights, (weight) => weight);
+  return legal.map((action, k) => ({
+    action,
+    prior: Math.fround(Math.fround(weights[k]) / total),
+    visits: 0,
+    total: 0,
+    child: null,
+    known: OPEN,
+  }));
+}
+
+/** The value of a settled node for the player who moves at its parent. */
+const valueAbove = (node) => (node.toPlay === node.parent.toPlay ? node.value : -node.value);
+
+/** Scores a readout with the value of the node that it reached. */
+function backUp(reached) {
+  reached.visits += 1;
+  for (let node = reached; node.parent !== null; node = node.parent) {
+    node.parent.visits += 1;
+    node.parentEdge.visits += 1;
+    node.parentEdge.total += node.parent.toPlay === reached.toPlay ? reached.value : -reached.value;
+  }
+}
+
+/** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/kernels.py. */
+function prove(settled) {
+  for (let node = settled; node.parent !== null; node = node.parent) {
+    const {parent, parentEdge} = node;
+    const value = valueAbove(node);
+    parentEdge.known = value > LOSS ? KNOWN : LOST;
+    parentEdge.total = value * parentEdge.visits;
+    if (parent.settled || (value < WIN && !parent.edges.every((edge) => edge.child?.settled))) return;
+    settle(parent);
+  }
+}
+
+/** Gives a node the value of its best edge: a win by its fastest way, anything else by its slowest. */
+function settle(node) {
+  let best = -Infinity;
+  let distance = 0;
+  for (const {child} of node.edges) {
+    if (!child?.settled) continue;
+    const value = valueAbove(child);
+    const plies = child.distance + 1;
+    if (value > best || (value === best && (value >= WIN ? plies < distance : plies > distance))) {
+      best = value;
+      distance = plies;
+    }
+  }
+  node.settled = true;
+  node.value = best;
+  node.distance = distance;
+}
+
+/** Of a proven root: the visits of the edges that give its value, wins the fastest way and losses the slowest. */
+function exactWeights(root) {
+  return root.edges.map(({child, visits}) => {
+    if (!child?.settled || valueAbove(child) !== root.value) return 0;
+    const isDecided = Math.abs(root.value) >= WIN;
+    return !isDecided || child.distance + 1 === root.distance ? Math.max(1, visits) : 0;
+  });
+}
+
+/** How many nodes there are from a node on. */
+function count(start) {
+  const pending = [start];
+  let nodes = 0;
+  for (; pending.length; nodes += 1) {
+    for (const {child} of pending.pop().edges) {
+      if (child !== null) pending.push(child);
+    }
+  }
+  return nodes;
+}
+
+/** The most visited actions from a node on. */
+function variationFrom(start) {
+  const actions = [];
+  for (let node = start; node !== null && node.edges.length; ) {
+    const edge = firstGreatest(node.edges, node.edges.map((each) => each.visits));
+    if (edge.visits === 0) break;
+    actions.push(edge.action);
+    node = edge.child;
+  }
+  return actions;
+}

@@ -1,0 +1,53 @@
+/**
+ * Keeps the files of an exported folder, so that its page works without a connection once it was loaded. Stands beside
+ * index.html there, with offline.js, which lists the files and a version that changes with any of them.
+ */
+
+importScripts('offline.js');
+
+const {version, always, relaxed, compatible} = self.SERAPHIM_OFFLINE;
+// Folders of one host share their caches: each has its own, by its address.
+const PREFIX = `seraphim ${self.registration.scope} `;
+const CACHE = PREFIX + version;
+
+/** As in litert.js: which build of the library this browser runs. */
+const RELAXED_SIMD = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15,
+  253, 128, 2, 11,
+]);
+
+async function keep() {
+  const cache = await caches.open(CACHE);
+  const files = [...always, ...(WebAssembly.validate(RELAXED_SIMD) ? relaxed : compatible)];
+  await cache.addAll(files.map((file) => new Request(file, {cache: 'no-cache'})));
+  await self.skipWaiting();
+}
+
+async function takeOver() {
+  const outdated = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
+  await Promise.all(outdated.map((name) => caches.delete(name)));
+  await self.clients.claim();
+}
+
+async function answer(request) {
+  const cache = await caches.open(CACHE);
+  const kept = await cache.match(request.mode === 'navigate' ? './' : request, {ignoreSearch: true});
+  if (kept) return kept;
+  const response = await fetch(request);
+  // What the library itself loads from elsewhere.
+  if (response.ok && request.destination === 'script') await cache.put(request, response.clone());
+  return response;
+}
+
+/** The page itself, or one of its files; whatever else is below it, such as another folder, is not looked after. */
+const isOurs = ({method, mode, url}) => {
+  const page = self.registration.scope;
+  const address = url.split(/[?#]/)[0];
+  return method === 'GET' && (mode !== 'navigate' || address === page || address === `${page}index.html`);
+};
+
+self.addEventListener('install', (event) => event.waitUntil(keep()));
+self.addEventListener('activate', (event) => event.waitUntil(takeOver()));
+self.addEventListener('fetch', (event) => {
+  if (isOurs(event.request)) event.respondWith(answer(event.request));
+});

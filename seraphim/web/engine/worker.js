@@ -1,0 +1,40 @@
+/**
+ * The engine of a page without a server: a module worker that takes and gives the messages of seraphim/messages.py.
+ *
+ * Its first message is {type: 'config', base, models}, where each of the models has `name`, `champion` (its snapshot),
+ * `options` of the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.
+ */
+
+import {Conversation} from './conversation.js';
+import {loadNetwork} from './litert.js';
+
+let config = {base: self.location.href, models: []};
+
+async function openModel(name, snapshot) {
+  const found = config.models.find((model) => model.name === name);
+  if (found === undefined) {
+    const names = config.models.map((model) => model.name).join(', ');
+    throw new Error(`there is no model ${name} on this page: expected one of ${names}`);
+  }
+  if (snapshot !== null && snapshot !== found.champion) {
+    throw new Error(`model ${name} has only the snapshot ${found.champion} on this page`);
+  }
+  const {default: game} = await import(new URL(found.rules, config.base).href);
+  const network = await loadNetwork(found.runtime, found.model, game.observationShape, config.base);
+  return {snapshot: found.champion, game, options: found.options, network};
+}
+
+// A message to oneself comes after those that are waiting already.
+const {port1: here, port2: there} = new MessageChannel();
+const pause = () =>
+  new Promise((resolve) => {
+    here.onmessage = () => resolve();
+    there.postMessage(null);
+  });
+
+const conversation = new Conversation(openModel, (message) => self.postMessage(message), pause);
+
+self.onmessage = ({data}) => {
+  if (data?.type === 'config') config = data;
+  else void conversation.hear(data);
+};

@@ -1,0 +1,103 @@
+/** A game with its branches. Knows moves, not rules. */
+
+/**
+ * @typedef {object} GameNode a position, by the move that led to it
+ * @property {number} id
+ * @property {GameNode | null} parent
+ * @property {number} action
+ * @property {string} label of the action
+ * @property {number} ply moves before it from the start of the tree
+ * @property {GameNode[]} children in the order in which they were first played
+ * @property {GameNode | null} next the child that was visited last: where redo leads
+ * @property {import('./types.js').Position | null} position once the engine has told
+ * @property {import('./types.js').Analysis | null} analysis the deepest so far
+ * @property {import('./types.js').Truth | null} truth
+ * @property {string} untold why the engine does not tell the truth; empty if it may
+ */
+
+export class GameTree {
+  #lastId = 0;
+
+  /** @param {string[] | null} start words of the state where it begins; null for the initial one */
+  constructor(start = null) {
+    this.start = start;
+    this.root = this.#node(null, -1, '');
+    this.current = this.root;
+  }
+
+  /**
+   * Go on by a move: to the branch of it, or to a new one.
+   * @param {number} action
+   * @param {string} label
+   * @returns {GameNode} the current node from now on
+   */
+  play(action, label) {
+    let child = this.current.children.find((node) => node.action === action);
+    if (!child) {
+      child = this.#node(this.current, action, label);
+      this.current.children.push(child);
+    }
+    return this.go(child);
+  }
+
+  /**
+   * @param {GameNode} node of this tree
+   * @returns {GameNode} the same
+   */
+  go(node) {
+    for (let at = node; at.parent; at = at.parent) at.parent.next = at;
+    this.current = node;
+    return node;
+  }
+
+  /**
+   * Take a branch out; if the current node is in it, its parent becomes the current one.
+   * @param {GameNode} node not the root
+   */
+  remove(node) {
+    const {parent} = node;
+    if (!parent) return;
+    if (this.path().includes(node)) this.current = parent;
+    parent.children = parent.children.filter((child) => child !== node);
+    if (parent.next === node) parent.next = parent.children[0] ?? null;
+  }
+
+  /**
+   * @param {GameNode} [node]
+   * @returns {GameNode[]} from the root to it, both included
+   */
+  path(node = this.current) {
+    const nodes = [];
+    for (let at = /** @type {GameNode | null} */ (node); at; at = at.parent) nodes.push(at);
+    return nodes.reverse();
+  }
+
+  /** @returns {GameNode[]} the path to the current node, and on to the end of its line */
+  line() {
+    const nodes = this.path();
+    for (let at = this.current.next; at; at = at.next) nodes.push(at);
+    return nodes;
+  }
+
+  /**
+   * @param {GameNode} [node]
+   * @returns {number[]} the actions that lead to it
+   */
+  moves(node = this.current) {
+    return this.path(node)
+      .slice(1)
+      .map(({action}) => action);
+  }
+
+  /**
+   * @param {GameNode | null} parent
+   * @param {number} action
+   * @param {string} label
+   * @returns {GameNode}
+   */
+  #node(parent, action, label) {
+    const ply = parent ? parent.ply + 1 : 0;
+    const id = this.#lastId++;
+    return {id, parent, action, label, ply, children: [], next: null, position: null, analysis: null, truth: null, untold: ''};
+  }
+}

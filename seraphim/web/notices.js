@@ -1,0 +1,36 @@
+/** Short messages to the person: what went wrong, and what happened on the board. */
+
+import {byId, html} from './dom.js';
+
+const SHOWN = 8000; // milliseconds
+
+/**
+ * Show a sentence for a while, or until it is closed; a screen reader says it at once.
+ * @param {string} text
+ */
+export function notify(text) {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?:]$/.test(text) ? '' : '.');
+  const box = byId('notices');
+  for (const old of box.children) if (old.textContent?.startsWith(sentence)) old.remove();
+  const close = html('button', {type: 'button', 'aria-label': 'Close this message', onclick: () => notice.remove()}, '×');
+  const notice = html('p', {class: 'notice'}, sentence, close);
+  box.append(notice);
+  setTimeout(() => notice.remove(), SHOWN);
+}
+
+/** @param {boolean} lost whether the connection is */
+export function showConnection(lost) {
+  const banner = byId('connection');
+  const was = !banner.hidden;
+  banner.hidden = !lost;
+  if (was && !lost) announce('Connected again');
+}
+
+/**
+ * Let a screen reader say something when it has time.
+ * @param {string} text
+ */
+export function announce(text) {
+  const region = byId('announcement');
+  if (region.textContent !== text) region.textContent = text;
+}

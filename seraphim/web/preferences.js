@@ -1,0 +1,34 @@
+/** What a person chose, kept by the browser. */
+
+const KEY = 'seraphim';
+
+/**
+ * @typedef {object} Preferences
+ * @property {import('./marks.js').Metric} metric
+ * @property {boolean} analysing
+ * @property {string} amount readouts of an analysis, or `Infinity`
+ * @property {string} strength readouts of the computer's moves
+ * @property {boolean} flipped colours
+ * @property {boolean} shortcuts
+ */
+
+/** @type {Preferences} */
+const DEFAULTS = {metric: 'visits', analysing: true, amount: '400', strength: '400', flipped: false, shortcuts: true};
+
+/** @returns {Preferences} */
+export function readPreferences() {
+  try {
+    return {...DEFAULTS, ...JSON.parse(localStorage.getItem(KEY) ?? '{}')};
+  } catch {
+    return {...DEFAULTS};
+  }
+}
+
+/** @param {Preferences} preferences */
+export function writePreferences(preferences) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(preferences));
+  } catch {
+    // A browser that keeps nothing still plays.
+  }
+}

@@ -1,0 +1,184 @@
+/** A model, and a game with it: what is shown, and how one gets from one position to another. */
+
+import {readMoves, writeAddress, writeMoves} from './address.js';
+import {GameTree} from './gametree.js';
+import {styleOf} from './painters.js';
+
+/**
+ * @typedef {import('./address.js').Address} Address
+ * @typedef {import('./engine.js').Engine} Engine
+ * @typedef {import('./gametree.js').GameNode} GameNode
+ * @typedef {import('./types.js').GameInfo} GameInfo
+ * @typedef {import('./types.js').Position} Position
+ */
+
+export class Session {
+  /** @type {GameInfo | null} */
+  game = null;
+  model = '';
+  /** @type {string | null} null for the champion */
+  snapshot = null;
+  engineText = '';
+  /** @type {import('./painters.js').Style} */
+  style = 'text';
+  /** @type {Position | null} where the game begins, which tells how its board is drawn */
+  initial = null;
+  tree = new GameTree();
+  /** @type {GameNode | null} the position that the engine's session is at */
+  told = null;
+  #turn = 0; // of opening models: answers to an earlier one come too late
+
+  /**
+   * @param {Engine} engine
+   * @param {() => void} onchange hears that another position, or another game, is to be shown
+   */
+  constructor(engine, onchange) {
+    this.engine = engine;
+    this.onchange = onchange;
+  }
+
+  /** @returns {GameNode} the position shown */
+  get node() {
+    return this.tree.current;
+  }
+
+  /**
+   * Open a model, and show a position of its game.
+   * @param {string} model
+   * @param {string | null} snapshot
+   * @param {Address | null} address of the position; null for the beginning
+   * @throws {Error} there is no such model or position; of the latter, the beginning is shown
+   */
+  async open(model, snapshot, address) {
+    if (!(await this.#open(model, snapshot))) return;
+    try {
+      if (address) await this.#follow(address);
+    } finally {
+      this.onchange();
+    }
+  }
+
+  /**
+   * Open the same position with another model of the same game, or with another snapshot.
+   * @param {string} model
+   * @param {string | null} snapshot
+   */
+  async change(model, snapshot) {
+    const [{tree}, game] = [this, this.game?.name];
+    if (!(await this.#open(model, snapshot))) return;
+    if (this.game?.name !== game) return this.onchange();
+    // Another model has other opinions.
+    const nodes = [tree.root];
+    for (let node = nodes.pop(); node; node = nodes.pop()) {
+      node.analysis = null;
+      nodes.push(...node.children);
+    }
+    this.tree = tree;
+    await this.go(tree.current);
+  }
+
+  /**
+   * Show a position of the tree.
+   * @param {GameNode} node
+   */
+  async go(node) {
+    const {tree} = this;
+    tree.go(node);
+    if (node.position) this.onchange();
+    const known = node.position !== null;
+    await this.tell(node);
+    if (!known && this.tree === tree && this.node === node) this.onchange();
+  }
+
+  /** @param {number} action legal in the position shown */
+  play(action) {
+    return this.go(this.tree.play(action, this.label(action)));
+  }
+
+  /**
+   * Begin a game from its beginning, or from a state.
+   * @param {string[] | null} start
+   * @param {number[]} moves
+   * @param {number | null} ply the position to show; null for the last one
+   * @throws {Error} the engine refuses
+   */
+  async begin(start, moves = [], ply = null) {
+    const tree = new GameTree(start);
+    for (const action of moves) tree.play(action, this.label(action));
+    const last = tree.current;
+    last.position = await this.engine.position(start, moves);
+    this.tree = tree;
+    this.told = last;
+    await this.go(tree.line()[ply ?? moves.length] ?? last);
+  }
+
+  /**
+   * Read moves or a drawn board.
+   * @param {string} text
+   */
+  async load(text) {
+    const {start, moves} = await this.engine.load(text);
+    await this.begin(start, moves);
+  }
+
+  /**
+   * Make a node's position that of the engine's session.
+   * @param {GameNode} node
+   */
+  async tell(node) {
+    if (this.told === node && node.position) return;
+    this.told = node;
+    try {
+      node.position = await this.engine.position(this.tree.start, this.tree.moves(node));
+    } catch (error) {
+      if (this.told === node) this.told = null;
+      throw error;
+    }
+  }
+
+  /**
+   * @param {number} action
+   * @returns {string}
+   */
+  label(action) {
+    return this.game?.labels[action] ?? String(action);
+  }
+
+  /** @returns {string} the part of a link that shows this */
+  address() {
+    const {tree, node} = this;
+    const line = tree.line().slice(1);
+    return writeAddress({
+      model: this.model,
+      snapshot: this.snapshot,
+      start: tree.start,
+      moves: writeMoves(line.map(({action}) => action), this.game?.labels ?? []),
+      ply: node.ply === line.length ? null : node.ply,
+    });
+  }
+
+  /**
+   * @param {string} model
+   * @param {string | null} snapshot
+   * @returns {Promise<boolean>} whether nothing else was opened meanwhile
+   */
+  async #open(model, snapshot) {
+    const turn = ++this.#turn;
+    const opened = await this.engine.open(model, snapshot);
+    const initial = await this.engine.position(null, []);
+    if (turn !== this.#turn) return false;
+    Object.assign(this, {model, snapshot, initial, game: opened.game, engineText: opened.engine});
+    this.style = styleOf(initial.board);
+    this.tree = new GameTree();
+    this.told = this.tree.root;
+    this.tree.root.position = initial;
+    return true;
+  }
+
+  /** @param {Address} address */
+  async #follow({start, board, moves, ply}) {
+    const from = board ? (await this.engine.load(board)).start : start;
+    const actions = readMoves(moves, this.game?.labels ?? []);
+    if (from || actions.length) await this.begin(from, actions, ply);
+  }
+}

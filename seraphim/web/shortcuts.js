@@ -1,0 +1,27 @@
+/** Single keys as commands, wherever the focus is but in a field, a dialog, or a control that uses the key itself. */
+
+/**
+ * @param {(key: string) => boolean} onkey whether the key was one of ours
+ * @param {() => boolean} areOn
+ */
+export function listenForShortcuts(onkey, areOn) {
+  document.addEventListener('keydown', (event) => {
+    if (!areOn() || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
+    const target = /** @type {Element | null} */ (event.target instanceof Element ? event.target : null);
+    if (target?.closest('input, select, textarea, dialog, [role="slider"]') || document.querySelector('dialog[open]')) return;
+    if (onkey(event.key)) event.preventDefault();
+  });
+}
+
+/**
+ * Tell which move a digit stands for: the one of that name, or, of a few cells, the one with that number.
+ * @param {string} key
+ * @param {string[]} labels of all actions
+ * @returns {number | null} the action
+ */
+export function actionOfKey(key, labels) {
+  const named = labels.indexOf(key);
+  if (named >= 0) return named;
+  const number = /^[1-9]$/.test(key) && labels.length <= 9 ? Number(key) : 0;
+  return number && number <= labels.length ? number - 1 : null;
+}

@@ -1,0 +1,207 @@
+/** The buttons over a board: one for each cell, or for each column of a rack; for a game without a board, for each move. */
+
+import {html} from './dom.js';
+import {CELL} from './painters.js';
+
+/**
+ * @typedef {import('./types.js').Board} Board
+ * @typedef {import('./types.js').Cell} Cell
+ * @typedef {import('./board.js').Shown} Shown
+ * @typedef {import('./board.js').Setting} Setting
+ * @typedef {import('./painters.js').Geometry} Geometry
+ */
+
+export class Targets {
+  #onplay;
+  #onhover;
+  /** @type {HTMLButtonElement[]} */
+  #buttons = [];
+  #columns = 0; // buttons in a row
+  /** What cells are called, as far as a legal move ever named them. @type {Map<string, string>} */
+  #cellNames = new Map();
+  /** Cells that were chosen of a move that needs more than one. @type {Cell[]} */
+  #chosen = [];
+  /** @type {Shown | null} */
+  #shown = null;
+  #playable = false;
+
+  /**
+   * @param {(action: number) => void} onplay
+   * @param {(action: number | null) => void} onhover
+   */
+  constructor(onplay, onhover) {
+    this.#onplay = onplay;
+    this.#onhover = onhover;
+    this.element = html('div', {class: 'targets', role: 'group', onkeydown: (/** @type {KeyboardEvent} */ event) => this.#move(event)});
+  }
+
+  /**
+   * Make the buttons.
+   * @param {Board | null} board null: they are made when the legal moves are known
+   * @param {Geometry | null} geometry
+   */
+  build(board, geometry) {
+    this.#chosen = [];
+    this.#buttons = [];
+    this.element.replaceChildren();
+    this.element.removeAttribute('style');
+    this.element.className = `targets ${geometry?.style ?? 'text'}`;
+    if (!board || !geometry) return;
+    const rack = geometry.style === 'rack';
+    const top = rack ? 0 : geometry.top;
+    this.#columns = board.columns;
+    this.#cellNames.clear();
+    Object.assign(this.element.style, {
+      left: `${(100 * geometry.left) / geometry.width}%`,
+      width: `${(100 * board.columns * CELL) / geometry.width}%`,
+      top: `${(100 * top) / geometry.height}%`,
+      height: `${(100 * (geometry.top - top + board.rows * CELL)) / geometry.height}%`,
+      gridTemplateColumns: `repeat(${board.columns}, 1fr)`,
+    });
+    for (let row = 0; row < (rack ? 1 : board.rows); row++) {
+      for (let column = 0; column < board.columns; column++) this.#buttons.push(this.#button([row, column]));
+    }
+    this.#buttons[rack ? Math.floor(board.columns / 2) : Math.floor(this.#buttons.length / 2)].tabIndex = 0;
+    this.element.append(...this.#buttons);
+  }
+
+  /**
+   * Let the buttons say and do what belongs to a position.
+   * @param {Shown} shown
+   * @param {Setting} setting
+   */
+  update(shown, {playable, names, style, initial}) {
+    this.#shown = shown;
+    this.#playable = playable;
+    this.#chosen = [];
+    this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play]} to move` : 'Board');
+    if (!shown.board) {
+      const moves = Object.entries(shown.labels);
+      this.element.replaceChildren(
+        ...moves.map(([action, label]) =>
+          html('button', {type: 'button', class: 'move', 'aria-disabled': String(!playable), onclick: () => this.#playable && this.#onplay(Number(action))}, label),
+        ),
+      );
+      return;
+    }
+    const {board} = shown;
+    for (const {board: known, labels} of [initial, shown]) {
+      for (const [action, cells] of Object.entries(known?.targets ?? {})) this.#cellNames.set(cells[0].join(), labels[action]);
+    }
+    this.#buttons.forEach((button, index) => {
+      const cell = /** @type {Cell} */ ([Math.floor(index / this.#columns), index % this.#columns]);
+      const legal = this.#actionsAt(cell).length > 0;
+      button.setAttribute('aria-disabled', String(!(playable && legal)));
+      button.setAttribute('aria-label', style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell));
+    });
+  }
+
+  /** Put the keyboard's focus on the board. */
+  focus() {
+    const button = this.#buttons.find(({tabIndex}) => tabIndex === 0) ?? this.element.querySelector('button');
+    /** @type {HTMLElement | null} */ (button)?.focus({preventScroll: true});
+  }
+
+  /**
+   * @param {Cell} cell
+   * @returns {HTMLButtonElement}
+   */
+  #button(cell) {
+    return html('button', {
+      type: 'button',
+      tabindex: -1,
+      onclick: () => this.#choose(cell),
+      onpointerenter: () => this.#point(cell),
+      onpointerleave: () => this.#onhover(null),
+      onfocus: (/** @type {FocusEvent} */ event) => {
+        const focused = /** @type {HTMLElement} */ (event.target);
+        for (const button of this.#buttons) button.tabIndex = button === focused ? 0 : -1;
+        if (focused.matches(':focus-visible')) this.#point(cell);
+      },
+      onblur: () => this.#onhover(null),
+    });
+  }
+
+  /** @param {Cell} cell */
+  #point(cell) {
+    this.#onhover(this.#actionsAt(cell)[0] ?? null);
+  }
+
+  /**
+   * Play the move that a cell names, or note the cell where it names several.
+   * @param {Cell} cell
+   */
+  #choose(cell) {
+    if (!this.#playable) return;
+    let actions = this.#actionsAt(cell, ...this.#chosen);
+    if (!actions.length) {
+      this.#chosen = [];
+      actions = this.#actionsAt(cell);
+    }
+    if (actions.length === 1) {
+      this.#onhover(null);
+      this.#onplay(actions[0]);
+    } else if (actions.length) this.#chosen.push(cell);
+    for (const [index, button] of this.#buttons.entries()) {
+      button.classList.toggle('chosen', this.#chosen.some(([row, column]) => row * this.#columns + column === index));
+    }
+  }
+
+  /**
+   * @param {...Cell} cells
+   * @returns {number[]} the legal actions that all of the cells name
+   */
+  #actionsAt(...cells) {
+    const targets = Object.entries(this.#shown?.board?.targets ?? {});
+    const named = targets.filter(([, list]) => cells.every(([row, column]) => list.some(([r, c]) => r === row && c === column)));
+    return named.map(([action]) => Number(action));
+  }
+
+  /**
+   * @param {Board} board
+   * @param {Cell} cell
+   * @returns {string} `b2: X`
+   */
+  #describeCell(board, [row, column]) {
+    const mark = board.cells[row][column];
+    const name = this.#cellNames.get([row, column].join()) ?? `row ${row + 1}, column ${column + 1}`;
+    return `${name}: ${mark < 0 ? 'empty' : board.marks[mark]}`;
+  }
+
+  /**
+   * @param {Board} board
+   * @param {number} column
+   * @param {[string, string]} names
+   * @returns {string} `Column 4, from the bottom: Red, Yellow, 4 free`
+   */
+  #describeColumn(board, column, names) {
+    const marks = board.cells.map((row) => row[column]).reverse();
+    const stones = marks.filter((mark) => mark >= 0).map((mark) => names[mark] ?? board.marks[mark]);
+    const free = marks.length - stones.length;
+    const content = [...stones, free ? `${free} free` : 'full'].join(', ');
+    return `Column ${this.#columnName(column)}, from the bottom: ${content}`;
+  }
+
+  /**
+   * @param {number} column
+   * @returns {string}
+   */
+  #columnName(column) {
+    for (const [cell, name] of this.#cellNames) if (cell.endsWith(`,${column}`)) return name;
+    return String(column + 1);
+  }
+
+  /** @param {KeyboardEvent} event of an arrow key: the focus moves */
+  #move(event) {
+    const at = this.#buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    const rows = this.#buttons.length / this.#columns;
+    const step = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.#columns, ArrowDown: this.#columns}[event.key];
+    if (at < 0 || !step || event.altKey || event.ctrlKey || event.metaKey) return;
+    const sideways = Math.abs(step) === 1 && (rows === 1 || this.#columns > 1);
+    const to = at + step;
+    const outside = to < 0 || to >= this.#buttons.length;
+    if (outside || (sideways && Math.floor(to / this.#columns) !== Math.floor(at / this.#columns))) return;
+    event.preventDefault();
+    this.#buttons[to].focus();
+  }
+}

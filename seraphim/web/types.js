@@ -1,0 +1,72 @@
+/**
+ * The messages of an engine and the answers of the server, as types. Nothing here runs.
+ *
+ * @typedef {[row: number, column: number]} Cell
+ *
+ * @typedef {object} Board a position as a grid of cells; row 0 is the top
+ * @property {number} rows
+ * @property {number} columns
+ * @property {number[][]} cells index into marks, -1 for an empty cell
+ * @property {string[]} marks what stands in a cell: the piece of player 0, of player 1
+ * @property {Record<string, Cell[]>} targets for each legal action the cells that name it; the piece lands in the first
+ *
+ * @typedef {object} GameInfo
+ * @property {string} name
+ * @property {number} num_actions
+ * @property {number} max_plies
+ * @property {string[]} labels of all actions
+ * @property {boolean} solved whether the engine can tell the truth
+ *
+ * @typedef {object} Opened
+ * @property {string} model
+ * @property {string} snapshot
+ * @property {string} engine what computes, in words
+ * @property {GameInfo} game
+ *
+ * @typedef {object} Position
+ * @property {string[] | null} start words of the state where the game began; null for the initial one
+ * @property {number[]} moves
+ * @property {0 | 1} to_play
+ * @property {boolean} ended
+ * @property {number | null} result for player 0
+ * @property {number[]} legal
+ * @property {Record<string, string>} labels of the legal actions
+ * @property {Board | null} board
+ * @property {string} text the drawing for a terminal
+ * @property {number | null} last action
+ * @property {Cell[]} line cells that decided the game
+ *
+ * @typedef {object} Candidate
+ * @property {number} action
+ * @property {string} label
+ * @property {number} prior
+ * @property {number} searched_prior
+ * @property {number} visits
+ * @property {number} share of all visits
+ * @property {number} q for the player to move
+ * @property {number} u
+ * @property {boolean} proven
+ * @property {string[]} variation labels, this move first
+ *
+ * @typedef {object} Analysis
+ * @property {number} readouts visits at the root
+ * @property {number} value for the player to move, in [-1, 1]
+ * @property {number} value_first the same for player 0
+ * @property {number} best action
+ * @property {number} seconds of this search
+ * @property {number} readouts_per_second
+ * @property {boolean} proven
+ * @property {Candidate[]} candidates most visited first
+ * @property {boolean} done
+ *
+ * @typedef {{result: number, best: boolean, plies: number | null}} Exact what a move is worth, for the player to move
+ * @typedef {Record<string, Exact>} Truth by action
+ *
+ * @typedef {object} Model
+ * @property {string} name
+ * @property {string} game
+ * @property {string} champion
+ * @property {string[]} snapshots
+ */
+
+export {};

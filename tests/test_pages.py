@@ -1,0 +1,626 @@
+"""The pages in a real browser, against the real server: the explorer, and the page of what a model learnt from."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import games
+import numpy as np
+import pytest
+from browser import PHONE, ROOT, Visitor, chromium, needs_axe, needs_chromium, serving, violations
+from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+
+import connectfour
+import tictactoe
+from seraphim.game import Game, PlainRules
+from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.retraining import bootstrap
+from seraphim.settings import Settings
+from seraphim.store import ModelFolder
+
+pytestmark = needs_chromium
+
+ENDED = re.compile(r"(wins|Draw) after \d+ moves")
+expect.set_options(timeout=15_000)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a browser."""
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a server: the shipped model, a small one with games, and one of a game without a board."""
+    root = tmp_path_factory.mktemp("served")
+    shutil.copytree(_fresh_root, root, dirs_exist_ok=True, symlinks=True)
+    shutil.copytree(ROOT / "models/connectfour", root / "models/connectfour", symlinks=True)
+    bootstrap(ModelFolder(root, "heap"), PlainRules(games.GAME), replace(small_settings, game="games"), seed=1)
+    with GameWriter(ModelFolder(root, "fresh").game_data, RecordOptions()) as writer:
+        for number in range(20):
+            writer.add(encode(tictactoe.GAME, random_game(tictactoe.GAME, number)))
+    with serving(root, "connectfour", PYTHONPATH=str(ROOT / "tests")) as url:
+        yield url
+
+
+def random_game(game: Game, number: int) -> GameRecord:
+    """A game by random moves, with random policies."""
+    random = np.random.default_rng(number)
+    states, actions, policies = [game.initial(1)], [], []
+    while not game.outcome(states[-1])[0][0]:
+        legal = game.legal(states[-1])[0]
+        policies.append(random.dirichlet(np.ones(len(legal))) * legal)
+        policies[-1] /= policies[-1].sum()
+        actions.append(random.choice(np.flatnonzero(legal)))
+        states.append(game.step(states[-1], np.array(actions[-1:])))
+    return GameRecord(
+        game_id=f"game-{number}",
+        states=np.concatenate(states[:-1]),
+        actions=np.array(actions),
+        policies=np.array(policies, np.float32),
+        root_values=random.uniform(-1, 1, len(actions)).astype(np.float32),
+        result=float(game.outcome(states[-1])[1][0]),
+    )
+
+
+@pytest.fixture
+def visitor(browser: Browser, address: str) -> Iterator[Visitor]:
+    """Return a visitor, who is to see no error and to ask no other host."""
+    visitor = Visitor(browser, address)
+    yield visitor
+    visitor.close()
+    assert not visitor.trouble
+
+
+def status(page: Page) -> str:
+    return page.locator("#status").inner_text()
+
+
+def analysed(page: Page, readouts: int = 400) -> None:
+    """Wait until the position shown has so many readouts, and nothing more is under way."""
+    expect(page.locator("#figures")).to_have_text(re.compile(r"\d+ readouts"))
+    expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
+    assert number(page) >= readouts or "exact" in page.locator("#figures").inner_text()
+
+
+def number(page: Page) -> int:
+    """The readouts that are shown."""
+    found = re.match(r"([\d,]+) readouts", page.locator("#figures").inner_text())
+    return int(found[1].replace(",", "")) if found else 0
+
+
+def shared(page: Page) -> dict[str, str]:
+    """What the dialog to share a position offers."""
+    page.click("#share")
+    found = {name: page.input_value(f"#share-{name}") for name in ("link", "moves", "drawing")}
+    page.click("#share-dialog .close")
+    return found
+
+
+def choose(page: Page, **options: str) -> None:
+    """Choose in selects, by id; `_` stands for `-`."""
+    for name, value in options.items():
+        page.select_option(f"#{name.replace('_', '-')}", value)
+
+
+def two_people(page: Page) -> None:
+    choose(page, player_0="human", player_1="human")
+
+
+def replay(game: Game, moves: list[str]) -> str:
+    """What the page should say of a game that has ended, told by the rules."""
+    states = game.initial(1)
+    for move in moves:
+        assert not game.outcome(states)[0][0]
+        states = game.step(states, np.array([game.parse_action(move)]))
+    ended, results = game.outcome(states)
+    assert ended[0]
+    names = {
+        1.0: {"connectfour": "Red wins", "tictactoe": "X wins"},
+        -1.0: {"connectfour": "Yellow wins", "tictactoe": "O wins"},
+    }
+    return f"{names[float(results[0])][game.name] if results[0] else 'Draw'} after {len(moves)} moves"
+
+
+# ---------------------------------------------------------------- playing
+
+
+def test_a_whole_game_is_played_by_mouse(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    choose(page, strength="10")
+    for _ in range(21):
+        expect(page.locator("#status")).to_have_text(re.compile("Red to move| after "))
+        if ENDED.search(status(page)):
+            break
+        page.locator(".targets button:not([aria-disabled=true])").first.click()
+        expect(page.locator("#moves button").last).to_have_attribute("aria-current", "true")
+    expect(page.locator("#status")).to_have_text(ENDED)
+    assert status(page) == replay(connectfour.GAME, list(shared(page)["moves"]))
+
+
+def test_a_whole_game_is_played_by_touch_on_a_phone(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=44444435", **PHONE)
+    two_people(page)
+    for column in (3, 5, 3, 5, 3):
+        page.locator(".targets button").nth(column - 1).tap()
+    expect(page.locator("#status")).to_have_text("Red wins after 13 moves")
+    assert page.locator(".winning").count() == 4
+
+
+def test_a_whole_game_is_played_by_arrows_and_enter_on_a_phone(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh", **PHONE)
+    two_people(page)
+    page.locator(".targets button[tabindex='0']").focus()  # the middle
+    for keys in (
+        "",
+        "ArrowUp",
+        "ArrowLeft",
+        "ArrowDown ArrowDown ArrowRight ArrowRight",
+        "ArrowUp",
+        "ArrowLeft ArrowLeft",
+    ):
+        for key in keys.split():
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    expect(page.locator("#moves button")).to_have_count(6)
+    assert shared(page)["moves"] == "b2,a2,a1,c3,b3,b1"
+
+
+def test_a_whole_game_is_played_by_digits(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh")
+    two_people(page)
+    page.locator("#new").focus()
+    for digit in "52937":
+        page.keyboard.press(digit)
+        expect(page.locator("#moves button")).to_have_count("52937".index(digit) + 1)
+    assert shared(page)["moves"] == "b2,a2,c3,a3,c1"
+
+
+def test_the_computer_plays_itself_to_the_end_once_it_may(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh")
+    choose(page, strength="10", player_1="computer", player_0="computer")
+    page.click("#pause")
+    expect(page.locator("#status")).to_contain_text("the computer waits")
+    page.click("#pause")
+    expect(page.locator("#status")).to_have_text(ENDED)
+    assert status(page) == replay(tictactoe.GAME, shared(page)["moves"].split(","))
+
+
+def test_changing_sides_lets_the_computer_begin(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh")
+    choose(page, strength="10")
+    page.click("#swap")
+    expect(page.locator("#status")).to_have_text("O to move")
+    expect(page.locator("#moves button")).to_have_count(1)
+
+
+def test_swapped_colours_swap_the_names(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    expect(page.locator("#status")).to_have_text("Red to move")
+    colour = "() => getComputedStyle(document.getElementById('turn-dot')).backgroundColor"
+    red = page.evaluate(colour)
+    page.click("#flip")
+    expect(page.locator("#status")).to_have_text("Yellow to move")
+    assert page.evaluate(colour) != red
+
+
+def test_a_disc_drops_only_where_things_may_move(visitor: Visitor) -> None:
+    running = "() => document.querySelector('#board').getAnimations({subtree: true}).length"
+    for motion, moves in (("no-preference", True), ("reduce", False)):
+        page = visitor.open("#model=connectfour", reduced_motion=motion)
+        two_people(page)
+        page.locator(".targets button").nth(3).click()
+        expect(page.locator(".piece")).to_have_count(1)
+        assert bool(page.evaluate(running)) is moves
+
+
+def test_a_game_without_a_board_is_played_by_buttons(visitor: Visitor) -> None:
+    page = visitor.open("#model=heap&moves=take 3,take 3,take 3")
+    two_people(page)
+    expect(page.locator("pre.drawing")).to_have_text("(6, 1)")
+    page.get_by_role("group", name="Board").get_by_text("take 3").click()
+    expect(page.locator("pre.drawing")).to_have_text("(3, 0)")
+    page.get_by_role("group", name="Board").get_by_text("take 3").click()
+    expect(page.locator("#status")).to_have_text("First wins after 5 moves")
+
+
+def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    played = page.evaluate(
+        """async () => {
+          const {BoardView} = await import('./board.js');
+          const {styleOf} = await import('./painters.js');
+          const cells = Array.from({length: 6}, () => Array(6).fill(-1));
+          [cells[5][0], cells[5][1]] = [0, 0];
+          const targets = {3: [[4, 0], [5, 0]], 7: [[4, 1], [5, 0]], 9: [[4, 1], [5, 1]]};
+          const board = {rows: 6, columns: 6, cells, marks: ['w', 'b'], targets};
+          const shown = {board, text: '', to_play: 0, line: [], labels: {3: 'a2', 7: 'axb2', 9: 'b2'}};
+          const played = [];
+          const view = new BoardView(document.createElement('div'), (action) => played.push(action));
+          const names = ['w', 'b'];
+          const setting = {style: styleOf(board), names, playable: true, animate: false, last: null, initial: shown};
+          view.show(shown, setting);
+          const buttons = view.element.querySelectorAll('button');
+          for (const cell of [30, 25, 31, 24]) buttons[cell].click();
+          return [view.element.querySelector('svg').classList.value, buttons.length, played];
+        }"""
+    )
+    assert played == ["drawing grid", 36, [7, 3]] or played == ["drawing grid", 36, [7, 9, 3]]
+
+
+# ---------------------------------------------------------------- the search
+
+
+def test_the_board_shows_the_kind_of_number_that_is_chosen(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=44")
+    analysed(page)
+    rows = page.locator("#candidates tbody tr")
+    cells = [row.locator("th, td").all_inner_texts() for row in rows.all()]
+    for metric, column in (("prior", 1), ("q", 3), ("visits", 2)):
+        page.check(f"#metric input[value={metric}]")
+        on_board = page.locator(".opinion .main").all_text_contents()
+        in_table = [row[column].replace("\n", "").split(" · ")[-1].removesuffix(" ✓") for row in cells]
+        assert sorted(on_board) == sorted(in_table), metric
+    page.check("#metric input[value=off]")
+    expect(page.locator(".opinion")).to_have_count(0)
+
+
+def test_the_table_says_what_the_server_says(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh&moves=b2,a1")
+    analysed(page)
+    asked = {"model": "fresh", "moves": [4, 0], "readouts": 400}
+    answer = page.request.post(f"{visitor.url}api/analyze", data=asked).json()
+    priors = {each["label"]: f"{round(100 * each['prior'])}%" for each in answer["candidates"]}
+    shown = page.locator("#candidates tbody tr").all()
+    assert {row.locator("button").inner_text(): row.locator("td").first.inner_text() for row in shown} == priors
+
+
+def test_pointing_at_a_candidate_shows_its_variation_on_the_board(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=44")
+    analysed(page)
+    best = page.locator("#candidates tbody tr").first
+    variation = [best.locator("button").inner_text(), *best.locator(".variation").text_content().split()]
+    best.hover()
+    expect(page.locator(".step-number")).to_have_text([str(number) for number in range(1, len(variation) + 1)])
+    expect(page.locator(".opinion")).to_have_count(0)
+    page.mouse.move(0, 0)
+    expect(page.locator(".step-number")).to_have_count(0)
+
+
+def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    choose(page, amount="Infinity")
+    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d\d,\d{3} readouts"))
+    page.click("#analyse")
+    expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
+    stopped = number(page)
+    page.check("#metric input[value=q]")
+    page.locator("#candidates tbody tr").last.hover()
+    assert number(page) == stopped > 10_000
+
+
+def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh&moves=b2,a2")
+    page.check("#truth")
+    (solved,) = tictactoe.position_sets()
+    (place,) = np.flatnonzero((solved.states == [1 << 4, 1 << 1]).all(axis=1))
+    names = {1.0: "win", 0.0: "draw", -1.0: "loss"}
+    values = solved.action_values[place]
+    expected = {
+        tictactoe.GAME.action_label(int(action)): names[float(values[action])]
+        for action in np.flatnonzero(~np.isnan(values))
+    }
+    expect(page.locator("g.truth")).to_have_count(len(expected))
+    shown = {
+        row.locator("button").inner_text(): row.locator("td.truth-cell").inner_text()
+        for row in page.locator("#candidates tbody tr").all()
+    }
+    assert {move: text.split()[0] for move, text in shown.items()} == expected
+
+
+def test_all_moves_of_a_game_are_analysed_for_its_curve(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1")
+    choose(page, amount="100")
+    page.click("#review")
+    expect(page.locator("#graph .curve")).to_have_attribute("d", re.compile(r"^M( ?[\d.]+ [\d.]+( L)?){6}$"))
+    expect(page.locator("#review")).to_have_text("Analyse all moves")
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "5")
+
+
+def test_a_lost_connection_is_noticed_and_the_search_goes_on(visitor: Visitor) -> None:
+    context = visitor.context()
+    routes: list[WebSocketRoute] = []
+    page = context.new_page()
+
+    def through(route: WebSocketRoute) -> None:
+        route.connect_to_server()
+        routes.append(route)
+
+    page.route_web_socket("**/api/engine", through)
+    page.goto(f"{visitor.url}#model=connectfour&moves=4435")
+    choose(page, amount="100000")
+    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d,\d{3} readouts"))
+    before = number(page)
+    page.route_web_socket("**/api/engine", lambda route: route.close())
+    routes[-1].close()
+    expect(page.locator("#connection")).to_be_visible()
+    page.route_web_socket("**/api/engine", through)
+    expect(page.locator("#connection")).to_be_hidden()
+    expect(page.locator("#figures")).to_have_class(re.compile("busy"))
+    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d\d,\d{3} readouts"))
+    assert number(page) > before
+    assert shared(page)["moves"] == "4435"
+
+
+def test_two_tabs_do_not_disturb_each_other(visitor: Visitor) -> None:
+    context = visitor.context()
+    tabs = []
+    for moves in ("444", "1234567"):
+        tab = context.new_page()
+        tab.goto(f"{visitor.url}#model=connectfour&moves={moves}")
+        choose(tab, player_0="human", player_1="human", amount="10000")
+        tabs.append(tab)
+    for tab in tabs:
+        tab.keyboard.press("7")
+    for tab, moves in zip(tabs, ("4447", "12345677"), strict=True):
+        tab.bring_to_front()
+        expect(tab.locator("#moves button")).to_have_count(len(moves))
+        expect(tab.locator("#figures")).to_have_text(re.compile(r"^\d\d?,\d{3} readouts"))
+        assert shared(tab)["moves"] == moves
+
+
+# ---------------------------------------------------------------- the game
+
+
+def test_undo_takes_the_computers_answer_back_too(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    choose(page, strength="10")
+    expect(page.locator("#status")).to_have_text("Red to move")
+    page.keyboard.press("4")
+    expect(page.locator("#moves button")).to_have_count(2)
+    expect(page.locator("#status")).to_have_text("Red to move")
+    page.keyboard.press("u")
+    expect(page.locator(".piece")).to_have_count(0)
+    expect(page.locator("#status")).to_have_text("Red to move")
+    page.keyboard.press("r")
+    expect(page.locator(".piece")).to_have_count(2)
+
+
+def test_another_move_makes_a_branch_and_both_are_kept(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=4435")
+    two_people(page)
+    page.click("#back")
+    page.keyboard.press("2")
+    expect(page.locator("#moves .branch button")).to_have_text("Move 4: 2")
+    page.get_by_role("button", name="Move 4 : 5").click()
+    assert shared(page)["moves"] == "4435"
+    page.get_by_role("button", name="Move 4 : 2").click()
+    assert shared(page)["moves"] == "4432"
+    page.click("#remove")
+    expect(page.locator("#moves button")).to_have_count(4)
+    assert shared(page)["moves"] == "4435"
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "3")
+
+
+def test_the_curve_leads_to_each_position(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=44353321")
+    expect(page.locator(".piece")).to_have_count(8)
+    box = page.locator("#graph").bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 52 + (box["width"] - 62) * 3 / 8, box["y"] + 40)
+    expect(page.locator(".piece")).to_have_count(3)
+    page.locator("#graph").press("ArrowRight")
+    expect(page.locator(".piece")).to_have_count(4)
+    page.locator("#graph").press("Home")
+    expect(page.locator(".piece")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("4 4 3", "443"),
+        (connectfour.GAME.render(connectfour.position_from_moves("1122")), "1122"),
+        ("......./......./......./......./...O.../..XX...", "443"),
+    ],
+    ids=["moves", "as drawn at a terminal", "as a line"],
+)
+def test_moves_and_drawn_boards_are_loaded(visitor: Visitor, text: str, moves: str) -> None:
+    page = visitor.open("#model=connectfour")
+    page.click("#load")
+    page.fill("#load-text", text)
+    page.click("#load-form .primary")
+    expect(page.locator("#load-dialog")).to_be_hidden()
+    assert shared(page)["drawing"] == connectfour.GAME.render(connectfour.position_from_moves(moves))
+
+
+def test_what_cannot_be_loaded_gets_a_sentence_and_loses_nothing(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=4435")
+    page.click("#load")
+    page.fill("#load-text", "44x")
+    page.click("#load-form .primary")
+    expect(page.locator("#load-error")).to_have_text(re.compile(r"^Move 3.*'x'.*\.$"))
+    page.keyboard.press("Escape")
+    assert shared(page)["moves"] == "4435"
+
+
+@pytest.mark.parametrize(
+    ("model", "load", "keys"), [("connectfour", "4435", "7"), ("fresh", "b2 a1", "3"), ("fresh", ".X./.O./X..", "1")]
+)
+def test_a_shared_link_shows_the_same_position_elsewhere(visitor: Visitor, model: str, load: str, keys: str) -> None:
+    page = visitor.open(f"#model={model}")
+    two_people(page)
+    page.click("#load")
+    page.fill("#load-text", load)
+    page.click("#load-form .primary")
+    expect(page.locator("#load-dialog")).to_be_hidden()
+    page.keyboard.press(keys)
+    count = len(load) + 1 if load == "4435" else 3 + ("." in load)
+    expect(page.locator(".piece")).to_have_count(count)
+    found = shared(page)
+    other = visitor.open(found["link"].removeprefix(visitor.url))
+    expect(other.locator(".piece")).to_have_count(count)
+    assert shared(other) == found
+    page.click("#load")
+    page.fill("#load-text", found["link"].replace(f"&moves={found['moves']}", f"&moves={found['moves']}&ply=0"))
+    page.click("#load-form .primary")
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "0")
+
+
+def test_a_link_that_names_what_is_not_there_gets_a_sentence(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=4444444")
+    expect(page.locator(".notice")).to_contain_text("Move 7, 4, is not legal")
+    page = visitor.open("#model=nobody")
+    expect(page.locator(".notice")).to_contain_text("no model “nobody”")
+    expect(page.locator("#status")).to_have_text("Red to move")
+
+
+def test_another_model_and_snapshot_can_be_chosen(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=44")
+    choose(page, model="fresh")
+    expect(page.locator("#status")).to_have_text("X to move")
+    expect(page.locator(".drawing.lines")).to_be_visible()
+    snapshots = page.locator("#snapshot option").all_inner_texts()
+    assert snapshots == ["champion", "step 0"]
+    page.keyboard.press("Escape")
+    page.select_option("#snapshot", index=1)
+    analysed(page)
+    assert "&snapshot=" in shared(page)["link"]
+
+
+# ---------------------------------------------------------------- what it learnt from
+
+
+def test_a_game_that_was_learnt_from_is_replayed_with_its_policy(visitor: Visitor) -> None:
+    page = visitor.open("learnt#model=fresh")
+    expect(page.locator("#games tbody tr").first).to_have_class("chosen")
+    summary = page.request.get(f"{visitor.url}api/models/fresh/games?limit=16").json()
+    assert summary["total"] == 20
+    page.locator("#games tbody tr").nth(2).click()
+    expect(page.locator("#games tbody tr").nth(2)).to_have_class("chosen")
+    identity = summary["games"][2]["game_id"]
+    game = page.request.get(f"{visitor.url}api/models/fresh/games/{identity}").json()
+    page.click("#forward")
+    second = game["positions"][1]
+    expect(page.locator("#told")).to_contain_text(f"plays {second['label']}")
+    expect(page.locator(".piece")).to_have_count(sum(mark >= 0 for row in second["board"]["cells"] for mark in row))
+    expected = sorted(percent(share) for share in second["policy"].values() if share)
+    assert sorted(page.locator(".opinion .main").all_text_contents()) == expected
+    page.click("#older")
+    expect(page.locator("#range")).to_have_text("17 to 20")
+
+
+def percent(share: float) -> str:
+    shown = int(100 * share + 0.5)
+    return f"{shown}%" if shown else "<1%"
+
+
+def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: Visitor) -> None:
+    page = visitor.open("learnt#model=fresh")
+    page.click("#forward")
+    page.click("#forward")
+    count = page.locator(".piece").count()
+    page.click("#explore")
+    expect(page.locator("#model")).to_have_value("fresh")
+    expect(page.locator(".piece")).to_have_count(count)
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "2")
+
+
+def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
+    page = visitor.open("learnt#model=connectfour")
+    curves = page.request.get(f"{visitor.url}api/models/connectfour/curves").json()["series"]
+    plot = page.locator(".plot", has_text="Mistakes of the searched move")
+    names = [name.removeprefix("searched_mistakes/") for name in curves if name.startswith("searched_mistakes/")]
+    expect(plot.locator(".key")).to_have_text(names)
+    plot.locator(".canvas").focus()
+    page.keyboard.press("End")
+    for name in names:
+        share = 100 * curves[f"searched_mistakes/{name}"][-1][1]
+        expect(plot.locator(".tip")).to_contain_text(f"{name}{share:.3g}%")
+    plot.locator(".key").first.click()
+    expect(plot.locator("g.series")).to_have_count(len(names) - 1)
+    path = plot.locator("g.series path").first.get_attribute("d")
+    plot.locator(".scale").click()
+    expect(plot.locator("g.series path").first).not_to_have_attribute("d", path or "")
+    expect(page.locator("#total")).to_contain_text("none are kept")
+
+
+# ---------------------------------------------------------------- for everybody
+
+
+@pytest.mark.parametrize(
+    "path", ["#model=connectfour&moves=4435", "#model=fresh", "learnt#model=connectfour", "learnt#model=fresh"]
+)
+def test_nothing_is_wider_than_a_phone(visitor: Visitor, path: str) -> None:
+    page = visitor.open(path, **PHONE)
+    expect(page.locator(".panel").first).to_be_visible()
+    if "learnt" in path:
+        expect(page.locator("#plots")).not_to_be_empty()
+    else:
+        analysed(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    ["#model=connectfour&moves=44353321", "#model=fresh&moves=b2", "learnt#model=connectfour", "learnt#model=fresh"],
+)
+def test_axe_finds_nothing_wrong(visitor: Visitor, path: str, scheme: str) -> None:
+    page = visitor.open(path, color_scheme=scheme)
+    if "learnt" in path:
+        expect(page.locator("#plots")).not_to_be_empty()
+    else:
+        analysed(page)
+    assert violations(page) == []
+
+
+@needs_axe
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_wrong_with_dialogs_and_what_comes_up(visitor: Visitor, scheme: str) -> None:
+    page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1", color_scheme=scheme)
+    two_people(page)
+    page.check("#truth")
+    page.click("#review")
+    expect(page.locator("g.truth")).to_have_count(4)
+    page.keyboard.press("9")
+    page.evaluate("document.getElementById('connection').hidden = false")
+    assert violations(page) == []
+    for name in ("load", "share", "help"):
+        page.click(f"#{name}")
+        assert violations(page) == [], name
+        page.keyboard.press("Escape")
+
+
+def test_moves_are_told_to_a_screen_reader(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    two_people(page)
+    page.keyboard.press("4")
+    expect(page.get_by_role("status").filter(has_text="Red: 4. Yellow to move")).to_have_count(1)
+    expect(page.get_by_role("button", name="Column 4, from the bottom: Red, 5 free")).to_have_count(1)
+
+
+def test_single_keys_can_be_turned_off(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    expect(page.locator("#status")).to_have_text("Red to move")
+    page.click("#help")
+    page.uncheck("#shortcuts")
+    page.click("#help-dialog .close")
+    page.keyboard.press("4")
+    page.reload()
+    expect(page.locator("#status")).to_have_text("Red to move")
+    page.keyboard.press("4")
+    page.locator(".targets button").nth(2).click()
+    expect(page.locator("#moves button").first).to_have_text("Move 1: 3")
+
+
+def test_the_first_paint_takes_less_than_a_second(visitor: Visitor) -> None:
+    for path in ("", "learnt"):
+        page = visitor.open(path)
+        expect(page.locator(".panel").first).to_be_visible()
+        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        assert paint < 1000, path

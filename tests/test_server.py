@@ -1,0 +1,910 @@
+"""The server as pages and strangers use it: over real connections, with what is wrong answered by a sentence."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import schemathesis
+import websockets
+from hypothesis import settings as hypothesis_settings
+from schemathesis.checks import CHECKS
+from websockets.asyncio.client import connect as connect_async
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from seraphim import guards
+from seraphim.analysis import Analysis
+from seraphim.hosting import Host
+from seraphim.inference import load_inference
+from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.server import ServerLimits
+from seraphim.serving import Listening, listen
+from seraphim.store import ModelFolder
+from seraphim.thoughts import ThinkingLimits
+from tictactoe.game import GAME
+
+Message = dict[str, Any]
+
+PATIENCE = 60  # seconds; everything here takes a fraction of one
+NEWS = 0.01
+
+
+class Running:
+    """A server in a thread, and ways to talk to it."""
+
+    def __init__(self, root: Path, limits: ServerLimits | None = None, thinking: ThinkingLimits | None = None) -> None:
+        self.root = root
+        self.host = Host(root, "fresh", thinking or ThinkingLimits(news=NEWS))
+        self.listening: Listening = listen(self.host, "127.0.0.1", 0, limits=limits)
+        self.thread = threading.Thread(target=self.listening.run)
+        self.thread.start()
+        self.http = httpx.Client(base_url=self.listening.url, timeout=PATIENCE)
+        until(lambda: self.listening.server.started)
+
+    @property
+    def port(self) -> int:
+        return int(self.http.base_url.port or 0)
+
+    def close(self) -> None:
+        self.http.close()
+        self.listening.server.should_exit = True
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive()
+
+    def client(self, **options: Any) -> "Client":
+        return Client(f"ws://127.0.0.1:{self.port}/api/engine", **options)
+
+    def opened(self) -> "Client":
+        client = self.client()
+        client.ask("open", model="fresh", snapshot=None)
+        return client
+
+    def health(self) -> Message:
+        health: Message = self.http.get("api/health").json()
+        return health
+
+    def raw(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
+        """A request with exactly this path."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode()
+        connection.close()
+        return found
+
+
+class Client:
+    """One page."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.context = contextlib.ExitStack()
+        self.socket: ClientConnection = self.context.enter_context(connect(url, **options))
+        self.last_id = 0
+
+    def send(self, kind: str, **fields: Any) -> int:
+        self.last_id += 1
+        self.socket.send(json.dumps({"id": self.last_id, "type": kind, **fields}))
+        return self.last_id
+
+    def receive(self) -> Message:
+        message: Message = json.loads(self.socket.recv(PATIENCE))
+        return message
+
+    def ask(self, kind: str, **fields: Any) -> Message:
+        """What is answered to a message, other messages left out."""
+        identity = self.send(kind, **fields)
+        return self.answer(identity)
+
+    def answer(self, identity: int) -> Message:
+        while (message := self.receive())["id"] != identity or message.get("done") is False:
+            pass
+        return message
+
+    def place(self, *moves: int) -> Message:
+        return self.ask("position", start=None, moves=list(moves))
+
+    def think(self, readouts: int) -> Message:
+        return self.ask("think", readouts=readouts)
+
+    def begin(self, readouts: int = 100_000) -> int:
+        """Begin to think, and wait until it thinks."""
+        identity = self.send("think", readouts=readouts)
+        while (message := self.receive())["id"] != identity:
+            pass
+        assert message["done"] is False
+        return identity
+
+    def vanish(self) -> None:
+        """Go away without a word."""
+        raw = self.socket.socket
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raw.shutdown(socket.SHUT_RDWR)
+        raw.close()
+
+    def hear_the_end(self) -> None:
+        """Receive until the server closes the connection."""
+        while True:
+            self.socket.recv(PATIENCE)
+
+    def close(self) -> None:
+        self.context.close()
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def sentence(text: str) -> str:
+    """The one sentence of an HTTP error."""
+    content = json.loads(text)
+    assert list(content) == ["error"]
+    assert isinstance(content["error"], str) and content["error"]
+    assert "Traceback" not in content["error"]
+    return content["error"]
+
+
+@pytest.fixture(scope="module")
+def fresh_root(_fresh_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data root with the model `fresh`, whose cache is off, so that its searches do not depend on earlier ones."""
+    root = tmp_path_factory.mktemp("served") / "data"
+    shutil.copytree(_fresh_root, root, symlinks=True)
+    file = root / "models" / "fresh" / "settings.json"
+    content = json.loads(file.read_text())
+    content["search"] |= {"cache_megabytes": 0, "readouts": 100}
+    file.write_text(json.dumps(content))
+    (root / "secret.txt").write_text("not for pages")
+    return root
+
+
+@pytest.fixture(scope="module")
+def served(fresh_root: Path) -> Iterator[Running]:
+    # No bound on requests here, of which there are many from one address.
+    limits = ServerLimits(requests=guards.RequestLimits(rate=1e6, burst=1e6, message_rate=1e6, message_burst=1e6))
+    running = Running(fresh_root, limits)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def client(served: Running) -> Iterator[Client]:
+    client = served.opened()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def serve(fresh_root: Path) -> Iterator[Callable[..., Running]]:
+    """Return a function that starts a server of the test's own."""
+    servers: list[Running] = []
+
+    def start(limits: ServerLimits | None = None, thinking: ThinkingLimits | None = None) -> Running:
+        servers.append(Running(fresh_root, limits, thinking))
+        return servers[-1]
+
+    yield start
+    for running in servers:
+        running.close()
+
+
+# ---------------------------------------------------------------- the protocol
+
+
+def test_a_model_is_opened_and_tells_what_a_page_needs(served: Running) -> None:
+    client = served.client()
+    opened = client.ask("open", model="fresh", snapshot=None)
+    assert (opened["type"], opened["model"]) == ("opened", "fresh")
+    assert opened["snapshot"] == ModelFolder(served.root, "fresh").champion().name
+    assert opened["game"] == {
+        "name": "tictactoe",
+        "num_actions": 9,
+        "max_plies": 9,
+        "labels": [GAME.action_label(action) for action in range(9)],
+        "solved": True,
+    }
+    assert opened["engine"]
+    assert client.ask("open", model="fresh", snapshot=opened["snapshot"])["snapshot"] == opened["snapshot"]
+    client.close()
+
+
+def test_a_position_is_shown_as_the_rules_have_it(client: Client) -> None:
+    position = client.place(4, 0)
+    assert (position["start"], position["moves"], position["to_play"], position["last"]) == (None, [4, 0], 0, 0)
+    assert (position["ended"], position["result"], position["line"]) == (False, None, [])
+    assert position["legal"] == [1, 2, 3, 5, 6, 7, 8]
+    assert position["labels"]["1"] == "a2"
+    assert position["board"]["cells"] == [[1, -1, -1], [-1, 0, -1], [-1, -1, -1]]
+    assert position["board"]["marks"] == ["X", "O"]
+    assert position["board"]["targets"]["5"] == [[1, 2]]
+    assert position["text"].splitlines()[1] == "a O · ·"
+    ended = client.place(0, 3, 1, 4, 2)
+    assert (ended["ended"], ended["result"], ended["legal"], ended["labels"]) == (True, 1.0, [], {})
+    assert ended["line"] == [[0, 0], [0, 1], [0, 2]]
+
+
+@pytest.mark.parametrize("moves", [[], [4], [0, 4, 8]])
+def test_a_thought_is_that_of_an_analysis_with_the_same_settings(
+    served: Running, client: Client, moves: list[int]
+) -> None:
+    client.place(*moves)
+    found = client.think(100)
+    folder = ModelFolder(served.root, "fresh")
+    analysis = Analysis(GAME, load_inference(folder.champion().path, GAME, batch=8), folder.settings().search)
+    for move in moves:
+        analysis.play(move)
+    analysis.more(100)
+    assert [(each["action"], each["visits"]) for each in found["candidates"]] == [
+        (each.action, each.visits) for each in analysis.candidates()
+    ]
+    assert found["value"] == pytest.approx(analysis.value)
+    assert found["value_first"] == pytest.approx(analysis.value * (-1) ** len(moves))
+    assert (found["best"], found["readouts"], found["done"], found["proven"]) == (analysis.best, 100, True, False)
+    favourite = found["candidates"][0]
+    assert favourite["variation"][0] == favourite["label"] == GAME.action_label(favourite["action"])
+    assert sum(each["share"] for each in found["candidates"]) == pytest.approx(1)
+
+
+def test_the_tree_is_kept_between_moves_and_more_is_added_to_it(client: Client) -> None:
+    client.place()
+    first = client.think(300)
+    best = first["candidates"][0]["action"]
+    client.place(best)
+    followed = client.think(10)
+    assert followed["readouts"] > 10 + 50
+    assert client.think(25)["readouts"] == followed["readouts"] + 25
+    client.place()  # taken back
+    assert client.think(10)["readouts"] == 10
+
+
+def test_numbers_grow_while_it_thinks(client: Client) -> None:
+    client.place()
+    identity = client.send("think", readouts=5000)
+    readouts = []
+    while True:
+        message = client.receive()
+        assert (message["id"], message["type"]) == (identity, "analysis")
+        readouts.append(message["readouts"])
+        if message["done"]:
+            break
+    assert len(readouts) >= 2
+    assert readouts == sorted(readouts)
+    assert readouts[-1] == 5000
+
+
+def test_a_stopped_thought_ends_before_the_stop_is_answered(client: Client) -> None:
+    client.place()
+    thinking = client.begin()
+    stop = client.send("stop")
+    last = client.answer(thinking)
+    assert last["done"]
+    assert 0 < last["readouts"] < 100_000
+    assert client.receive() == {"id": stop, "type": "stopped"}
+    assert client.ask("stop")["type"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"type": "think", "readouts": 50}, {"type": "position", "start": None, "moves": [4]}]
+)
+def test_a_new_request_ends_the_thought_under_way(client: Client, fields: Message) -> None:
+    client.place()
+    thinking = client.begin()
+    fields = dict(fields)
+    following = client.send(fields.pop("type"), **fields)
+    last = client.answer(thinking)
+    assert last["done"]
+    assert last["readouts"] < 100_000
+    answer = client.answer(following)
+    assert answer["type"] in ("analysis", "position")
+
+
+def test_moves_and_boards_are_loaded(client: Client) -> None:
+    assert client.ask("load", text="b2, a1") == {"id": client.last_id, "type": "loaded", "start": None, "moves": [4, 0]}
+    loaded = client.ask("load", text="  1 2 3\na O . .\nb . X .\nc . . .")
+    assert loaded["moves"] == []
+    position = client.ask("position", start=loaded["start"], moves=[8])
+    assert position["start"] == loaded["start"]
+    assert position["board"]["cells"] == [[1, -1, -1], [-1, 0, -1], [-1, -1, 0]]
+    assert client.think(30)["readouts"] == 30
+    assert client.ask("load", text="b2 b2")["type"] == "error"
+    assert client.ask("load", text="\x00" * 1000)["type"] == "error"
+
+
+def test_the_truth_of_each_move_is_told(client: Client) -> None:
+    client.place(0, 1, 3)  # X threatens c1
+    actions = client.ask("truth")["actions"]
+    assert {int(action) for action in actions} == {2, 4, 5, 6, 7, 8}
+    assert actions["6"] == {"result": -1, "best": True, "plies": 4}
+    assert actions["2"] == {"result": -1, "best": False, "plies": 2}
+    client.place()
+    assert all(each == {"result": 0, "best": True, "plies": 9} for each in client.ask("truth")["actions"].values())
+
+
+# ---------------------------------------------------------------- what is wrong with a message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must be a JSON object"),
+        ("{", "must be a JSON object"),
+        ("[1]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        ("[" * 60_000, "must be a JSON object"),
+        ("{}", "must have an int id"),
+        ('{"id": 1.5, "type": "stop"}', "must have an int id"),
+        ('{"id": true, "type": "stop"}', "must have an int id"),
+        ('{"id": 1e999, "type": "stop"}', "must have an int id"),
+        (f'{{"id": {"9" * 5000}, "type": "stop"}}', "must be a JSON object"),
+        (f'{{"id": {10**30}, "type": "stop"}}', "must have an int id"),
+        ('{"id": 7}', "type must be one of"),
+        ('{"id": 7, "type": ["stop"]}', "type must be one of"),
+        ('{"id": 7, "type": "stop", "more": 1}', "'more' is no part of a message stop"),
+        ('{"id": 7, "type": "think"}', "must have readouts"),
+        ('{"id": 7, "type": "think", "readouts": 0}', "readouts must be an int from 1 to 100,000"),
+        ('{"id": 7, "type": "think", "readouts": 100001}', "readouts must be an int from 1 to 100,000"),
+        ('{"id": 7, "type": "think", "readouts": "5"}', "readouts must be an int"),
+        ('{"id": 7, "type": "think", "readouts": NaN}', "readouts must be an int"),
+        ('{"id": 7, "type": "position", "moves": [0.5]}', "moves must be a list of actions"),
+        ('{"id": 7, "type": "position", "moves": "0"}', "moves must be a list of actions"),
+        ('{"id": 7, "type": "position", "moves": [9]}', "not legal"),
+        ('{"id": 7, "type": "position", "moves": [0, 0]}', "not legal"),
+        ('{"id": 7, "type": "position", "moves": [0,1,2,3,4,5,6,7,8,9]}', "9 moves at most"),
+        ('{"id": 7, "type": "position", "moves": [], "start": [1, 2]}', "start must be"),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["1", "1"]}', "start is no position"),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["99999999999999999999", "0"]}', "64 bits"),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["x", "0"]}', "words in decimal"),
+        ('{"id": 7, "type": "open", "model": "../fresh", "snapshot": null}', "cannot be the name of a model"),
+        ('{"id": 7, "type": "open", "model": "fresh", "snapshot": "../../secret"}', "has no snapshot"),
+        ('{"id": 7, "type": "open", "model": "nobody", "snapshot": null}', "does not exist"),
+        ('{"id": 7, "type": "open", "model": 5, "snapshot": null}', "model must be text"),
+        ('{"id": 7, "type": "load", "text": "z9"}', "z9"),
+    ],
+)
+def test_a_wrong_message_is_answered_with_a_sentence(client: Client, text: str, said: str) -> None:
+    client.socket.send(text)
+    answer = client.receive()
+    assert answer["type"] == "error"
+    assert said in answer["message"]
+    assert len(answer["message"]) < 600
+    assert answer["id"] == (7 if '"id": 7' in text else None)
+    assert client.place(4)["type"] == "position"  # the connection stays open
+
+
+def test_nothing_is_possible_before_a_model_is_open(served: Running) -> None:
+    client = served.client()
+    for kind, fields in (("think", {"readouts": 5}), ("truth", {}), ("position", {"moves": []})):
+        assert "open" in client.ask(kind, **fields)["message"]
+    client.close()
+
+
+def test_a_game_that_is_over_cannot_be_thought_about(client: Client) -> None:
+    client.place(0, 3, 1, 4, 2)
+    assert "over" in client.think(10)["message"]
+    assert "over" in client.ask("truth")["message"]
+
+
+def test_a_large_message_is_answered_and_a_huge_one_ends_the_connection(served: Running, client: Client) -> None:
+    client.socket.send(json.dumps({"id": 3, "type": "load", "text": "x" * 65_600}))
+    assert "65,536 bytes" in client.receive()["message"]
+    assert client.place()["type"] == "position"
+    other = served.opened()
+    other.socket.send("x" * (2**20 + 100))
+    with pytest.raises(ConnectionClosed):
+        other.hear_the_end()
+    assert client.think(10)["readouts"] == 10
+
+
+def test_malformed_frames_end_only_their_own_connection(served: Running, client: Client) -> None:
+    client.place()
+    thinking = client.begin()
+    generator = np.random.default_rng(1)
+    frames = [
+        b"\xc1\x80\x00\x00\x00\x00",  # compressed, which was not agreed on
+        b"\x81\x05hello",  # not masked
+        b"\x81\x82\x00\x00\x00\x00\xff\xfe",  # no UTF-8
+        b"\x83\x80\x00\x00\x00\x00",  # an opcode that there is not
+        b"\x89\xff" + b"\xff" * 12,  # a ping of 2^64 bytes
+        b"\x88\x81\x00\x00\x00\x00\x01",  # a close of one byte
+        *(generator.bytes(200) for _ in range(20)),
+    ]
+    for frame in frames:
+        other = served.client()
+        other.socket.socket.sendall(frame)
+        other.vanish()
+    until(lambda: served.health()["sessions"] == 1)
+    client.send("stop")
+    assert client.answer(thinking)["readouts"] > 0
+    assert client.ask("stop")["type"] == "stopped"
+
+
+# ---------------------------------------------------------------- sessions
+
+
+def test_sessions_do_not_see_each_other(served: Running) -> None:
+    clients = [served.opened() for _ in range(3)]
+    lines = [[], [4], [0, 4]]
+    for client, moves in zip(clients, lines, strict=True):
+        client.place(*moves)
+    thoughts = [client.begin() for client in clients]
+    clients[1].send("stop")
+    assert clients[1].answer(thoughts[1])["done"]
+    clients[0].place(8)
+    clients[2].send("stop")
+    last = clients[2].answer(thoughts[2])
+    assert {each["action"] for each in last["candidates"]} == set(range(9)) - {0, 4}
+    clients[0].ask("stop")
+    assert {each["action"] for each in clients[0].think(20)["candidates"]} == set(range(8))
+    clients[1].ask("stop")
+    assert {each["action"] for each in clients[1].think(20)["candidates"]} == set(range(9)) - {4}
+    for client in clients:
+        client.close()
+
+
+def test_a_client_that_vanishes_frees_its_search(served: Running) -> None:
+    until(lambda: served.health()["sessions"] == 0)
+    client = served.opened()
+    client.place()
+    client.begin()
+    assert served.health()["thinking"] == 1
+    client.vanish()
+    until(lambda: served.health() == {**served.health(), "sessions": 0, "thinking": 0, "trees": 0})
+
+
+def test_an_idle_client_frees_its_search_and_finds_it_again(serve: Callable[..., Running]) -> None:
+    running = serve(thinking=ThinkingLimits(idle=0.0, news=NEWS))
+    client = running.opened()
+    client.place(4)
+    visits = [(each["action"], each["visits"]) for each in client.think(60)["candidates"]]
+    until(lambda: client.ask("stop") and running.health()["trees"] == 0)
+    again = client.think(60)
+    assert again["readouts"] == 60
+    assert [(each["action"], each["visits"]) for each in again["candidates"]] == visits
+    client.close()
+
+
+def test_the_number_of_sessions_is_bounded(serve: Callable[..., Running]) -> None:
+    running = serve(ServerLimits(sessions=2))
+    clients = [running.opened() for _ in range(2)]
+    third = running.client()
+    assert "2 clients are here" in third.receive()["message"]
+    with pytest.raises(ConnectionClosed) as closed:
+        third.receive()
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
+    refused = running.http.post("api/analyze", json={"model": "fresh"})
+    assert refused.status_code == 400
+    assert "2 clients" in sentence(refused.text)
+    clients[0].close()
+    until(lambda: running.health()["sessions"] == 1)
+    assert running.opened().place()["type"] == "position"
+
+
+def test_fifty_clients_at_once_play_whole_games(served: Running) -> None:
+    async def play(number: int) -> int:
+        generator = np.random.default_rng(number)
+        async with connect_async(f"ws://127.0.0.1:{served.port}/api/engine") as client:
+
+            async def ask(kind: str, **fields: Any) -> Message:
+                await client.send(json.dumps({"id": 1, "type": kind, **fields}))
+                while (message := json.loads(await client.recv())).get("done") is False:
+                    pass
+                return message
+
+            assert (await ask("open", model="fresh", snapshot=None))["type"] == "opened"
+            moves: list[int] = []
+            while not (position := await ask("position", start=None, moves=moves))["ended"]:
+                if len(moves) % 2 == number % 2:
+                    found = await ask("think", readouts=20)
+                    assert {each["action"] for each in found["candidates"]} == set(position["legal"])
+                    moves.append(found["best"])
+                else:
+                    moves.append(int(generator.choice(position["legal"])))
+            return len(moves)
+
+    async def play_all() -> list[int]:
+        return await asyncio.gather(*(play(number) for number in range(50)))
+
+    assert all(5 <= plies <= 9 for plies in asyncio.run(play_all()))
+    until(lambda: served.health()["sessions"] == 0)
+
+
+# ---------------------------------------------------------------- HTTP
+
+
+def test_a_position_is_analyzed_over_http(served: Running, client: Client) -> None:
+    answer = served.http.post("api/analyze", json={"model": "fresh", "moves": [4], "readouts": 80})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["readouts"], found["to_play"], found["done"], found["moves"]) == (80, 1, True, [4])
+    client.place(4)
+    assert [(each["action"], each["visits"]) for each in client.think(80)["candidates"]] == [
+        (each["action"], each["visits"]) for each in found["candidates"]
+    ]
+    assert found["engine"]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "said"),
+    [
+        ({}, 422, "model is not valid"),
+        ({"model": "fresh", "readouts": 0}, 422, "readouts is not valid"),
+        ({"model": "fresh", "readouts": 10**9}, 422, "readouts is not valid"),
+        ({"model": "fresh", "more": 1}, 422, "more is not valid"),
+        ({"model": "fresh", "moves": [0, 0]}, 400, "not legal"),
+        ({"model": "fresh", "moves": [10**40]}, 400, "not legal"),
+        ({"model": "fresh", "moves": [0, 3, 1, 4, 2]}, 400, "over"),
+        ({"model": "fresh", "start": ["5"]}, 400, "has 2 words"),
+        ({"model": "..", "moves": []}, 400, "cannot be the name of a model"),
+        ({"model": "nobody"}, 404, "does not exist"),
+        ({"model": "fresh", "snapshot": "../fresh"}, 404, "has no snapshot"),
+    ],
+)
+def test_a_wrong_request_is_answered_with_a_sentence(served: Running, content: Message, status: int, said: str) -> None:
+    answer = served.http.post("api/analyze", json=content)
+    assert answer.status_code == status, answer.text
+    assert said in sentence(answer.text)
+
+
+def test_a_request_whose_client_goes_away_stops_thinking(served: Running) -> None:
+    until(lambda: served.health()["trees"] == 0)
+    body = json.dumps({"model": "fresh", "readouts": 100_000})
+    connection = http.client.HTTPConnection("127.0.0.1", served.port)
+    connection.request("POST", "/api/analyze", body, {"content-type": "application/json"})
+    until(lambda: served.health()["thinking"] == 1)
+    connection.close()
+    until(lambda: served.health() == {**served.health(), "sessions": 0, "thinking": 0, "trees": 0})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/static/../../secret.txt",
+        "/static/..%2f..%2fsecret.txt",
+        "/static//etc/passwd",
+        "/static/%00",
+        "/..%5c..%5csecret.txt",
+        "/api/models/../games",
+        "/api/models/%2e%2e/games",
+        "/api/models/..%2f..%2fsecret.txt/games",
+        "/api/models/fresh%00/games",
+        "/api/models/.lock/curves",
+        "/api/models/fresh/games/..%2f..%2fsettings.json",
+        "/api/models/fresh/games/%FF",
+        "/api/models/" + "x" * 3000 + "/curves",
+        "/api/models/fresh/games?offset=-1",
+        "/api/models/fresh/games?limit=99999999999999999999999",
+        "/api/models/fresh/games?offset=x",
+        "//",
+        "/nowhere",
+    ],
+)
+def test_paths_lead_nowhere_else(served: Running, path: str) -> None:
+    status, text = served.raw(path)
+    assert 400 <= status < 500
+    sentence(text)
+    assert "not for pages" not in text
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/api/models"), ("POST", "/"), ("PUT", "/api/analyze")])
+def test_other_methods_are_refused(served: Running, method: str, path: str) -> None:
+    answer = served.http.request(method, path)
+    assert answer.status_code == 405
+    assert "not possible" in sentence(answer.text)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_large_bodies_are_refused(served: Running, chunked: bool) -> None:
+    def parts() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b" " * 1000
+
+    content: Any = parts() if chunked else b" " * 100_000
+    answer = served.http.post("api/analyze", content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    assert "65,536 bytes" in sentence(answer.text)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(serve: Callable[..., Running]) -> None:
+    running = serve(ServerLimits(requests=guards.RequestLimits(body_seconds=0.05)))
+    with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
+        raw.sendall(b"POST /api/analyze HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+        assert raw.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_too_many_requests_have_to_wait(serve: Callable[..., Running]) -> None:
+    running = serve(ServerLimits(requests=guards.RequestLimits(rate=1.0, burst=5)))
+    answers = [running.http.get("api/health") for _ in range(12)]
+    codes = [answer.status_code for answer in answers]
+    assert codes[0] == 200
+    assert codes[-1] == 429
+    assert "too many requests" in sentence(answers[-1].text)
+
+
+def test_too_many_messages_have_to_wait(serve: Callable[..., Running]) -> None:
+    running = serve(ServerLimits(requests=guards.RequestLimits(message_rate=50, message_burst=3)))
+    client = running.opened()
+    began = time.monotonic()
+    identities = [client.send("stop") for _ in range(20)]
+    for identity in identities:  # none is lost
+        client.answer(identity)
+    assert time.monotonic() - began > 0.3
+    client.close()
+
+
+@pytest.mark.parametrize("path", ["/api/health", "/config.js", "/nowhere", "/api/models/nobody/games"])
+def test_every_answer_has_the_headers_that_keep_browsers_to_our_files(served: Running, path: str) -> None:
+    headers = served.http.get(path).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+    assert "unsafe-inline" not in policy and "'unsafe-eval'" not in policy and "http" not in policy
+
+
+def test_pages_from_elsewhere_cannot_use_the_server(served: Running) -> None:
+    foreign = {"origin": "https://evil.example", "content-type": "application/json"}
+    answer = served.http.post("api/analyze", content=b'{"model":"fresh"}', headers=foreign)
+    assert answer.status_code == 403
+    assert "evil.example" in sentence(answer.text)
+    with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
+        served.client(origin="https://evil.example")
+    assert refused.value.response.status_code == 403
+    own = {"origin": f"http://127.0.0.1:{served.port}"}
+    assert served.http.post("api/analyze", json={"model": "fresh", "readouts": 5}, headers=own).status_code == 200
+    # A name that leads here, but is not ours (DNS rebinding).
+    status, text = served.raw("/api/models", Host="evil.example")
+    assert status == 400
+    assert "evil.example" in sentence(text)
+    assert served.raw("/api/models", Host="localhost:1")[0] == 200
+
+
+def test_the_pages_and_their_empty_configuration_are_there(served: Running) -> None:
+    for path in ("/", "/learnt", "/learnt.html", "/static/index.html"):
+        answer = served.http.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/html")
+    for path in ("/config.js", "/static/config.js"):
+        answer = served.http.get(path)
+        assert (answer.status_code, answer.text) == (200, "")
+        assert "javascript" in answer.headers["content-type"]
+
+
+def test_models_are_listed(served: Running) -> None:
+    (model,) = served.http.get("api/models").json()
+    name = ModelFolder(served.root, "fresh").champion().name
+    assert model == {"name": "fresh", "game": "tictactoe", "champion": name, "snapshots": [name], "card": False}
+
+
+def test_requests_made_of_the_schema_have_no_server_errors(served: Running) -> None:
+    schema = schemathesis.openapi.from_url(f"{served.listening.url}api/openapi.json")
+    checks = (
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_schema_conformance",
+    )
+    chosen = CHECKS.get_by_names(checks)
+    operations = [result.ok() for result in schema.get_all_operations()]
+    assert len(operations) >= 6
+    for operation in operations:
+
+        @hypothesis_settings(max_examples=25, deadline=None, database=None)
+        @schemathesis_given(operation)
+        def check(case: Any) -> None:
+            if isinstance(case.body, dict) and isinstance(case.body.get("readouts"), int):
+                case.body["readouts"] %= 200  # those that are valid are to take no time
+            case.call_and_validate(checks=chosen, timeout=PATIENCE)
+
+        check()
+    assert served.health()["status"] == "ok"
+
+
+def schemathesis_given(operation: Any) -> Any:
+    from hypothesis import given
+    from hypothesis import strategies as st
+    from schemathesis import GenerationMode
+
+    modes = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
+    return given(case=st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in modes)))
+
+
+# ---------------------------------------------------------------- what a model learnt from
+
+
+def record(number: int, seed: int, *, cut_off: bool = False) -> GameRecord:
+    """A game of random moves."""
+    generator = np.random.default_rng(seed)
+    state, states, actions, policies = GAME.initial(1), [], [], []
+    while not GAME.outcome(state)[0][0] and not (cut_off and len(actions) == 3):
+        legal = GAME.legal(state)[0]
+        states.append(state[0])
+        policies.append((legal / legal.sum()).astype(np.float32))
+        actions.append(int(generator.choice(np.flatnonzero(legal))))
+        state = GAME.step(state, np.array(actions[-1:]))
+    result = None if cut_off else float(GAME.outcome(state)[1][0])
+    values = generator.uniform(-1, 1, len(actions)).astype(np.float32)
+    return GameRecord(f"stream-{number}", np.array(states), np.array(actions), np.array(policies), values, result)
+
+
+@pytest.fixture(scope="module")
+def recorded(served: Running) -> list[GameRecord]:
+    """Games of `fresh` in files of seven, oldest first; a damaged file is among them."""
+    records = [record(number, number, cut_off=number == 20) for number in range(30)]
+    folder = ModelFolder(served.root, "fresh").game_data
+    with GameWriter(folder, RecordOptions(games_per_file=7)) as writer:
+        for each in records:
+            writer.add(encode(GAME, each))
+    (folder / "batch-0000099.tfrecord").write_bytes(b"no record at all, but of some length")
+    return records
+
+
+def test_games_are_listed_newest_first_a_page_at_a_time(served: Running, recorded: list[GameRecord]) -> None:
+    found: list[Message] = []
+    while len(found) < 30:
+        page = served.http.get("api/models/fresh/games", params={"offset": len(found), "limit": 4}).json()
+        assert page["total"] == 30
+        assert len(page["games"]) == min(4, 30 - len(found))
+        found += page["games"]
+    assert [game["game_id"] for game in found] == [each.game_id for each in reversed(recorded)]
+    for game, each in zip(found, reversed(recorded), strict=True):
+        assert game["result"] == each.result
+        assert game["plies"] == len(each.actions)
+        assert game["moves"] == [GAME.action_label(action) for action in each.actions.tolist()]
+    assert served.http.get("api/models/fresh/games", params={"offset": 30}).json() == {"total": 30, "games": []}
+    assert len(served.http.get("api/models/fresh/games", params={"limit": 10**6}).json()["games"]) == 30
+
+
+@pytest.mark.parametrize("number", [0, 1, 11, 20, 29])
+def test_a_game_is_shown_position_by_position(served: Running, recorded: list[GameRecord], number: int) -> None:
+    each = recorded[number]
+    game = served.http.get(f"api/models/fresh/games/{each.game_id}").json()
+    assert (game["game_id"], game["result"], len(game["positions"])) == (each.game_id, each.result, len(each.actions))
+    for ply, position in enumerate(game["positions"]):
+        assert (position["ply"], position["to_play"], position["action"]) == (ply, ply % 2, each.actions[ply])
+        assert position["label"] == GAME.action_label(int(each.actions[ply]))
+        assert position["text"] == GAME.render(each.states[ply])
+        assert position["root_value"] == pytest.approx(float(each.root_values[ply]))
+        assert position["value"] == (None if each.result is None else each.result * (-1) ** ply)
+        assert sum(position["policy"].values()) == pytest.approx(1)
+        assert len(position["board"]["targets"]) == len(position["policy"]) == 9 - ply
+
+
+def test_a_game_that_there_is_not_is_said_to_be_missing(served: Running, recorded: list[GameRecord]) -> None:
+    answer = served.http.get("api/models/fresh/games/stream-2999")
+    assert answer.status_code == 404
+    assert "there is no game" in sentence(answer.text)
+
+
+def test_curves_come_from_snapshots_and_the_file_of_learning(served: Running) -> None:
+    folder = ModelFolder(served.root, "fresh")
+    folder.annotate(folder.champion(), {"loss": 1.5, "policy_loss": float("nan")})
+    (folder.path / "curve.csv").write_text(
+        "step,seconds,games,all/positions,all/searched_mistakes\n8,1.5,30,200,50\n16,3,60,200,20\n"
+    )
+    curves = served.http.get("api/models/fresh/curves").json()
+    assert curves["steps"] == [0, 8, 16]
+    assert curves["series"]["training/loss"] == [[0, 1.5]]
+    assert curves["series"]["training/policy_loss"] == []
+    assert curves["series"]["learning/games"] == [[8, 30], [16, 60]]
+    assert curves["series"]["searched_mistakes/all"] == [[8, 0.25], [16, 0.1]]
+
+
+# ---------------------------------------------------------------- the program
+
+
+class Program:
+    """bin/serve.py."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "bin/serve.py", *arguments],
+            env={**os.environ, "SERAPHIM_DATA": str(root)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def url(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, line + self.process.communicate()[1]
+        return found[0]
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_program_cleanly_though_somebody_thinks(fresh_root: Path, sign: int) -> None:
+    program = Program(fresh_root, "fresh", "--port=0")
+    client = Client(program.url().replace("http", "ws") + "api/engine")
+    client.ask("open", model="fresh", snapshot=None)
+    client.place()
+    client.begin()
+    program.process.send_signal(sign)
+    out, errors = program.process.communicate(timeout=PATIENCE)
+    assert (program.process.returncode, out, errors) == (0, "", "")
+    with pytest.raises(ConnectionClosed):
+        client.hear_the_end()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nobody"], "model 'nobody' does not exist"),
+        (["../fresh"], "cannot be the name of a model"),
+        (["fresh", "more"], "expected one model NAME"),
+        (["fresh", "--host=999.1.1.1"], "cannot serve at 999.1.1.1"),
+        (["fresh", "--port={taken}"], "choose others with --host and --port"),
+    ],
+)
+def test_the_program_refuses_with_a_sentence(served: Running, arguments: list[str], said: str) -> None:
+    arguments = [argument.replace("{taken}", str(served.port)) for argument in arguments]
+    out, errors = Program(served.root, *arguments).process.communicate(timeout=PATIENCE)
+    assert said in errors
+    assert len(errors.strip().splitlines()) == 1
+    assert out == ""
+
+
+def test_where_there_is_no_model_the_program_says_how_to_make_one(tmp_path: Path) -> None:
+    _, errors = Program(tmp_path, "--port=0").process.communicate(timeout=PATIENCE)
+    assert "make one with bin/learn.py" in errors
+
+
+# ---------------------------------------------------------------- models
+
+
+def test_a_damaged_model_is_told_and_the_others_go_on(served: Running, client: Client) -> None:
+    fresh = served.root / "models" / "fresh"
+    broken = served.root / "models" / "broken"
+    shutil.copytree(fresh, broken, symlinks=True)
+    try:
+        for file in (broken / "champion" / "saved_model.pb", *(broken / "champion").rglob("*.tflite")):
+            file.write_bytes(b"nothing")
+        other = served.client()
+        for _ in range(2):
+            assert other.ask("open", model="broken", snapshot=None)["type"] == "error"
+        other.close()
+        assert client.place()["type"] == "position"
+        assert client.think(10)["readouts"] == 10
+        assert [model["name"] for model in served.http.get("api/models").json()] == ["fresh", "broken"]
+    finally:
+        shutil.rmtree(broken)
+
+
+def test_models_that_nobody_uses_make_room_for_others(fresh_root: Path, tmp_path: Path) -> None:
+    shutil.copytree(fresh_root, tmp_path / "data", symlinks=True)
+    models = tmp_path / "data" / "models"
+    shutil.copytree(models / "fresh", models / "second", symlinks=True)
+    host = Host(tmp_path / "data", limits=ThinkingLimits(trees=2), most_loaded=1)
+    first = host.load("fresh").result(PATIENCE)
+    seat = host.sit(first)
+    assert seat is not None
+    with pytest.raises(Exception, match="models are in use"):
+        host.load("second")
+    seat.leave()
+    second = host.load("second").result(PATIENCE)
+    assert host.sit(first) is None
+    assert host.engines == [second.engine]
+    assert host.load("second").result(PATIENCE) is second
+    host.close()

@@ -1,0 +1,36 @@
+"""Settings of tic-tac-toe by name: `train.py NAME --init --preset=…`. They stand in place of the game's `SETTINGS`."""
+
+from typing import Any
+
+from tictactoe.game import SETTINGS
+
+# The residual Keras network of a well-known introduction to AlphaZero by way of tic-tac-toe: 75 filters of 4×4, leaky
+# ReLUs, heads of 2 filters and of 1 filter and 20 units, stochastic gradient descent with momentum on equal halves of
+# both losses. It does not tell numbers of the search and of the training: the search is that of `SETTINGS`; blocks,
+# batches and step size are ours.
+KERAS_TICTACTOE: dict[str, Any] = {
+    "network": {
+        "kind": "resnet",
+        "blocks": 5,
+        "filters": 75,
+        "kernel_size": 4,
+        "policy_filters": 2,
+        "value_filters": 1,
+        "value_width": 20,
+        "activation": "leaky_relu",
+        "l2": 1e-4,
+    },
+    "search": SETTINGS["search"],
+    "self_play": {"concurrent_games": 512, "games_per_generation": 2000},
+    "records": {"max_files": 500},
+    "training": {
+        "optimizer": "sgd",
+        "learning_rate": 0.02,
+        "momentum": 0.9,
+        "batch_size": 256,
+        "steps": 300,
+        "window_start": 100_000,
+    },
+}
+
+PRESETS = {"keras-tictactoe": KERAS_TICTACTOE}
