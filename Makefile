@@ -34,7 +34,7 @@ play: $(VENV)/.playable ## Play the models that come with Seraphim in the browse
 learn: setup ## Learn GAME (default tictactoe) until the model NAME (default my-GAME) is perfect
 	$(BIN)/python bin/learn.py $(NAME) --game=$(GAME)
 
-test: setup ## Lint, type check and test, compiled and, for the kernels, interpreted and bounds-checked; coverage of seraphim/ >= 90 %
+test: setup node_modules/.installed ## Lint, type check and test, compiled and, for the kernels, interpreted and bounds-checked; coverage of seraphim/ >= 90 %
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -61,6 +61,12 @@ $(VENV)/.playable: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV)
 	@echo "Installing what playing takes into $(VENV): about 600 MB, a minute or two."
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint=$(CONSTRAINTS) --editable='.[serve]'
 	@touch $@
+
+# What the engine in the browser runs on, and what checks the pages. Without npm the tests of these say so and skip.
+node_modules/.installed: package.json package-lock.json
+	@if npm --version >/dev/null 2>&1; \
+	then npm ci --ignore-scripts --no-audit --no-fund && touch $@; \
+	else echo "No npm here: the tests of the engine in the browser will be skipped (Debian: apt install npm)"; fi
 
 # A shim may answer to a name without having that Python, so each candidate is tried by running it. A .venv that works
 # is kept; one whose creation was interrupted, or whose Python is gone, is made anew.

@@ -1,6 +1,7 @@
 """The whole cycle on one machine: generate games, train, check, and repeat until the player is perfect.
 
     python bin/learn.py NAME --game=tictactoe
+    python bin/learn.py NAME --game=connectfour --preset=deepfour --hours=2 --mlflow
 
 makes the model if there is none of that name, or goes on with it. Ctrl-C loses no finished game; the same command goes
 on from there. Where a game has solved positions, the model is checked against all of them after every generation.

@@ -35,13 +35,14 @@ FEWEST_PLIES = 7  # of a game that is won
 # What differs from the defaults of the option classes, by section.
 SETTINGS: dict[str, Any] = {
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
-    # Half of the games begin somewhere else, because play that is good everywhere has seen bad positions too.
-    "self_play": {"games_per_generation": 1000, "random_plies": 16, "random_share": 0.5},
+    # Most games begin somewhere else, because play that is good everywhere has seen bad positions too.
+    "self_play": {"games_per_generation": 2000, "random_plies": 28, "random_share": 0.7},
     # The files hold more than the window, which is full after about 20,000 games.
     "records": {"max_files": 300},
     "training": {
+        "learning_rate_half_life": 2500,  # two hours are four times as long
         "batch_size": 1024,
-        "steps": 150,
+        "steps": 200,
         "precision": "bfloat16",
         "root_value_share": 0.5,
         "average_positions": True,

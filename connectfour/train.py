@@ -1,6 +1,7 @@
 """Training: makes a new model of connect four, or trains its champion on the games it has played.
 
     python connectfour/train.py NAME --init    # models/NAME, with random weights
+    python connectfour/train.py NAME --init --preset=deepfour
     python connectfour/train.py NAME           # reads gamedata/NAME, publishes a snapshot, makes it the champion
 
 TensorBoard shows models/NAME/logs.

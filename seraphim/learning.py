@@ -5,7 +5,7 @@ Every step is on disk before the next begins, so the same call goes on where an 
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from seraphim.curve import CURVE, LearningCurve
@@ -25,6 +25,7 @@ from seraphim.workers import WorkerPool
 Goal = Literal["search", "network", "none"]
 
 _MOST_CHECKED = 5000  # positions after every generation
+_READOUTS = 200  # of a search that is checked, at most
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ class _Check:
 
     def _evaluate(self, snapshot: Snapshot) -> Evaluation:
         inference = load_inference(snapshot.path, self._game, self._runtime, batch=MOST_TREES)
-        searched = search_player(self._game, inference, self._settings.search)
+        search = self._settings.search
+        searched = search_player(self._game, inference, replace(search, readouts=min(search.readouts, _READOUTS)))
         return evaluate(self._game, self._position_sets, searched, raw_player(self._game, inference))
 
 

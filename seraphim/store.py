@@ -3,7 +3,7 @@
     models/NAME/settings.json              every option of the model
     models/NAME/00001000-20250131T120000Z  a snapshot: step and time (UTC); `snapshot.json` in it has the figures
     models/NAME/champion                   a symbolic link to one of the snapshots
-    models/NAME/logs                       TensorBoard's
+    models/NAME/logs                       TensorBoard's: a folder for each program
     gamedata/NAME                          the games that the model played against itself
 
 A program may be killed at any moment: whatever bears one of these names is whole, and what a killed program left

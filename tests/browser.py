@@ -102,7 +102,11 @@ class Visitor:
 
 
 def violations(page: Page) -> list[str]:
-    """What axe-core finds wrong with a page as it stands."""
+    """What axe-core finds wrong with a page as it stands, in light and in dark."""
     page.evaluate(AXE.read_text())
-    found = page.evaluate("() => axe.run()")["violations"]
-    return [f"{each['id']}: {each['help']}: {[node['html'] for node in each['nodes']]}" for each in found]
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for each in page.evaluate("() => axe.run()")["violations"]:
+            found.append(f"{scheme}: {each['id']}: {each['help']}: {[node['html'] for node in each['nodes']]}")
+    return found

@@ -328,7 +328,10 @@ def test_a_new_export_reaches_who_has_the_old_one(
         page.evaluate(
             """async (file) => {
                 const isThere = async () => (await caches.keys()).length === 1 && (await caches.match(file));
-                while (!(await isThere())) await new Promise((resolve) => setTimeout(resolve, 50));
+                for (const end = performance.now() + 30_000; !(await isThere()); ) {
+                    if (performance.now() > end) throw new Error(`${file} did not take the place of what was there`);
+                    await new Promise((resolve) => setTimeout(resolve, 50));
+                }
             }""",
             f"models/{name}.tflite",
         )

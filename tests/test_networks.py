@@ -135,7 +135,6 @@ def test_settled_statistics_are_the_means_over_all_batches() -> None:
     assert norm.momentum == networks.BATCH_NORM_MOMENTUM
 
 
-
 @KINDS
 def test_names_of_weights_are_unique(options: NetworkOptions) -> None:
     paths = [weight.path for weight in networks.build(GAME, options, seed=0).weights]

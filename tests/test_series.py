@@ -1,5 +1,8 @@
 """A series: who moves first, whose luck varies, and what its result says."""
 
+import subprocess
+import sys
+
 import games
 import numpy as np
 import pytest
@@ -101,3 +104,13 @@ def test_the_others_must_draw_and_there_must_be_one() -> None:
         list(play_first(NIM, [fixed], Conditions(games=4)))
     ((name, result),) = play_first(NIM, [fixed, drawing], Conditions(games=4))
     assert (name, result.tally) == ("luck", Tally(4, 0, 0))
+
+
+def test_the_program_prints_a_line_for_each_of_the_others() -> None:
+    command = [sys.executable, "bin/arena.py", "minimax:9", "random", "solver", "--game=tictactoe", "--first"]
+    done = subprocess.run([*command, "--games=20"], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.startswith("minimax:9 moves first against random: +")
+    assert "of 20 games distinct" in first
+    assert second.startswith("minimax:9 moves first against solver: +0 =20 -0, wins 0.0%; ")

@@ -1,6 +1,7 @@
 """Training: makes a new model of tic-tac-toe, or trains its champion on the games it has played.
 
     python tictactoe/train.py NAME --init      # models/NAME, with random weights
+    python tictactoe/train.py NAME --init --preset=keras-tictactoe
     python tictactoe/train.py NAME             # reads gamedata/NAME, publishes a snapshot, makes it the champion
 
 TensorBoard shows models/NAME/logs.

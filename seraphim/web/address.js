@@ -71,7 +71,8 @@ export function readMoves(text, labels) {
  * @param {string[]} labels
  * @returns {string[]} what actions are called in a link: their numbers, if a label would be taken for two
  */
-const namesOf = (labels) => (labels.some((label) => label.includes(',')) ? labels.map((_, action) => String(action)) : labels);
+const namesOf = (labels) =>
+  labels.some((label) => label.includes(',')) ? labels.map((_, action) => String(action)) : labels;
 
 /**
  * @param {string[]} labels

@@ -127,7 +127,9 @@ export class BoardView {
   #place(board, animate) {
     const geometry = /** @type {Geometry} */ (this.#geometry);
     const wanted = new Map();
-    board.cells.forEach((row, r) => row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])));
+    board.cells.forEach((row, r) =>
+      row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])),
+    );
     const fresh = [...wanted.keys()].filter((key) => !this.#pieces.has(key));
     for (const [key, piece] of this.#pieces) {
       if (!wanted.has(key)) {
@@ -196,7 +198,10 @@ export class BoardView {
    */
   #free(action, cells) {
     const free = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row][column] === EMPTY);
-    return free.reduce((/** @type {Cell | null} */ lowest, cell) => (lowest && lowest[0] > cell[0] ? lowest : cell), null);
+    return free.reduce(
+      (/** @type {Cell | null} */ lowest, cell) => (lowest && lowest[0] > cell[0] ? lowest : cell),
+      null,
+    );
   }
 
   /**
@@ -216,7 +221,8 @@ export class BoardView {
     const place = action === null ? null : shown?.board?.targets[action]?.[0];
     if (!geometry || !shown?.board || !place || !this.#setting?.playable) return;
     const piece = drawPiece(geometry, shown.to_play, shown.board.marks[shown.to_play], place);
-    if (geometry.style === 'rack') piece.setAttribute('transform', `translate(${centre(geometry, place)[0]} ${CHUTE / 2 + 2})`);
+    if (geometry.style === 'rack')
+      piece.setAttribute('transform', `translate(${centre(geometry, place)[0]} ${CHUTE / 2 + 2})`);
     else piece.classList.add('faint');
     this.#layers.ghost.append(piece);
   }

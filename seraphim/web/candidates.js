@@ -80,8 +80,17 @@ export class CandidateTable {
    * @returns {Row}
    */
   #row(action, label) {
-    const move = html('button', {type: 'button', class: 'chip', onclick: () => move.ariaDisabled !== 'true' && this.on.play(action)}, label);
-    const [prior, q, u, truth] = [html('td'), html('td'), html('td', {class: 'wide'}), html('td', {class: 'truth-cell'})];
+    const move = html(
+      'button',
+      {type: 'button', class: 'chip', onclick: () => move.ariaDisabled !== 'true' && this.on.play(action)},
+      label,
+    );
+    const [prior, q, u, truth] = [
+      html('td'),
+      html('td'),
+      html('td', {class: 'wide'}),
+      html('td', {class: 'truth-cell'}),
+    ];
     const [bar, count] = [html('span', {class: 'bar'}), html('span', {class: 'count'}, '0')];
     const share = html('span', {class: 'share'});
     count.append(share);
@@ -90,7 +99,12 @@ export class CandidateTable {
     const preview = () => this.on.preview(this.candidates.get(action) ?? null);
     const element = html(
       'tr',
-      {onpointerenter: preview, onfocusin: preview, onpointerleave: () => this.on.preview(null), onfocusout: () => this.on.preview(null)},
+      {
+        onpointerenter: preview,
+        onfocusin: preview,
+        onpointerleave: () => this.on.preview(null),
+        onfocusout: () => this.on.preview(null),
+      },
       html('th', {scope: 'row'}, move),
       prior,
       visits,

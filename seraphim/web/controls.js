@@ -1,5 +1,6 @@
 /** The buttons, selects and keys of the explorer, and what they show. */
 
+import {moverAt} from './course.js';
 import {byId, setOptions} from './dom.js';
 import {actionOfKey, listenForShortcuts} from './shortcuts.js';
 
@@ -35,21 +36,35 @@ export function prepareControls(handles) {
   prepareAnalysis(handles);
   prepareWalk(handles);
   prepareModels(handles);
-  const keys = {u: 'undo', r: 'redo', n: 'new', s: 'swap', f: 'flip', a: 'analyse', t: 'truth', '[': 'back', ']': 'forward', '?': 'help'};
+  const keys = {
+    u: 'undo',
+    r: 'redo',
+    n: 'new',
+    s: 'swap',
+    f: 'flip',
+    a: 'analyse',
+    t: 'truth',
+    '[': 'back',
+    ']': 'forward',
+    '?': 'help',
+  };
   const cycle = () => {
     const next = METRICS[(METRICS.indexOf(handles.preferences.metric) + 1) % METRICS.length];
     setMetric(handles, next);
     return true;
   };
-  listenForShortcuts((key) => {
-    if (!handles.session.game) return false;
-    const action = actionOfKey(key, handles.session.game.labels);
-    if (action !== null) return handles.makeMove(action), true;
-    if (key.toLowerCase() === 'o') return cycle();
-    const id = /** @type {Record<string, string>} */ (keys)[key.toLowerCase()];
-    if (id) byId(id).click();
-    return Boolean(id);
-  }, () => handles.preferences.shortcuts);
+  listenForShortcuts(
+    (key) => {
+      if (!handles.session.game) return false;
+      const action = actionOfKey(key, handles.session.game.labels);
+      if (action !== null) return (handles.makeMove(action), true);
+      if (key.toLowerCase() === 'o') return cycle();
+      const id = /** @type {Record<string, string>} */ (keys)[key.toLowerCase()];
+      if (id) byId(id).click();
+      return Boolean(id);
+    },
+    () => handles.preferences.shortcuts,
+  );
 }
 
 /** @param {Handles} handles */
@@ -108,7 +123,8 @@ function prepareAnalysis(handles) {
     save();
     consider();
   });
-  for (const input of radios()) input.addEventListener('change', () => setMetric(handles, /** @type {Metric} */ (input.value)));
+  for (const input of radios())
+    input.addEventListener('change', () => setMetric(handles, /** @type {Metric} */ (input.value)));
   const truth = /** @type {HTMLInputElement} */ (byId('truth'));
   truth.addEventListener('change', () => setTruth(truth.checked));
   onClick('review', () => (thinking.review ? consider() : void thinking.analyseGame()));
@@ -116,27 +132,24 @@ function prepareAnalysis(handles) {
 
 /** @param {Handles} handles */
 function prepareWalk({session, thinking, fail, walkTo}) {
+  const isPersons = (/** @type {GameNode} */ node) => thinking.players[moverAt(node)] === 'human';
+  // Where a person is to move, if one plays: only then does the computer not make the same move again at once.
+  const personsTurn = (/** @type {(node: GameNode) => GameNode | null} */ step) => {
+    let to = step(session.node);
+    while (to && step(to) && thinking.players.includes('human') && !isPersons(to)) to = step(to);
+    return to;
+  };
+  const goTo = (/** @type {GameNode | null} */ node) => {
+    if (!node) return;
+    thinking.running = isPersons(node);
+    session.go(node).catch(fail);
+  };
   onClick('first', () => walkTo(session.tree.root));
   onClick('back', () => walkTo(session.node.parent));
   onClick('forward', () => walkTo(session.node.next));
   onClick('last', () => walkTo(session.tree.line().at(-1)));
-  onClick('undo', () => {
-    // Back to where a person was to move, if one plays: only then does the computer not make the same move again.
-    const people = thinking.players.includes('human');
-    let to = session.node.parent;
-    while (people && to?.parent && thinking.players[to.position?.to_play ?? 0] === 'computer') to = to.parent;
-    if (!to) return;
-    thinking.running = people && thinking.players[to.position?.to_play ?? 0] === 'human';
-    session.go(to).catch(fail);
-  });
-  onClick('redo', () => {
-    const people = thinking.players.includes('human');
-    let to = session.node.next;
-    while (people && to?.next && thinking.players[to.position?.to_play ?? 0] === 'computer') to = to.next;
-    if (!to) return;
-    thinking.running = people && thinking.players[to.position?.to_play ?? 0] === 'human';
-    session.go(to).catch(fail);
-  });
+  onClick('undo', () => goTo(personsTurn((node) => node.parent)));
+  onClick('redo', () => goTo(personsTurn((node) => node.next)));
   onClick('remove', () => {
     const {tree, node} = session;
     tree.remove(node);
@@ -215,8 +228,15 @@ function showModels({model, snapshot}, models) {
   const key = `${models.map(({name}) => name)} ${model} ${snapshot}`;
   if (byId('model').dataset.shown === key) return;
   byId('model').dataset.shown = key;
-  setOptions(select('model'), models.map(({name}) => [name, name]), model);
-  const snapshots = [...(known?.snapshots ?? [])].sort().reverse().map((name) => /** @type {[string, string]} */ ([name, stepOf(name)]));
+  setOptions(
+    select('model'),
+    models.map(({name}) => [name, name]),
+    model,
+  );
+  const snapshots = [...(known?.snapshots ?? [])]
+    .sort()
+    .reverse()
+    .map((name) => /** @type {[string, string]} */ ([name, stepOf(name)]));
   setOptions(select('snapshot'), [['', 'champion'], ...snapshots], snapshot ?? '');
   byId('snapshot-choice').hidden = snapshots.length === 0;
 }

@@ -110,7 +110,8 @@ function axisOf(curves, axis) {
 function parse(key) {
   const [kind, ...rest] = key.split('/');
   const name = rest.join('/');
-  if (kind === 'training') return name.endsWith('loss') ? {kind: 'loss', name: toWords(name)} : {kind: name, name: toWords(name)};
+  if (kind === 'training')
+    return name.endsWith('loss') ? {kind: 'loss', name: toWords(name)} : {kind: name, name: toWords(name)};
   return {kind, name: kind === 'rating' ? name.replace('elo', 'Elo') : name};
 }
 

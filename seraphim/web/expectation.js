@@ -21,6 +21,9 @@ export class ExpectationBar {
     const texts = value === null ? ['', ''] : [formatShare(share), formatShare(1 - share)];
     this.points.forEach((element, index) => (element.textContent = texts[index]));
     this.element.setAttribute('aria-valuenow', (100 * share).toFixed(0));
-    this.element.setAttribute('aria-valuetext', value === null ? 'not analysed' : `${names[0]} ${texts[0]}, ${names[1]} ${texts[1]}`);
+    this.element.setAttribute(
+      'aria-valuetext',
+      value === null ? 'not analysed' : `${names[0]} ${texts[0]}, ${names[1]} ${texts[1]}`,
+    );
   }
 }

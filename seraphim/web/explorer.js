@@ -1,10 +1,11 @@
-/** The explorer: a board to play on, and what the search thinks of it. Joins the session, the engine's work and the views. */
+/** The explorer: a board to play on, and what the search thinks of it. Joins session, engine and views. */
 
 import {readAddress} from './address.js';
 import {BoardView} from './board.js';
 import {CandidateTable} from './candidates.js';
 import {listModels, openConnection, readConfig} from './connection.js';
 import {prepareControls, showControls} from './controls.js';
+import {isDoubtful, playerOf, valueOf} from './course.js';
 import {prepareDialogs} from './dialogs.js';
 import {byId} from './dom.js';
 import {Engine} from './engine.js';
@@ -24,7 +25,6 @@ import {Thinking} from './thinking.js';
  */
 
 const ADDRESS_DELAY = 120; // milliseconds: browsers allow few changes of the address a second
-const MISTAKE = 0.4; // of expected result, thrown away by one move
 
 const preferences = readPreferences();
 const engine = new Engine(openConnection());
@@ -42,10 +42,13 @@ const board = new BoardView(byId('board'), (action) => makeMove(action));
 const bar = new ExpectationBar(byId('expectation'));
 const table = new CandidateTable(byId('candidates'), {
   play: (action) => makeMove(action),
-  preview: (candidate) => board.write({variation: candidate ? candidate.variation.map((label) => session.game?.labels.indexOf(label) ?? -1) : []}),
+  preview: (candidate) => board.write({variation: candidate?.variation.map((label) => session.actionOf(label)) ?? []}),
 });
 const graph = new ValueGraph(byId('graph'), (ply) => walkTo(session.tree.line()[ply]));
-const moves = new MoveList(byId('moves'), {choose: (node) => walkTo(node), look: lookOf});
+const moves = new MoveList(byId('moves'), {
+  choose: (node) => walkTo(node),
+  look: (node) => ({player: playerOf(node), doubtful: isDoubtful(node)}),
+});
 
 /** @param {unknown} error */
 function fail(error) {
@@ -82,7 +85,14 @@ function showBoard(animate) {
   const {position} = node;
   if (!position) return;
   const {style, initial} = session;
-  board.show(position, {style, names: names(), playable: thinking.isPersonsTurn, animate, last: position.last, initial: initial ?? position});
+  board.show(position, {
+    style,
+    names: names(),
+    playable: thinking.isPersonsTurn,
+    animate,
+    last: position.last,
+    initial: initial ?? position,
+  });
   showThoughts();
 }
 
@@ -97,14 +107,18 @@ function showThoughts() {
   table.show(position.ended ? null : analysis, truth, playable);
   bar.show(valueOf(node), names());
   const line = tree.line();
-  graph.show(line.map((each) => ({value: valueOf(each), label: each.label, doubtful: isDoubtful(each)})), node.ply, names());
+  graph.show(
+    line.map((each) => ({value: valueOf(each), label: each.label, doubtful: isDoubtful(each)})),
+    node.ply,
+    names(),
+  );
   moves.show(tree.root, node, line.map(isDoubtful).join() + preferences.flipped);
   byId('status').textContent = statusText();
   byId('turn-dot').className = position.ended ? 'dot none' : `dot player-${position.to_play}`;
   byId('figures').textContent = analysis && !position.ended ? figures(analysis) : '';
   byId('engine').textContent = session.engineText;
   byId('truth-note').textContent = truthNote();
-  byId('nothing').textContent = position.ended ? 'The game is over: there is nothing to analyse.' : analysis || thinking.busy ? '' : 'Analysis is off.';
+  byId('nothing').textContent = emptyText();
   showControls({session, thinking, preferences, models, names: names(), truthWanted});
 }
 
@@ -117,6 +131,13 @@ function figures({readouts, readouts_per_second: speed, seconds, proven}) {
   return `${formatCount(readouts)} readouts · ${formatCount(speed)}/s · ${formatSeconds(seconds)}`;
 }
 
+/** @returns {string} why the table is empty */
+function emptyText() {
+  const {position, analysis} = session.node;
+  if (position?.ended) return 'The game is over: there is nothing to analyse.';
+  return analysis || thinking.busy ? '' : 'Analysis is off.';
+}
+
 /** @returns {string} */
 function statusText() {
   const {position} = session.node;
@@ -126,40 +147,6 @@ function statusText() {
   if (thinking.review) return `Analysing move ${thinking.review.done + 1} of ${thinking.review.of} …`;
   if (thinking.players[position.to_play] === 'human') return `${name} to move`;
   return thinking.running ? `${name}: the computer is thinking …` : `${name} to move, the computer waits`;
-}
-
-/**
- * @param {GameNode} node
- * @returns {number | null} expected result for player 0; exact where the game has ended
- */
-function valueOf({position, analysis}) {
-  return position?.ended ? position.result : (analysis?.value_first ?? null);
-}
-
-/**
- * @param {GameNode} node not the root
- * @returns {0 | 1} who made its move
- */
-function playerOf(node) {
-  return node.parent?.position?.to_play ?? (node.ply % 2 ? 0 : 1);
-}
-
-/**
- * @param {GameNode} node
- * @returns {boolean} whether its move threw much of the expected result away
- */
-function isDoubtful(node) {
-  const [was, is] = [node.parent ? valueOf(node.parent) : null, valueOf(node)];
-  if (was === null || is === null) return false;
-  return (playerOf(node) === 0 ? was - is : is - was) >= MISTAKE;
-}
-
-/**
- * @param {GameNode} node
- * @returns {import('./movelist.js').MoveLook}
- */
-function lookOf(node) {
-  return {player: playerOf(node), doubtful: isDoubtful(node)};
 }
 
 /** @param {number} action of a person: the game goes on from here */
@@ -212,12 +199,26 @@ async function follow(address) {
   const name = address.model ?? session.model;
   const model = models.find((each) => each.name === name) ?? models[0];
   if (!model) throw new Error('There is no model yet: bin/learn.py makes one.');
-  if (address.model && model.name !== address.model) notify(`there is no model “${address.model}” here: this is ${model.name}`);
+  const found = !address.model || model.name === address.model;
+  if (!found) notify(`there is no model “${address.model}” here: this is ${model.name}`);
   thinking.reset();
   thinking.running = !(address.moves || address.start || address.board);
-  await session.open(model.name, address.snapshot, model.name === name || !address.model ? address : null);
+  await session.open(model.name, address.snapshot, found ? address : null);
   byId('title').textContent = `${gameTitle(session.game?.name ?? '')}, explorer`;
   document.title = `${gameTitle(session.game?.name ?? '')} · Seraphim`;
+}
+
+/** @returns {{link: string, moves: string, drawing: string}} the position shown, to be taken elsewhere */
+function share() {
+  const address = session.address();
+  const drawing = session.node.position?.text ?? '';
+  return {link: new URL(address, location.href).href, moves: readAddress(address).moves, drawing};
+}
+
+/** @returns {string} of what can be loaded */
+function example() {
+  const {moves, drawing} = share();
+  return `${moves || session.game?.labels.slice(0, 3).join(' ')}\n\n${drawing}`;
 }
 
 async function start() {
@@ -230,18 +231,34 @@ async function start() {
     showBoard(false);
   };
   prepareControls({
-    session, thinking, preferences, save, fail, makeMove, walkTo, follow,
-    consider: () => { thinking.consider(); showBoard(false); },
-    setTruth: (on) => { truthWanted = on; showThoughts(); if (on) void askTruth(); },
+    session,
+    thinking,
+    preferences,
+    save,
+    fail,
+    makeMove,
+    walkTo,
+    follow,
+    consider: () => {
+      thinking.consider();
+      showBoard(false);
+    },
+    setTruth: (on) => {
+      truthWanted = on;
+      showThoughts();
+      if (on) void askTruth();
+    },
     models: () => models,
   });
-  prepareDialogs({
-    load: async (text) => { thinking.running = false; await session.load(text); },
-    follow,
-    share: () => ({link: new URL(session.address(), location.href).href, moves: readAddress(session.address()).moves, drawing: session.node.position?.text ?? ''}),
-    example: () => [readAddress(session.address()).moves || session.game?.labels.slice(0, 3).join(' '), session.node.position?.text].join('\n\n'),
-    setShortcuts: (on) => { preferences.shortcuts = on; save(); },
-  }, preferences.shortcuts);
+  const load = (/** @type {string} */ text) => {
+    thinking.running = false;
+    return session.load(text);
+  };
+  const setShortcuts = (/** @type {boolean} */ on) => {
+    preferences.shortcuts = on;
+    save();
+  };
+  prepareDialogs({load, follow, share, example, setShortcuts}, preferences.shortcuts);
   document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
   addEventListener('hashchange', () => follow(readAddress(location.hash)).catch(fail));
   models = await listModels();

@@ -12,10 +12,10 @@ export const formatCount = (count) => NUMBER.format(count);
 
 /**
  * @param {number} count
- * @returns {string} `345`, `12.3k`, `1.2M`: four characters or five
+ * @returns {string} `345`, `1,234`, `12.3k`, `1.2M`: five characters at most
  */
 export function formatShort(count) {
-  if (count < 10_000) return String(count);
+  if (count < 10_000) return formatCount(count);
   return count < 1_000_000 ? `${(count / 1000).toFixed(count < 100_000 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
 }
 

@@ -44,7 +44,9 @@ export class GameList {
     this.#offset = offset;
     this.total = answer.total;
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
-    byId('total').textContent = this.total ? `${formatCount(this.total)} kept` : 'none are kept: bin/generate_games.py plays some';
+    byId('total').textContent = this.total
+      ? `${formatCount(this.total)} kept`
+      : 'none are kept: bin/generate_games.py plays some';
     byId('range').textContent = this.total ? `${formatCount(offset + 1)} to ${formatCount(offset + games.length)}` : '';
     /** @type {HTMLButtonElement} */ (byId('newer')).disabled = offset === 0;
     /** @type {HTMLButtonElement} */ (byId('older')).disabled = offset + games.length >= this.total;
@@ -76,7 +78,15 @@ export class GameList {
     return html(
       'tr',
       {'data-game': id, onclick: choose},
-      html('th', {scope: 'row'}, html('button', {type: 'button', class: 'open', 'aria-pressed': 'false', 'aria-label': `Replay game ${number}`}, number)),
+      html(
+        'th',
+        {scope: 'row'},
+        html(
+          'button',
+          {type: 'button', class: 'open', 'aria-pressed': 'false', 'aria-label': `Replay game ${number}`},
+          number,
+        ),
+      ),
       html('td', {}, html('span', {class: `dot ${winner}`, 'aria-hidden': 'true'}), text),
       html('td', {class: 'number'}, plies),
       html('td', {class: 'moves-column'}, moves.join(' ')),

@@ -98,6 +98,18 @@ export class GameTree {
   #node(parent, action, label) {
     const ply = parent ? parent.ply + 1 : 0;
     const id = this.#lastId++;
-    return {id, parent, action, label, ply, children: [], next: null, position: null, analysis: null, truth: null, untold: ''};
+    return {
+      id,
+      parent,
+      action,
+      label,
+      ply,
+      children: [],
+      next: null,
+      position: null,
+      analysis: null,
+      truth: null,
+      untold: '',
+    };
   }
 }

@@ -51,8 +51,14 @@ export class ValueGraph {
     this.#names = names;
     const value = points[current]?.value ?? null;
     const told = value === null ? 'not analysed' : `${names[0]} ${formatShare(toPoints(value))}`;
-    const attributes = {valuemin: 0, valuemax: points.length - 1, valuenow: current, valuetext: `move ${current}, ${told}`};
-    for (const [name, content] of Object.entries(attributes)) this.element.setAttribute(`aria-${name}`, String(content));
+    const attributes = {
+      valuemin: 0,
+      valuemax: points.length - 1,
+      valuenow: current,
+      valuetext: `move ${current}, ${told}`,
+    };
+    for (const [name, content] of Object.entries(attributes))
+      this.element.setAttribute(`aria-${name}`, String(content));
     this.#draw();
   }
 
@@ -70,7 +76,11 @@ export class ValueGraph {
       {width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, 'aria-hidden': 'true'},
       ...this.#axes(),
       svg('svg', {x: 0, y: 0, width, height: middle}, svg('path', {d: area, class: 'area player-0'})),
-      svg('svg', {x: 0, y: middle, width, height: HEIGHT - middle, viewBox: `0 ${middle} ${width} ${HEIGHT - middle}`}, svg('path', {d: area, class: 'area player-1'})),
+      svg(
+        'svg',
+        {x: 0, y: middle, width, height: HEIGHT - middle, viewBox: `0 ${middle} ${width} ${HEIGHT - middle}`},
+        svg('path', {d: area, class: 'area player-1'}),
+      ),
       known.length > 1 ? svg('path', {d: `M ${curve}`, class: 'curve'}) : null,
       ...this.#doubts(),
       svg('line', {x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM, class: 'here'}),
@@ -86,9 +96,11 @@ export class ValueGraph {
       const y = this.#y(value);
       return svg('line', {x1: LEFT, x2: right, y1: y, y2: y, class: value ? 'edge' : 'middle'});
     });
-    const texts = /** @type {Array<[number, string]>} */ ([[1, this.#names[0]], [0, 'even'], [-1, this.#names[1]]]).map(([value, text]) =>
-      svg('text', {x: LEFT - 6, y: this.#y(value), class: 'scale'}, text),
-    );
+    const texts = /** @type {Array<[number, string]>} */ ([
+      [1, this.#names[0]],
+      [0, 'even'],
+      [-1, this.#names[1]],
+    ]).map(([value, text]) => svg('text', {x: LEFT - 6, y: this.#y(value), class: 'scale'}, text));
     const last = this.#last();
     const step = last > 24 ? 10 : last > 12 ? 5 : 2;
     const plies = Array.from({length: Math.floor(last / step) + 1}, (_, index) => index * step);
@@ -101,7 +113,13 @@ export class ValueGraph {
     return this.#points.flatMap(({value, label, doubtful}, ply) =>
       value === null || !doubtful
         ? []
-        : [svg('circle', {cx: this.#x(ply), cy: this.#y(value), r: 4, class: 'doubt'}, svg('title', {}, `${label}: a mistake, it seems`))],
+        : [
+            svg(
+              'circle',
+              {cx: this.#x(ply), cy: this.#y(value), r: 4, class: 'doubt'},
+              svg('title', {}, `${label}: a mistake, it seems`),
+            ),
+          ],
     );
   }
 

@@ -32,7 +32,11 @@ async function choose(id) {
 function drawAll() {
   const axis = /** @type {import('./curves.js').Axis} */ (axes().find((input) => input.checked)?.value ?? 'steps');
   const plots = drawCurves(curves, axis);
-  const nothing = html('p', {class: 'panel nothing'}, 'No learning curve is kept of this model: bin/learn.py writes one.');
+  const nothing = html(
+    'p',
+    {class: 'panel nothing'},
+    'No learning curve is kept of this model: bin/learn.py writes one.',
+  );
   byId('plots').replaceChildren(...(plots.length ? plots : [nothing]));
 }
 
@@ -42,7 +46,10 @@ async function show(name) {
   byId('to-explorer').setAttribute('href', `./#model=${encodeURIComponent(name)}`);
   history.replaceState(null, '', `#model=${encodeURIComponent(name)}`);
   replay.close();
-  const [answer, first] = await Promise.all([fetchJson(`api/models/${encodeURIComponent(name)}/curves`), games.show(name)]);
+  const [answer, first] = await Promise.all([
+    fetchJson(`api/models/${encodeURIComponent(name)}/curves`),
+    games.show(name),
+  ]);
   if (name !== select.value) return;
   curves = answer.series;
   const known = axesOf(curves);
@@ -61,7 +68,11 @@ async function start() {
   if (!models.length) throw new Error('There is no model yet: bin/learn.py makes one.');
   const wanted = readAddress(location.hash).model;
   const name = models.find((model) => model.name === wanted)?.name ?? models[0].name;
-  setOptions(select, models.map((model) => [model.name, model.name]), name);
+  setOptions(
+    select,
+    models.map((model) => [model.name, model.name]),
+    name,
+  );
   select.addEventListener('change', () => show(select.value).catch(fail));
   for (const input of axes()) input.addEventListener('change', drawAll);
   await show(name);

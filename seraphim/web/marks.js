@@ -43,7 +43,8 @@ export function toOpinions(analysis, metric) {
 function toOpinion({action, prior, visits, share, q, proven}, bestAction, metric) {
   const best = action === bestAction;
   if (metric === 'prior') return {main: formatShare(prior), sub: '', weight: prior, tone: 'prior', best};
-  if (metric === 'visits') return {main: formatShare(share), sub: formatShort(visits), weight: share, tone: 'visits', best};
+  if (metric === 'visits')
+    return {main: formatShare(share), sub: formatShort(visits), weight: share, tone: 'visits', best};
   const known = visits > 0 || proven;
   const main = known ? formatValue(q) : '–';
   return {main, sub: proven ? 'exact' : '', weight: known ? Math.abs(q) : 0, tone: q < 0 ? 'bad' : 'good', best};
@@ -56,10 +57,18 @@ function toOpinion({action, prior, visits, share, q, proven}, bestAction, metric
  */
 export function toPolicyOpinions(policy, played) {
   return new Map(
-    Object.entries(policy).filter(([label, share]) => share > 0 || label === played).map(([label, share]) => [
-      label,
-      {main: formatShare(share), sub: label === played ? 'played' : '', weight: share, tone: 'visits', best: label === played},
-    ]),
+    Object.entries(policy)
+      .filter(([label, share]) => share > 0 || label === played)
+      .map(([label, share]) => [
+        label,
+        {
+          main: formatShare(share),
+          sub: label === played ? 'played' : '',
+          weight: share,
+          tone: 'visits',
+          best: label === played,
+        },
+      ]),
   );
 }
 

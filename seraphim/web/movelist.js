@@ -33,7 +33,9 @@ export class MoveList {
     const all = `${key} ${describe(root)}`;
     if (all !== this.#drawn) {
       this.#drawn = all;
-      this.element.replaceChildren(...(root.children.length ? [this.#line(root)] : [html('p', {class: 'empty'}, 'No moves yet.')]));
+      this.element.replaceChildren(
+        ...(root.children.length ? [this.#line(root)] : [html('p', {class: 'empty'}, 'No moves yet.')]),
+      );
     }
     for (const button of this.element.querySelectorAll('button')) {
       const here = button.dataset.node === String(current.id);
@@ -70,7 +72,12 @@ export class MoveList {
     const {player, doubtful} = this.on.look(node);
     return html(
       'button',
-      {type: 'button', class: `move player-${player}${doubtful ? ' doubtful' : ''}`, 'data-node': node.id, onclick: () => this.on.choose(node)},
+      {
+        type: 'button',
+        class: `move player-${player}${doubtful ? ' doubtful' : ''}`,
+        'data-node': node.id,
+        onclick: () => this.on.choose(node),
+      },
       html('span', {class: 'visually-hidden'}, 'Move '),
       html('span', {class: 'number'}, node.ply),
       html('span', {class: 'visually-hidden'}, ': '),

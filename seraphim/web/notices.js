@@ -12,7 +12,11 @@ export function notify(text) {
   const sentence = text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?:]$/.test(text) ? '' : '.');
   const box = byId('notices');
   for (const old of box.children) if (old.textContent?.startsWith(sentence)) old.remove();
-  const close = html('button', {type: 'button', 'aria-label': 'Close this message', onclick: () => notice.remove()}, '×');
+  const close = html(
+    'button',
+    {type: 'button', 'aria-label': 'Close this message', onclick: () => notice.remove()},
+    '×',
+  );
   const notice = html('p', {class: 'notice'}, sentence, close);
   box.append(notice);
   setTimeout(() => notice.remove(), SHOWN);

@@ -52,7 +52,9 @@ function isColumn(cells, rows) {
  * @returns {Geometry}
  */
 export function geometryOf(style, {rows, columns}) {
-  const [left, top, bottom] = {rack: [26, CHUTE + 26, 92], lines: [14, 14, 14], grid: [8, 8, 8], text: [0, 0, 0]}[style];
+  const [left, top, bottom] = {rack: [26, CHUTE + 26, 92], lines: [14, 14, 14], grid: [8, 8, 8], text: [0, 0, 0]}[
+    style
+  ];
   const width = columns * CELL + 2 * left;
   return {style, rows, columns, left, top, width, height: top + rows * CELL + bottom};
 }

@@ -54,7 +54,8 @@ export function animateEntry(piece, geometry, [row]) {
   if (geometry.style !== 'rack') {
     for (const stroke of moving.querySelectorAll('[pathLength]')) {
       const delay = stroke.previousElementSibling ? 110 : 0;
-      stroke.animate([{strokeDashoffset: 1}, {strokeDashoffset: 0}], {duration: 190, delay, easing: 'ease-out', fill: 'backwards'});
+      const timing = /** @type {const} */ ({duration: 190, delay, easing: 'ease-out', fill: 'backwards'});
+      stroke.animate([{strokeDashoffset: 1}, {strokeDashoffset: 0}], timing);
     }
     return;
   }
@@ -166,6 +167,10 @@ function drawSquares({rows, columns, left, top}) {
  * @returns {string} path data
  */
 function roundedRectangle(x, y, width, height, r) {
-  return `M ${x + r} ${y} h ${width - 2 * r} a ${r} ${r} 0 0 1 ${r} ${r} v ${height - 2 * r} a ${r} ${r} 0 0 1 ${-r} ${r}
-    h ${2 * r - width} a ${r} ${r} 0 0 1 ${-r} ${-r} v ${2 * r - height} a ${r} ${r} 0 0 1 ${r} ${-r} Z`;
+  const [across, down] = [width - 2 * r, height - 2 * r];
+  const corner = (/** @type {number} */ dx, /** @type {number} */ dy) => `a ${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;
+  return [
+    `M ${x + r} ${y} h ${across} ${corner(1, 1)} v ${down} ${corner(-1, 1)}`,
+    `h ${-across} ${corner(-1, -1)} v ${-down} ${corner(1, -1)} Z`,
+  ].join(' ');
 }

@@ -36,7 +36,12 @@ export class Plot {
     this.logarithmic = options.logarithmic;
     this.xs = [...new Set(options.series.flatMap(({points}) => points.map(([x]) => x)))].sort((a, b) => a - b);
     this.canvas = html('div', {
-      class: 'canvas', role: 'slider', tabindex: 0, 'aria-label': `${options.title}, by ${options.xName}`, 'aria-valuemin': 0, 'aria-valuemax': this.xs.length - 1,
+      class: 'canvas',
+      role: 'slider',
+      tabindex: 0,
+      'aria-label': `${options.title}, by ${options.xName}`,
+      'aria-valuemin': 0,
+      'aria-valuemax': this.xs.length - 1,
       onpointermove: (/** @type {PointerEvent} */ event) => this.#point(event),
       onpointerleave: () => this.#show(null),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#walk(event),
@@ -44,7 +49,17 @@ export class Plot {
     });
     this.tip = html('div', {class: 'tip', 'aria-hidden': 'true'});
     this.tip.hidden = true;
-    const scale = html('button', {type: 'button', class: 'scale', 'aria-pressed': String(this.logarithmic), onclick: () => this.#toggleScale(scale)}, 'log', html('span', {class: 'visually-hidden'}, ` scale: ${options.title}`));
+    const scale = html(
+      'button',
+      {
+        type: 'button',
+        class: 'scale',
+        'aria-pressed': String(this.logarithmic),
+        onclick: () => this.#toggleScale(scale),
+      },
+      'log',
+      html('span', {class: 'visually-hidden'}, ` scale: ${options.title}`),
+    );
     this.element = html(
       'figure',
       {class: 'plot panel'},
@@ -72,13 +87,29 @@ export class Plot {
     const along = boundedScale(Math.min(0, ...this.xs), Math.max(...this.xs), width > 420 ? 6 : 4);
     const x = (/** @type {number} */ value) => LEFT + along.at(value) * (width - LEFT - RIGHT);
     const y = (/** @type {number} */ value) => TOP + (1 - scale.at(value)) * inner;
-    const grid = scale.ticks.map((tick) => svg('line', {x1: LEFT, x2: width - RIGHT, y1: y(tick), y2: y(tick), class: 'grid'}));
-    const names = scale.ticks.map((tick) => svg('text', {x: LEFT - 8, y: y(tick), class: 'y-name'}, this.options.format(tick)));
-    const below = along.ticks.map((tick) => svg('text', {x: x(tick), y: HEIGHT - 7, class: 'x-name'}, COUNT.format(tick)));
-    const lines = this.options.series.map((series, index) => (this.#hidden.has(series.name) ? null : drawSeries(series, index, x, y)));
+    const grid = scale.ticks.map((tick) =>
+      svg('line', {x1: LEFT, x2: width - RIGHT, y1: y(tick), y2: y(tick), class: 'grid'}),
+    );
+    const names = scale.ticks.map((tick) =>
+      svg('text', {x: LEFT - 8, y: y(tick), class: 'y-name'}, this.options.format(tick)),
+    );
+    const below = along.ticks.map((tick) =>
+      svg('text', {x: x(tick), y: HEIGHT - 7, class: 'x-name'}, COUNT.format(tick)),
+    );
+    const lines = this.options.series.map((series, index) =>
+      this.#hidden.has(series.name) ? null : drawSeries(series, index, x, y),
+    );
     const marks = this.#at === null ? [] : this.#marks(this.xs[this.#at], x, y);
     this.canvas.replaceChildren(
-      svg('svg', {width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, 'aria-hidden': 'true'}, ...grid, ...names, ...below, ...lines, ...marks),
+      svg(
+        'svg',
+        {width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, 'aria-hidden': 'true'},
+        ...grid,
+        ...names,
+        ...below,
+        ...lines,
+        ...marks,
+      ),
     );
     this.place = x;
   }
@@ -109,7 +140,12 @@ export class Plot {
   /** @returns {HTMLElement} */
   #legend() {
     const keys = this.options.series.map(({name}, index) => {
-      const button = html('button', {type: 'button', class: 'key', 'aria-pressed': 'true', onclick: () => this.#toggle(name, button)}, html('span', {class: `swatch series-${index % 8}`}), name);
+      const button = html(
+        'button',
+        {type: 'button', class: 'key', 'aria-pressed': 'true', onclick: () => this.#toggle(name, button)},
+        html('span', {class: `swatch series-${index % 8}`}),
+        name,
+      );
       return button;
     });
     return html('div', {class: 'keys', role: 'group', 'aria-label': 'Lines'}, ...keys);
@@ -118,12 +154,21 @@ export class Plot {
   /** @returns {HTMLElement} */
   #table() {
     const {series, format, xName} = this.options;
-    const head = html('tr', {}, html('th', {scope: 'col'}, xName), ...series.map(({name}) => html('th', {scope: 'col'}, name)));
+    const head = html(
+      'tr',
+      {},
+      html('th', {scope: 'col'}, xName),
+      ...series.map(({name}) => html('th', {scope: 'col'}, name)),
+    );
     const rows = this.xs.map((x) => {
       const cells = series.map(({points}) => html('td', {}, formatAt(points, x, format)));
       return html('tr', {}, html('th', {scope: 'row'}, WHOLE.format(x)), ...cells);
     });
-    const box = html('div', {class: 'figures-box', tabindex: 0, role: 'region', 'aria-label': `${this.options.title}: figures`}, html('table', {}, html('thead', {}, head), html('tbody', {}, ...rows)));
+    const box = html(
+      'div',
+      {class: 'figures-box', tabindex: 0, role: 'region', 'aria-label': `${this.options.title}: figures`},
+      html('table', {}, html('thead', {}, head), html('tbody', {}, ...rows)),
+    );
     return html('details', {}, html('summary', {}, 'Figures'), box);
   }
 
@@ -169,9 +214,14 @@ export class Plot {
     const x = this.xs[at];
     const lines = this.options.series.map(({name, points}, index) => {
       const text = this.#hidden.has(name) ? '' : formatAt(points, x, this.options.format);
-      return text ? html('p', {}, html('span', {class: `swatch series-${index % 8}`}), name, html('b', {}, text)) : null;
+      return text
+        ? html('p', {}, html('span', {class: `swatch series-${index % 8}`}), name, html('b', {}, text))
+        : null;
     });
-    this.tip.replaceChildren(html('p', {class: 'x'}, `${this.options.xName} ${WHOLE.format(x)}`), ...lines.filter((line) => line !== null));
+    this.tip.replaceChildren(
+      html('p', {class: 'x'}, `${this.options.xName} ${WHOLE.format(x)}`),
+      ...lines.filter((line) => line !== null),
+    );
     const place = this.place?.(x) ?? 0;
     const left = place > this.#width / 2;
     this.tip.style.left = left ? 'auto' : `${place + 12}px`;
@@ -182,7 +232,9 @@ export class Plot {
   /** @param {number} at */
   #tell(at) {
     const x = this.xs[at];
-    const told = this.#visible.flatMap(({name, points}) => formatAt(points, x, (y) => `${name} ${this.options.format(y)}`) || []);
+    const told = this.#visible.flatMap(
+      ({name, points}) => formatAt(points, x, (y) => `${name} ${this.options.format(y)}`) || [],
+    );
     this.canvas.setAttribute('aria-valuenow', String(at));
     this.canvas.setAttribute('aria-valuetext', `${this.options.xName} ${WHOLE.format(x)}: ${told.join(', ')}`);
   }
@@ -208,6 +260,7 @@ function formatAt(points, x, format) {
  */
 function drawSeries({points}, index, x, y) {
   const places = points.map(([at, value]) => `${x(at).toFixed(1)} ${y(value).toFixed(1)}`);
-  const dots = points.length > 40 ? [] : places.map((place) => svg('circle', {r: 2.4, transform: `translate(${place})`}));
+  const dots =
+    points.length > 40 ? [] : places.map((place) => svg('circle', {r: 2.4, transform: `translate(${place})`}));
   return svg('g', {class: `series series-${index % 8}`}, svg('path', {d: `M ${places.join(' L ')}`}), ...dots);
 }

@@ -71,7 +71,10 @@ export class Replay {
     const position = positions[this.#at];
     const before = this.#at > 0 ? positions[this.#at - 1].action : null;
     const names = playerNames(this.#style, position.board, false);
-    this.board.show({...position, line: []}, {style: this.#style, names, playable: false, animate: stepped, last: before, initial: positions[0]});
+    this.board.show(
+      {...position, line: []},
+      {style: this.#style, names, playable: false, animate: stepped, last: before, initial: positions[0]},
+    );
     this.board.write({opinions: opinionsOf(position)});
     this.#describe(position, names);
     this.graph.show(positions.map(toPoint), this.#at, names);
@@ -98,8 +101,14 @@ export class Replay {
       ply: this.#at,
     };
     byId('explore').setAttribute('href', `./${writeAddress(address)}`);
-    const buttons = /** @type {Record<string, boolean>} */ ({first: !this.#at, back: !this.#at, forward: this.#at === moves.length - 1, last: this.#at === moves.length - 1});
-    for (const [id, disabled] of Object.entries(buttons)) /** @type {HTMLButtonElement} */ (byId(id)).disabled = disabled;
+    const buttons = /** @type {Record<string, boolean>} */ ({
+      first: !this.#at,
+      back: !this.#at,
+      forward: this.#at === moves.length - 1,
+      last: this.#at === moves.length - 1,
+    });
+    for (const [id, disabled] of Object.entries(buttons))
+      /** @type {HTMLButtonElement} */ (byId(id)).disabled = disabled;
   }
 }
 
@@ -109,7 +118,9 @@ export class Replay {
  */
 function opinionsOf({policy, label, labels}) {
   const opinions = toPolicyOpinions(policy, label);
-  const actions = Object.entries(labels).map(([action, name]) => /** @type {const} */ ([Number(action), opinions.get(name)]));
+  const actions = Object.entries(labels).map(
+    ([action, name]) => /** @type {const} */ ([Number(action), opinions.get(name)]),
+  );
   return new Map(actions.flatMap(([action, opinion]) => (opinion ? [[action, opinion]] : [])));
 }
 

@@ -30,7 +30,10 @@ export function linearScale(low, high, count) {
 export function boundedScale(low, high, count) {
   const step = roundStep((high - low || Math.abs(high) || 1) / count);
   const first = Math.ceil(low / step);
-  const ticks = Array.from({length: Math.max(1, Math.floor(high / step) - first + 1)}, (_, index) => (first + index) * step);
+  const ticks = Array.from(
+    {length: Math.max(1, Math.floor(high / step) - first + 1)},
+    (_, index) => (first + index) * step,
+  );
   return {ticks, at: (value) => clamp((value - low) / (high - low || 1))};
 }
 

@@ -106,7 +106,9 @@ export class Session {
     const tree = new GameTree(start);
     for (const action of moves) tree.play(action, this.label(action));
     const last = tree.current;
-    last.position = await this.engine.position(start, moves);
+    this.told = null;
+    // The first position says who begins, the last one whether all the moves are legal.
+    for (const node of [tree.root, last]) node.position ??= await this.engine.position(start, tree.moves(node));
     this.tree = tree;
     this.told = last;
     await this.go(tree.line()[ply ?? moves.length] ?? last);
@@ -144,6 +146,14 @@ export class Session {
     return this.game?.labels[action] ?? String(action);
   }
 
+  /**
+   * @param {string} label
+   * @returns {number} the action, -1 if there is none
+   */
+  actionOf(label) {
+    return this.game?.labels.indexOf(label) ?? -1;
+  }
+
   /** @returns {string} the part of a link that shows this */
   address() {
     const {tree, node} = this;
@@ -152,7 +162,10 @@ export class Session {
       model: this.model,
       snapshot: this.snapshot,
       start: tree.start,
-      moves: writeMoves(line.map(({action}) => action), this.game?.labels ?? []),
+      moves: writeMoves(
+        line.map(({action}) => action),
+        this.game?.labels ?? [],
+      ),
       ply: node.ply === line.length ? null : node.ply,
     });
   }

@@ -8,7 +8,11 @@ export function listenForShortcuts(onkey, areOn) {
   document.addEventListener('keydown', (event) => {
     if (!areOn() || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
     const target = /** @type {Element | null} */ (event.target instanceof Element ? event.target : null);
-    if (target?.closest('input, select, textarea, dialog, [role="slider"]') || document.querySelector('dialog[open]')) return;
+    if (
+      target?.closest('input:not([type="checkbox"], [type="radio"]), select, textarea, dialog') ||
+      document.querySelector('dialog[open]')
+    )
+      return;
     if (onkey(event.key)) event.preventDefault();
   });
 }

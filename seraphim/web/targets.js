@@ -1,4 +1,4 @@
-/** The buttons over a board: one for each cell, or for each column of a rack; for a game without a board, for each move. */
+/** The buttons over a board: one for each cell, or each column of a rack; without a board, one for each move. */
 
 import {html} from './dom.js';
 import {CELL} from './painters.js';
@@ -32,7 +32,11 @@ export class Targets {
   constructor(onplay, onhover) {
     this.#onplay = onplay;
     this.#onhover = onhover;
-    this.element = html('div', {class: 'targets', role: 'group', onkeydown: (/** @type {KeyboardEvent} */ event) => this.#move(event)});
+    this.element = html('div', {
+      class: 'targets',
+      role: 'group',
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#move(event),
+    });
   }
 
   /**
@@ -79,20 +83,33 @@ export class Targets {
       const moves = Object.entries(shown.labels);
       this.element.replaceChildren(
         ...moves.map(([action, label]) =>
-          html('button', {type: 'button', class: 'move', 'aria-disabled': String(!playable), onclick: () => this.#playable && this.#onplay(Number(action))}, label),
+          html(
+            'button',
+            {
+              type: 'button',
+              class: 'move',
+              'aria-disabled': String(!playable),
+              onclick: () => this.#playable && this.#onplay(Number(action)),
+            },
+            label,
+          ),
         ),
       );
       return;
     }
     const {board} = shown;
     for (const {board: known, labels} of [initial, shown]) {
-      for (const [action, cells] of Object.entries(known?.targets ?? {})) this.#cellNames.set(cells[0].join(), labels[action]);
+      for (const [action, cells] of Object.entries(known?.targets ?? {}))
+        this.#cellNames.set(cells[0].join(), labels[action]);
     }
     this.#buttons.forEach((button, index) => {
       const cell = /** @type {Cell} */ ([Math.floor(index / this.#columns), index % this.#columns]);
       const legal = this.#actionsAt(cell).length > 0;
       button.setAttribute('aria-disabled', String(!(playable && legal)));
-      button.setAttribute('aria-label', style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell));
+      button.setAttribute(
+        'aria-label',
+        style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell),
+      );
     });
   }
 
@@ -143,7 +160,10 @@ export class Targets {
       this.#onplay(actions[0]);
     } else if (actions.length) this.#chosen.push(cell);
     for (const [index, button] of this.#buttons.entries()) {
-      button.classList.toggle('chosen', this.#chosen.some(([row, column]) => row * this.#columns + column === index));
+      button.classList.toggle(
+        'chosen',
+        this.#chosen.some(([row, column]) => row * this.#columns + column === index),
+      );
     }
   }
 
@@ -153,7 +173,9 @@ export class Targets {
    */
   #actionsAt(...cells) {
     const targets = Object.entries(this.#shown?.board?.targets ?? {});
-    const named = targets.filter(([, list]) => cells.every(([row, column]) => list.some(([r, c]) => r === row && c === column)));
+    const named = targets.filter(([, list]) =>
+      cells.every(([row, column]) => list.some(([r, c]) => r === row && c === column)),
+    );
     return named.map(([action]) => Number(action));
   }
 

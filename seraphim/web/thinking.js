@@ -108,7 +108,8 @@ export class Thinking {
   #goal() {
     const position = this.#session.node.position;
     if (!position || position.ended) return null;
-    if (this.running && this.players[position.to_play] === 'computer') return {purpose: 'move', readouts: this.strength};
+    if (this.running && this.players[position.to_play] === 'computer')
+      return {purpose: 'move', readouts: this.strength};
     return this.analysing ? {purpose: 'analyse', readouts: this.amount} : null;
   }
 
@@ -120,7 +121,8 @@ export class Thinking {
   async #pursue({purpose, readouts}, node, turn) {
     this.busy = purpose;
     this.#onchange();
-    const work = purpose === 'move' ? () => this.#move(node, readouts, turn) : () => this.#analyse(node, readouts, turn);
+    const work =
+      purpose === 'move' ? () => this.#move(node, readouts, turn) : () => this.#analyse(node, readouts, turn);
     if (!(await this.#attempt(work, turn))) return;
     this.busy = null;
     this.#onchange();
