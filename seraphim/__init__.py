@@ -5,6 +5,7 @@ In dependency order (each module imports only from those above it):
     errors         what a person can do wrong, one sentence each
     compiled       how kernels are compiled
     game           the rules of a game, a batch of positions at a time
+    openspiel      the games of OpenSpiel
     conformance    checks a game against that contract
     gametree       the history of a game as a tree one can walk; how moves are written
     nativelog      keeps off the terminal what C++ libraries log while they start

@@ -13,7 +13,8 @@ Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` 
 
 import importlib
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -51,6 +52,7 @@ class Board(NamedTuple):
     line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
 
 
+FAMILIES = "seraphim.games"  # the group of entry points of those who offer many games
 EMPTY = -1  # a cell of a board where nothing stands
 
 
@@ -289,10 +291,16 @@ def identity_symmetry(observation_shape: Sequence[int], num_actions: int) -> Sym
 def load_game_module(name: str) -> ModuleType:
     """Import the package or module of a game, e.g. `tictactoe` or `mine.breakthrough`; it offers `GAME`.
 
+    A name such as `openspiel:hex` is a game of a family: a function that is installed as an entry point of the group
+    FAMILIES makes what its module would be.
+
     Raises:
-        GameError: there is no such module, or it offers no `GAME`.
+        GameError: there is no such module or family, or it offers no `GAME`.
     """
     cure = "name a package or module that offers GAME, such as tictactoe"
+    family, colon, _ = name.partition(":")
+    if colon:
+        return _family(family)(name)
     if not all(part.isidentifier() for part in name.split(".")):
         raise GameError(f"{name!r} is not a game: {cure}")
     if "" not in sys.path:
@@ -306,6 +314,13 @@ def load_game_module(name: str) -> ModuleType:
     if not hasattr(module, "GAME"):
         raise GameError(f"module {name!r} offers no GAME: {cure}")
     return module
+
+
+def _family(name: str) -> Callable[[str], ModuleType]:
+    found = {point.name: point for point in entry_points(group=FAMILIES)}
+    if name not in found:
+        raise GameError(f"there is no family of games {name!r}: expected {' or '.join(sorted(found)) or 'none here'}")
+    return found[name].load()
 
 
 def load_game(name: str) -> Game:

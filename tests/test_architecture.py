@@ -52,6 +52,7 @@ HEAVY = {
     "onnxruntime": {"seraphim/export.py"},
     "mlflow": {"seraphim/tracking.py"},
     "choix": {"seraphim/ratings.py"},
+    "pyspiel": {"seraphim/openspiel.py"},
     "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
 }
 LIGHT = {

@@ -560,7 +560,12 @@ def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
 def test_nothing_is_wider_than_a_phone(visitor: Visitor, path: str) -> None:
     page = visitor.open(path, **PHONE)
     shown(page)
+    if "fresh&" in path:
+        page.check("#truth")
+        expect(page.locator("g.truth")).to_have_count(8)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    beyond = "[...document.querySelectorAll('.panel')].filter((panel) => panel.scrollWidth > panel.clientWidth).length"
+    assert page.evaluate(beyond) == 0
 
 
 @needs_axe

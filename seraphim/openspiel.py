@@ -1,0 +1,223 @@
+"""Games of OpenSpiel as games of ours: two players, in turns, without chance and with nothing hidden.
+
+A game is named as OpenSpiel names it, behind `openspiel:`, for instance `openspiel:hex(board_size=5)`. Its rules are
+called one position at a time, which takes some microseconds each. The only module that knows OpenSpiel.
+"""
+
+import functools
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game import Array, Symmetries, identity_symmetry
+
+PREFIX = "openspiel:"
+MOST_PLIES = 512  # of a game, where OpenSpiel allows more; one that takes longer is cut off
+HUNDREDTHS = 100  # in which the planes are counted whose numbers have fractions
+_MOST_STATES = 1 << 15  # kept, so that the rules need not play from the beginning; a state of chess is some kilobytes
+_SAMPLES = 8  # random games that tell which planes have fractions
+_SAMPLED_PLIES = 100
+
+
+class OpenSpielGame:
+    """A game of OpenSpiel; a state is the number of plies, and the actions that were played, several to a word.
+
+    So two ways into one position are two states. The observation is OpenSpiel's, planes last, and one plane or
+    number more that tells the player to move.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Load a game by OpenSpiel's name for it.
+
+        Raises:
+            GameError: there is no such game, or it is none that is played here.
+        """
+        self._game = _load(name)
+        self.name = PREFIX + name
+        self.num_actions = self._game.num_distinct_actions()
+        self.max_plies = min(self._game.max_game_length(), MOST_PLIES)
+        self._bits = max(1, math.ceil(math.log2(self.num_actions)))
+        self._per_word = 63 // self._bits
+        self.state_words = 1 + -(-self.max_plies // self._per_word)
+        self._states: dict[bytes, Any] = {}
+        self._best_return = max(abs(self._game.min_utility()), abs(self._game.max_utility()))
+        self._planes = _planes(tuple(self._game.observation_tensor_shape()))
+        channels, *board = self._planes
+        self.observation_shape = (*board, channels + 1) if board else (channels + 1,)
+        self._scale = self._fractions()
+
+    def _fractions(self) -> Array:
+        # By what each plane is multiplied: HUNDREDTHS, if it was seen with fractions.
+        random = np.random.default_rng(0)
+        scale = np.ones(self._planes[0])
+        for _ in range(_SAMPLES):
+            state = self._game.new_initial_state()
+            for _ in range(_SAMPLED_PLIES):
+                if state.is_terminal():
+                    break
+                seen = self._tensor(state)
+                scale[(seen != np.round(seen)).reshape(len(seen), -1).any(axis=1)] = HUNDREDTHS
+                state.apply_action(int(random.choice(state.legal_actions())))
+        return scale
+
+    def _tensor(self, state: Any) -> Array:
+        # float64 [C, *board], as seen by the player to move.
+        return np.array(state.observation_tensor(max(0, state.current_player()))).reshape(self._planes)
+
+    def _actions(self, row: Array) -> list[int]:
+        # Those that led to a state.
+        places = np.arange(int(row[0]))
+        words = row[1 + places // self._per_word]
+        return (words >> places % self._per_word * self._bits & (1 << self._bits) - 1).tolist()
+
+    def _state(self, row: Array) -> Any:
+        # OpenSpiel's state, not to be changed.
+        key = row.tobytes()
+        state = self._states.get(key)
+        if state is None:
+            state = self._game.new_initial_state()
+            for action in self._actions(row):
+                state.apply_action(action)
+            self._keep(key, state)
+        return state
+
+    def _keep(self, key: bytes, state: Any) -> None:
+        if len(self._states) >= _MOST_STATES:
+            self._states.clear()
+        self._states[key] = state
+
+    def initial(self, batch: int) -> Array:
+        """See `seraphim.game.Game.initial`."""
+        return np.zeros((batch, self.state_words), np.int64)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        """See `seraphim.game.Game.step`."""
+        successors = states.copy()
+        for row, action in zip(successors, actions.tolist(), strict=True):
+            state = self._state(row).clone()
+            state.apply_action(action)
+            place = int(row[0])
+            row[1 + place // self._per_word] |= action << place % self._per_word * self._bits
+            row[0] += 1
+            self._keep(row.tobytes(), state)
+        return successors
+
+    def legal(self, states: Array) -> Array:
+        """See `seraphim.game.Game.legal`."""
+        legal = np.zeros((len(states), self.num_actions), np.bool_)
+        for row, state in zip(legal, states, strict=True):
+            row[self._state(state).legal_actions()] = True  # none, once the game has ended
+        return legal
+
+    def to_play(self, states: Array) -> Array:
+        """See `seraphim.game.Game.to_play`."""
+        return np.array([max(0, self._state(row).current_player()) for row in states], np.int8)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        """See `seraphim.game.Game.outcome`; returns are divided by the highest that the game has."""
+        found = [self._state(row) for row in states]
+        ended = np.array([state.is_terminal() for state in found], np.bool_)
+        results = [state.returns()[0] / self._best_return if state.is_terminal() else 0.0 for state in found]
+        return ended, np.array(results, np.float32)
+
+    def observe(self, states: Array) -> Array:
+        """See `seraphim.game.Game.observe`; planes with fractions are in hundredths."""
+        observations = np.empty((len(states), *self.observation_shape), np.uint8)
+        scale = self._scale.reshape(-1, *[1] * (len(self._planes) - 1))
+        for observation, row in zip(observations, states, strict=True):
+            state = self._state(row)
+            seen = np.clip(np.round(self._tensor(state) * scale), 0, 255)
+            observation[..., :-1] = np.moveaxis(seen, 0, -1)
+            observation[..., -1] = max(0, state.current_player())
+        return observations
+
+    def symmetries(self) -> Symmetries:
+        """Return the identity: OpenSpiel does not tell others."""
+        return identity_symmetry(self.observation_shape, self.num_actions)
+
+    def render(self, state: Array) -> str:
+        """See `seraphim.game.Game.render`."""
+        return str(self._state(state))
+
+    def action_label(self, action: int) -> str:
+        """Return the number of an action, because OpenSpiel's names for one depend on the position."""
+        return str(action)
+
+    def parse_action(self, text: str) -> int:
+        """See `seraphim.game.Game.parse_action`."""
+        if not text.strip().isdecimal() or int(text) >= self.num_actions:
+            raise GameError(f"{text.strip()!r} is no action of {self.name}: expected 0 to {self.num_actions - 1}")
+        return int(text)
+
+
+@functools.cache
+def load_module(name: str) -> ModuleType:
+    """Return what the package of a game would be, for `openspiel:NAME`: it offers `GAME` and `SETTINGS`.
+
+    Raises:
+        GameError: there is no such game, or it is none that is played here.
+    """
+    module, game = ModuleType(name), OpenSpielGame(name.removeprefix(PREFIX))
+    kind = "resnet" if len(game.observation_shape) == 3 else "mlp"
+    settings = {"network": {"kind": kind}, "self_play": {"concurrent_games": 32}}
+    vars(module).update(GAME=game, SETTINGS=settings, __file__=__file__)
+    return module
+
+
+def playable_games() -> list[str]:
+    """Return the names of all games of OpenSpiel that are played here and need no parameters."""
+    pyspiel = _pyspiel()
+    return [kind.short_name for kind in pyspiel.registered_games() if not _obstacle(pyspiel, kind)]
+
+
+def _pyspiel() -> ModuleType:
+    try:
+        import pyspiel
+    except ModuleNotFoundError as error:
+        raise GameError("OpenSpiel is not installed: pip install -e '.[openspiel]'") from error
+    return pyspiel
+
+
+def _load(name: str) -> Any:
+    pyspiel = _pyspiel()
+    known = {kind.short_name: kind for kind in pyspiel.registered_games()}
+    short_name = name.partition("(")[0]
+    if short_name not in known:
+        raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
+    obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)
+    if obstacle:
+        raise GameError(f"openspiel:{name} is not played here, because it {obstacle}")
+    try:
+        game = pyspiel.load_game(name)
+    except pyspiel.SpielError as error:
+        raise GameError(f"OpenSpiel does not load {name!r}: {str(error).splitlines()[0]}") from error
+    if game.num_players() != 2:
+        raise GameError(f"openspiel:{name} is not played here, because it has {game.num_players()} players, not 2")
+    return game
+
+
+def _obstacle(pyspiel: ModuleType, kind: Any, needs_defaults: bool = True) -> str:
+    # Why a kind of game is not played here; "" if it is.
+    types = pyspiel.GameType
+    for holds, reason in (
+        (kind.chance_mode == types.ChanceMode.DETERMINISTIC, "has chance"),
+        (kind.information == types.Information.PERFECT_INFORMATION, "hides something"),
+        (kind.dynamics == types.Dynamics.SEQUENTIAL, "is not played in turns"),
+        (kind.utility == types.Utility.ZERO_SUM, "is no fight for the same points"),
+        (kind.min_num_players <= 2 <= kind.max_num_players, "is not for two players"),
+        (kind.provides_observation_tensor, "has no observation for a network"),
+        (kind.default_loadable or not needs_defaults, "needs parameters"),
+    ):
+        if not holds:
+            return reason
+    return ""
+
+
+def _planes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    # The shape of an observation as planes: some games have the cells of a square board in a row.
+    if len(shape) == 2 and math.isqrt(shape[1]) ** 2 == shape[1]:
+        return (shape[0], math.isqrt(shape[1]), math.isqrt(shape[1]))
+    return shape if len(shape) == 3 else (math.prod(shape),)

@@ -1,0 +1,95 @@
+"""Games of OpenSpiel as ours: the contract, the same play as OpenSpiel itself, and what is refused."""
+
+import numpy as np
+import pyspiel
+import pytest
+
+from seraphim.conformance import check_game
+from seraphim.errors import GameError
+from seraphim.game import load_game, load_game_module
+from seraphim.inference import Uniform
+from seraphim.openspiel import MOST_PLIES, playable_games
+from seraphim.search.options import SearchOptions
+from seraphim.search.search import Search
+
+
+def test_every_game_that_qualifies_is_offered() -> None:
+    games = playable_games()
+    assert {"chess", "go", "hex", "othello", "breakthrough", "mancala", "tic_tac_toe"} <= set(games)
+    assert not {"backgammon", "kuhn_poker", "oshi_zumo", "solitaire"} & set(games)  # chance, hidden, at once, alone
+    assert len(games) > 25
+
+
+# Moves twice in a row; many actions and planes with fractions; longer than is played here; no planes.
+@pytest.mark.parametrize("name", ["hex(board_size=3)", "dots_and_boxes", "chess", "mancala", "nim"])
+def test_games_keep_the_contract(name: str) -> None:
+    report = check_game(load_game(f"openspiel:{name}"), games=3)
+    assert report.games == 3
+
+
+@pytest.mark.parametrize("name", ["breakthrough(rows=6,columns=6)", "checkers", "ultimate_tic_tac_toe"])
+def test_a_game_is_played_as_openspiel_plays_it(name: str) -> None:
+    game, theirs = load_game(f"openspiel:{name}"), pyspiel.load_game(name).new_initial_state()
+    state, random = game.initial(1), np.random.default_rng(1)
+    while not theirs.is_terminal():
+        assert not game.outcome(state)[0][0]
+        assert np.flatnonzero(game.legal(state)[0]).tolist() == theirs.legal_actions()
+        assert game.to_play(state)[0] == theirs.current_player()
+        planes = np.array(theirs.observation_tensor()).reshape(-1, *game.observation_shape[:-1])
+        observation = game.observe(state)[0]
+        np.testing.assert_array_equal(np.moveaxis(observation[..., :-1], -1, 0), planes)
+        assert (observation[..., -1] == theirs.current_player()).all()
+        assert game.render(state[0]) == str(theirs)
+        action = int(random.choice(theirs.legal_actions()))
+        state = game.step(state, np.array([action]))
+        theirs.apply_action(action)
+    ended, results = game.outcome(state)
+    assert ended[0]
+    assert results[0] == theirs.returns()[0]
+    assert not game.legal(state).any()
+
+
+def test_a_state_is_found_again_from_its_words_alone() -> None:
+    state = load_game("openspiel:othello").initial(1)
+    for _ in range(20):
+        game = load_game("openspiel:othello")
+        state = game.step(state, game.legal(state).argmax(axis=1))
+    load_game_module.__globals__["entry_points"](group="seraphim.games")["openspiel"].load().cache_clear()
+    fresh = load_game("openspiel:othello")
+    assert fresh is not game
+    assert fresh.render(state[0]) == game.render(state[0])
+
+
+def test_long_games_are_cut_off() -> None:
+    assert load_game("openspiel:chess").max_plies == MOST_PLIES
+
+
+def test_the_search_finds_the_winning_move() -> None:
+    # X has two in the top row, and it is X's turn.
+    game = load_game("openspiel:tic_tac_toe")
+    state = game.initial(1)
+    for action in (0, 3, 1, 4):
+        state = game.step(state, np.array([action]))
+    search = Search(game, Uniform(game), SearchOptions(readouts=100, solver=True), num_trees=1)
+    search.begin(np.array([0]), state)
+    search.run()
+    found = search.result(np.array([0]))
+    assert found.best[0] == 2
+    assert found.proven[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("openspiel:hexx", "OpenSpiel has no game 'hexx': expected one like openspiel:hex"),
+        ("openspiel:backgammon", "it has chance"),
+        ("openspiel:phantom_ttt", "it hides something"),
+        ("openspiel:hex(board_size=x)", "OpenSpiel does not load 'hex"),
+        ("elsewhere:hex", "there is no family of games 'elsewhere': expected openspiel"),
+    ],
+)
+def test_what_is_not_played_is_refused_in_a_sentence(name: str, message: str) -> None:
+    with pytest.raises(GameError) as caught:
+        load_game(name)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
