@@ -26,6 +26,7 @@ HEADERS = {
         "img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     ),
+    "cache-control": "no-cache",  # ask again each time: after an upgrade no old module may meet a new one
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
