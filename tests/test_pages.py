@@ -411,6 +411,16 @@ def test_another_move_makes_a_branch_and_both_are_kept(visitor: Visitor) -> None
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "3")
 
 
+def test_a_move_made_before_the_position_is_known_counts(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=4435")
+    two_people(page)
+    page.evaluate(
+        "document.querySelector('#back').click();"
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '2', bubbles: true}))"
+    )
+    expect(page.locator("#moves .branch button")).to_have_text(re.compile("^Move 4: 2"))
+
+
 def test_the_curve_leads_to_each_position(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44353321")
     expect(page.locator(".piece")).to_have_count(8)

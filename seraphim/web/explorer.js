@@ -37,6 +37,8 @@ let truthAsked = false; // and not answered
 let addressTimer = 0;
 /** @type {GameNode | null} the position that the board showed before */
 let before = null;
+/** @type {{node: GameNode, action: number} | null} a move made before its position was known */
+let early = null;
 
 const board = new BoardView(byId('board'), (action) => makeMove(action));
 const bar = new ExpectationBar(byId('expectation'));
@@ -77,6 +79,7 @@ function showPosition() {
   const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
   announce(last + statusText());
   if (truthWanted) void askTruth();
+  if (early?.node === node) makeMove(early.action);
 }
 
 /** @param {boolean} animate */
@@ -149,9 +152,11 @@ function statusText() {
   return thinking.running ? `${name}: the computer is thinking …` : `${name} to move, the computer waits`;
 }
 
-/** @param {number} action of a person: the game goes on from here */
+/** @param {number} action of a person: the game goes on from here, or, of a position not yet known, as soon as it is */
 function makeMove(action) {
-  if (!thinking.isPersonsTurn || !session.node.position?.legal.includes(action)) return;
+  const {node} = session;
+  early = node.position ? null : {node, action};
+  if (early || !thinking.isPersonsTurn || !node.position?.legal.includes(action)) return;
   thinking.running = true;
   session.play(action).catch(fail);
 }
