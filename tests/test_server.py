@@ -137,8 +137,9 @@ class Client:
     def vanish(self) -> None:
         """Go away without a word."""
         raw = self.socket.socket
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        raw.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # the server was faster
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raw.shutdown(socket.SHUT_RDWR)
         raw.close()
 
     def hear_the_end(self) -> None:
