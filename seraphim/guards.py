@@ -55,7 +55,7 @@ class RequestLimits:
     """Messages of a connection at once."""
 
 
-class Pace:
+class Throttle:
     """A bound on how often something happens: so many times a second, and some more at once after a pause."""
 
     def __init__(self, rate: float, burst: float) -> None:
@@ -95,7 +95,7 @@ class Guard:
         self._app = app
         self._limits = limits
         self._names = names
-        self._paces: OrderedDict[str, Pace] = OrderedDict()
+        self._throttles: OrderedDict[str, Throttle] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
@@ -120,17 +120,17 @@ class Guard:
         acts = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if acts and "origin" in headers and _host_of(headers["origin"]) != host:
             raise Refusal(403, f"pages of {headers['origin'][:80]!r} may not use this server")
-        wait = self._pace(scope["client"][0] if scope.get("client") else "").take()
+        wait = self._throttle(scope["client"][0] if scope.get("client") else "").take()
         if wait:
             raise Refusal(429, f"too many requests: wait {wait:.2f} s")
 
-    def _pace(self, address: str) -> Pace:
-        if address not in self._paces:
-            self._paces[address] = Pace(self._limits.rate, self._limits.burst)
-            if len(self._paces) > _MOST_ADDRESSES:
-                self._paces.popitem(last=False)
-        self._paces.move_to_end(address)
-        return self._paces[address]
+    def _throttle(self, address: str) -> Throttle:
+        if address not in self._throttles:
+            self._throttles[address] = Throttle(self._limits.rate, self._limits.burst)
+            if len(self._throttles) > _MOST_ADDRESSES:
+                self._throttles.popitem(last=False)
+        self._throttles.move_to_end(address)
+        return self._throttles[address]
 
     async def _with_body(self, scope: Scope, receive: Receive) -> Receive:
         # Reads the body, and returns what the application receives it by.

@@ -33,7 +33,8 @@ class Stop:
     """When learning ends: at whatever comes first."""
 
     goal: Goal = "network"
-    """No mistake of the `search` in any solved position, or none of the `network` alone either; or `none`."""
+    """No mistake of the `search`, of 200 readouts at most, in any solved position that is checked, or none of the
+    `network` alone either; or `none`."""
     generations: int | None = None
     """Trainings."""
     hours: float | None = None

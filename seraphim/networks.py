@@ -156,7 +156,7 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
 
 @functools.cache
 def _normalization() -> Any:
-    """Return Keras's batch normalization, of which training is one operation: it makes a resnet learn twice as fast.
+    """Return Keras's batch normalization, of which training is one operation: so a resnet learns faster.
 
     Keras itself spells it out as a dozen of them, each a pass over the memory. What serves is Keras's own.
     """
@@ -256,13 +256,13 @@ def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
     statistics = [statistic for layer in layers for statistic in (layer.moving_mean, layer.moving_variance)]
     sums, count = [np.zeros(statistic.shape) for statistic in statistics], 0
     momentums = [layer.momentum for layer in layers]
-    if not hasattr(model, "look"):  # compiled once
-        model.look = tf.function(lambda batch: model(batch, training=True), autograph=False)
+    if not hasattr(model, "forward"):  # compiled once
+        model.forward = tf.function(lambda batch: model(batch, training=True), autograph=False)
     try:
         for layer in layers:
             layer.momentum = 0.0  # what is kept is that of the last batch
         for batch in observations:
-            model.look(batch)
+            model.forward(batch)
             sums, count = [total + np.array(one) for total, one in zip(sums, statistics, strict=True)], count + 1
     finally:
         for layer, momentum in zip(layers, momentums, strict=True):

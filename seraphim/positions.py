@@ -1,7 +1,7 @@
 """Positions to be judged: the solved ones that a game offers, and lists of a person's own.
 
 Beside `GAME`, a game's package may offer `position_sets()` and `strong_position_sets()`, which are the same positions
-with values that also prefer fast wins and slow losses, and `position_from_moves(text)`, which reads its notation.
+with values that also prefer fast wins and slow losses.
 """
 
 import csv
@@ -13,6 +13,8 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.evaluation import PositionSet, load_position_sets
 from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.gametree import parse_moves
+from seraphim.notation import check_moves
 from seraphim.search.search import Result
 
 COLUMNS = ("position", "network_move", "search_move", "root_value", "visits")
@@ -43,14 +45,12 @@ def _first(positions: PositionSet, most: int | None) -> PositionSet:
 
 
 def read(name: str, file: Path) -> Listed:
-    """Read a list of positions: one a line, in the game's notation up to the first space; empty lines do not count.
+    """Read a list of positions: one a line, as the moves to it, up to the first space; empty lines do not count.
 
     Raises:
-        GameError: the game has no notation, the file cannot be read, or a line is no unfinished position.
+        GameError: there is no such game, the file cannot be read, or a line is no unfinished position.
     """
-    module, game = load_game_module(name), load_game(name)
-    if not hasattr(module, "position_from_moves"):
-        raise GameError(f"{name} offers no position_from_moves, which reads positions from text")
+    game = load_game(name)
     try:
         lines = file.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -61,7 +61,7 @@ def read(name: str, file: Path) -> Listed:
             continue
         moves = line.partition(" ")[0]
         try:
-            state = module.position_from_moves(moves)
+            state = check_moves(game, parse_moves(game, moves)).node.state
         except GameError as error:
             raise GameError(f"{file}, line {number}: {error}") from error
         if game.outcome(state[None])[0][0]:

@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from seraphim import messages, requests
 from seraphim.conversation import Conversation, Outbox, Solver, open_model, think
 from seraphim.errors import ModelError, RecordError, SeraphimError, SettingsError
-from seraphim.guards import Guard, Pace, RequestLimits
+from seraphim.guards import Guard, RequestLimits, Throttle
 from seraphim.hosting import Host
 from seraphim.learnt import Learnt
 from seraphim.messages import Message
@@ -261,11 +261,11 @@ async def converse(websocket: WebSocket) -> None:
 async def _converse(websocket: WebSocket, service: Service) -> None:
     limits, outbox = service.limits.requests, Outbox()
     conversation = Conversation(service.host, service.solver, outbox.put)
-    pace = Pace(limits.message_rate, limits.message_burst)
+    throttle = Throttle(limits.message_rate, limits.message_burst)
     writing = asyncio.create_task(_write(websocket, outbox))
     try:
         while (event := await websocket.receive())["type"] != "websocket.disconnect":
-            while wait := pace.take():
+            while wait := throttle.take():
                 await asyncio.sleep(wait)
             await outbox.has_room()
             await conversation.hear(event.get("text") or "")

@@ -149,7 +149,8 @@ def train(
     """Train a model that `prepare` was called with on `options.steps` random batches of the positions.
 
     A batch depends on the positions, the seed and the model's step only, so that a training that was interrupted,
-    saved and loaded goes on as if it had not been. Each position is seen under a random symmetry.
+    saved and loaded goes on as if it had not been. Each position is seen under a random symmetry. At the end, batch
+    normalization gets the statistics of the weights as they are then.
 
     Args:
         model: the Keras model; its optimizer counts the steps.

@@ -319,14 +319,9 @@ def test_program_killed_at_any_moment_goes_on_when_run_again(tmp_path: Path) -> 
     assert leftovers(folder) == []
 
 
-@pytest.mark.parametrize("call", range(1, 12))
-def test_start_killed_between_any_two_steps_starts_again(call: int, tmp_path: Path) -> None:
-    """Die at the n-th change that `create`, `publish` and `promote` make to the disk, then run the same again."""
-    program = f"""
-import os, sys
-from pathlib import Path
-from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
+def dying_at(call: int) -> str:
+    """Code of a program that dies at its n-th change to the disk from there on."""
+    return f"""
 count = 0
 def die(event, arguments):
     global count
@@ -335,6 +330,18 @@ def die(event, arguments):
         if count == {call}:
             os._exit(9)
 sys.addaudithook(die)
+"""
+
+
+@pytest.mark.parametrize("call", range(1, 12))
+def test_start_killed_between_any_two_steps_starts_again(call: int, tmp_path: Path) -> None:
+    """Die at the n-th change that `create`, `publish` and `promote` make to the disk, then run the same again."""
+    program = f"""
+import os, sys
+from pathlib import Path
+from seraphim.settings import default_settings
+from seraphim.store import ModelFolder
+{dying_at(call)}
 folder = ModelFolder(Path(sys.argv[1]), "first")
 with folder.lock():
     folder.create(default_settings("tictactoe"))
@@ -363,14 +370,8 @@ def test_a_snapshot_is_published_and_promoted_or_neither_whenever_the_program_is
 import os, sys
 from pathlib import Path
 from seraphim.store import ModelFolder
-folder, count = ModelFolder(Path(sys.argv[1]), "first"), 0
-def die(event, arguments):
-    global count
-    if event in ("os.mkdir", "os.rename", "os.symlink", "tempfile.mkdtemp", "shutil.rmtree"):
-        count += 1
-        if count == {call}:
-            os._exit(9)
-sys.addaudithook(die)
+folder = ModelFolder(Path(sys.argv[1]), "first")
+{dying_at(call)}
 folder.publish(1, lambda path: (path / "weights").write_text("weights"), promote=lambda: True)
 """
     command = [sys.executable, "-c", program, folder.path.parents[1]]

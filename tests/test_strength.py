@@ -121,10 +121,10 @@ def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: 
     ("text", "message"),
     [
         ("", "holds no positions"),
-        ("44\n48\n", "line 2: .*not a digit from 1 to 7"),
-        ("4444444\n", "line 1: .*is full"),
+        ("44\n48\n", "line 2: move 2: '8' is no column: expected a digit from 1 to 7"),
+        ("4444444\n", "line 1: move 7: 4 is not legal here: expected one of 1 2 3 5 6 7"),
         ("1\n1212121\n", "line 2: the game is over"),
-        ("12121212\n", "line 1: .*comes after its end"),
+        ("12121212\n", "line 1: move 8: the game is over here"),
     ],
 )
 def test_a_line_that_is_no_position_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -132,12 +132,14 @@ def test_a_line_that_is_no_position_is_named(tmp_path: Path, text: str, message:
         listed(tmp_path, text)
 
 
-def test_a_missing_file_and_a_game_without_notation_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(GameError, match="cannot read positions"):
         positions.read("connectfour", tmp_path / "none.txt")
-    (tmp_path / "some.txt").write_text("a1\n")
-    with pytest.raises(GameError, match="offers no position_from_moves"):
-        positions.read("tictactoe", tmp_path / "some.txt")
+
+
+def test_lists_of_any_game_are_read(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("a1,b2 a corner and the centre\n")
+    assert positions.read("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
 
 
 def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
