@@ -1,9 +1,10 @@
 """Measures what each part of learning is worth: models learnt from scratch for equal times, with and without it.
 
-    python benchmarks/ablations.py connectfour --minutes=6 --seeds=2 --out=/tmp/ablations
+    taskset -c 0 python benchmarks/ablations.py connectfour --minutes=3.5 --seeds=2 --out=/tmp/ablations
 
-learns every variant with every seed, one after the other, on the whole machine: nothing else should run. It then asks
-each champion about all solved positions of the game. What was learnt and measured stays in the folder `--out`: the same
+learns every variant with every seed, one after the other, on the processors it may use (`taskset` says which): nothing
+else should run there. It then asks each champion about all solved positions of the game. Networks are small, so that
+minutes show what takes hours with the game's own. What was learnt and measured stays in the folder `--out`: the same
 command goes on where it stopped, and prints the table when all is there.
 """
 
@@ -31,26 +32,34 @@ ROOT = Path(__file__).parents[1]
 READOUTS = 200  # of the check
 MODEL = "model"
 
-# Short generations, so that no variant overruns its time by much. The half-life fits runs of some minutes.
-COMMON = ["--games_per_generation=500", "--steps=50", "--learning_rate_half_life=500"]
+# Of a run of some minutes: a small network, short generations, and a half-life that fits.
+COMMON = {
+    "connectfour": [
+        *("--filters=32", "--blocks=3"),
+        *("--games_per_generation=1000", "--steps=100", "--learning_rate_half_life=200"),
+    ],
+    "tictactoe": [],
+}
 BASELINE = "the game's settings"
+OWN_NETWORK = "the game's own network, 64 filters and 5 blocks"
 # What is taken out of, or put into, the settings of the game.
 VARIANTS: dict[str, dict[str, list[str]]] = {
     "connectfour": {
         BASELINE: [],
+        OWN_NETWORK: ["--filters=64", "--blocks=5"],
+        # A fifth of its generation, which alone would take longer than the others are given.
+        "preset deepfour": ["--preset=deepfour", "--games_per_generation=600", "--steps=60"],
         "constant learning rate": ["--learning_rate_half_life=0"],
         "float32": ["--precision=float32"],
         "game results alone as value": ["--root_value_share=0"],
         "search values alone as value": ["--root_value_share=1"],
         "equal positions not averaged": ["--noaverage_positions"],
         "no random openings": ["--random_plies=0"],
-        "random openings up to 16 plies, half of the games": ["--random_plies=16", "--random_share=0.5"],
         "no proven results": ["--nosolver"],
         "playout-cap randomisation": ["--cheap_share=0.75"],
         "forced playouts, pruned": ["--forced_playouts=2"],
         "Gumbel root, 32 readouts": ["--root=gumbel", "--readouts=32"],
         "first-play urgency": ["--fpu=reduction"],
-        "preset deepfour": ["--preset=deepfour"],
     },
     "tictactoe": {
         BASELINE: [],
@@ -62,9 +71,8 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
 
 def learn(game: str, variant: str, seed: int, minutes: float, folder: Path) -> dict[str, float]:
     """Learn a variant in a folder; return what that took."""
-    flags = [*COMMON, *VARIANTS[game][variant], f"--seed={seed}"]
-    if any(flag.startswith("--preset") for flag in flags):
-        flags = flags[len(COMMON) :]  # a preset says everything itself
+    common = [] if variant.startswith("preset") else COMMON[game]  # a preset says everything itself
+    flags = [*common, *VARIANTS[game][variant], f"--seed={seed}"]
     environment = {**os.environ, "SERAPHIM_DATA": str(folder)}
     learning = ["bin/learn.py", MODEL, "--goal=none", f"--hours={minutes / 60}", f"--seed={seed}"]
     for command in ([f"{game}/train.py", MODEL, "--init", *flags], learning):
@@ -90,11 +98,12 @@ def check(game: str, folder: Path) -> dict[str, list[int]]:
 def table(game: str, results: dict[str, list[dict[str, Any]]]) -> str:
     """Return the results, by variant a list with one for each seed, as a table in Markdown."""
     lines = [
-        f"| {game} | generations | games | network errs, % | {READOUTS} readouts err, % | against {BASELINE} |",
-        "| --- | --- | --- | --- | --- | --- |",
+        f"| {game} | minutes | generations | games | network errs, % | {READOUTS} readouts err, % | difference |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for variant, runs in results.items():
-        cells = [" · ".join(f"{run['took'][name]:,.0f}" for run in runs) for name in ("generations", "games")]
+        cells = [" · ".join(f"{run['took']['seconds'] / 60:.1f}" for run in runs)]
+        cells += [" · ".join(f"{run['took'][name]:,.0f}" for run in runs) for name in ("generations", "games")]
         cells += [" · ".join(f"{100 * np.mean(run[name]):.2f}" for run in runs) for name in ("network", "search")]
         lines.append(f"| {variant} | {' | '.join(cells)} | {_difference(results[BASELINE], runs)} |")
     return "\n".join(lines)
