@@ -47,8 +47,8 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
     "connectfour": {
         BASELINE: [],
         OWN_NETWORK: ["--filters=64", "--blocks=5"],
-        # A fifth of its generation, which alone would take longer than the others are given.
-        "preset deepfour": ["--preset=deepfour", "--games_per_generation=600", "--steps=60"],
+        # A tenth of its generation, which alone would take longer than the others are given.
+        "preset deepfour": ["--preset=deepfour", "--games_per_generation=300", "--steps=30"],
         "constant learning rate": ["--learning_rate_half_life=0"],
         "float32": ["--precision=float32"],
         "game results alone as value": ["--root_value_share=0"],

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.examples import Positions
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, label_in, labels_in
 from seraphim.tfrecord import Feature
 
 BAR_WIDTH = 30  # characters of a probability of 1
@@ -36,7 +36,7 @@ class Summary(NamedTuple):
     cut_off: int
     distinct_games: int  # by their moves
     distinct_positions: int
-    moves: list[Counter[int]]  # by ply, how often each action was played
+    moves: list[Counter[str]]  # by ply, how often each action was played, by its label
     distinct: list[int]  # by ply, the distinct positions
 
 
@@ -49,7 +49,7 @@ def summarize(game: Game, positions: Positions) -> Summary:
     moves, distinct = [], []
     for ply in range(int(positions.plies.max()) + 1):
         at_ply = positions.plies == ply
-        moves.append(Counter(positions.actions[at_ply].tolist()))
+        moves.append(Counter(labels_in(game, positions.states[at_ply], positions.actions[at_ply])))
         distinct.append(_distinct(positions.states[at_ply]))
     return Summary(
         games=len(ends),
@@ -86,10 +86,10 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
     for ply, moves in enumerate(summary.moves[:MOST_PLIES]):
         if not moves:
             continue  # no game is recorded from its start
-        most = "  ".join(f"{game.action_label(a)} {n / moves.total():.1%}" for a, n in moves.most_common(5))
+        most = "  ".join(f"{label} {n / moves.total():.1%}" for label, n in moves.most_common(5))
         plies.add_row(str(ply), f"{moves.total():,}", _share(summary.distinct[ply], moves.total()), most)
-    first = [(action, count / summary.moves[0].total()) for action, count in summary.moves[0].most_common()]
-    return Group(facts, Text("\nfirst moves"), _bars(game, first), Text(), plies, Text())
+    first = [(label, count / summary.moves[0].total()) for label, count in summary.moves[0].most_common()]
+    return Group(facts, Text("\nfirst moves"), _bars(first), Text(), plies, Text())
 
 
 def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableType:
@@ -101,12 +101,14 @@ def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableT
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
     facts.add_row("search", f"{positions.root_values[0]:+.2f} for the player to move")
     facts.add_row("result", f"{result} for the player to move" if positions.value_weights[0] else "none: cut off")
-    facts.add_row("played", game.action_label(action))
+    played = label_in(game, positions.states[0], action)
+    facts.add_row("played", played)
     board = Group(Text(game.render(positions.states[0])), Text(), facts)
     legal = np.flatnonzero(positions.legal[0])
-    order = legal[np.argsort(-policy[legal], kind="stable")]
+    order = legal[np.argsort(-policy[legal], kind="stable")].tolist()
+    shares = [(label_in(game, positions.states[0], each), float(policy[each])) for each in order]
     side_by_side = Table.grid(padding=(0, 4))
-    side_by_side.add_row(board, _bars(game, [(int(a), float(policy[a])) for a in order], played=action))
+    side_by_side.add_row(board, _bars(shares, played))
     return side_by_side
 
 
@@ -140,14 +142,14 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})"
 
 
-def _bars(game: Game, shares: Sequence[tuple[int, float]], played: int | None = None) -> Table:
+def _bars(shares: Sequence[tuple[str, float]], played: str = "") -> Table:
     # One line per action, as many as fit on a screen, and the one that was played.
     bars = Table.grid(padding=(0, 1))
-    for rank, (action, share) in enumerate(shares):
-        if rank < MOST_ACTIONS or action == played:
+    for rank, (label, share) in enumerate(shares):
+        if rank < MOST_ACTIONS or label == played:
             bar = Text("█" * round(share * BAR_WIDTH) or ("▏" if share else ""), style="cyan")
-            mark = Text("← played" if action == played else "", style="bold")
-            bars.add_row(Text(game.action_label(action)), f"{share:6.1%}", bar, mark)
+            mark = Text("← played" if label == played else "", style="bold")
+            bars.add_row(Text(label), f"{share:6.1%}", bar, mark)
     if len(shares) > MOST_ACTIONS:
         bars.add_row(
             "…", f"{sum(share for _, share in shares[MOST_ACTIONS:]):6.1%}", f"{len(shares) - MOST_ACTIONS} more"

@@ -4,8 +4,9 @@ Knows no particular game. A game is any object with the members of `Game`; it is
 module, which offers it as `GAME` (and, optionally, its own defaults as `SETTINGS`, solved positions to be checked
 against as `position_sets()`, other settings by name as `PRESETS`, and `state_from_board(text)`, which reads a drawing
 of a position as `GAME.render` writes it). A game that is played on a board may offer `board(state)`, see `Board`; one
-without is shown as the text of `render`. A game whose fast wins may count more offers `progress(states)`, see
-`seraphim.search.results`. The conformance check of a game is `seraphim.conformance`.
+without is shown as the text of `render`. A game that calls an action by other names in other positions offers
+`label_in(state, action)`, names without spaces and commas. A game whose fast wins may count more offers
+`progress(states)`, see `seraphim.search.results`. The conformance check of a game is `seraphim.conformance`.
 
 Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` shape of an observation,
 `S` symmetries.
@@ -248,6 +249,31 @@ def board_of(game: Game, state: Array) -> Board | None:
     """Return a state int64 [W] as a board, or None if the game offers no `board`."""
     board = getattr(game, "board", None)
     return None if board is None else board(state)
+
+
+def label_in(game: Game, state: Array, action: int) -> str:
+    """Return what a legal action is called in a state int64 [W]: its `action_label`, unless the game offers more."""
+    offered = getattr(game, "label_in", None)
+    return game.action_label(action) if offered is None else offered(state, action)
+
+
+def labels_in(game: Game, states: Array, actions: Array) -> list[str]:
+    """Return what each of some actions [B] is called in its state [B, W]."""
+    if not hasattr(game, "label_in"):
+        labels = {action: game.action_label(action) for action in np.unique(actions).tolist()}
+        return [labels[action] for action in actions.tolist()]
+    return [label_in(game, state, action) for state, action in zip(states, actions.tolist(), strict=True)]
+
+
+def labels_along(game: Game, state: Array, actions: Sequence[int]) -> list[str]:
+    """Return what actions are called that are played one after the other from a state int64 [W]."""
+    if not hasattr(game, "label_in"):
+        return [game.action_label(action) for action in actions]
+    labels = []
+    for action in actions:
+        labels.append(label_in(game, state, action))
+        state = game.step(state[None], np.array([action]))[0]
+    return labels
 
 
 def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: str) -> Array:

@@ -7,13 +7,13 @@ move played where there had been another before. A line goes on by first childre
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, label_in, labels_along
 
 MOST_MOVES_NAMED = 30  # legal moves in an error message
 
@@ -79,7 +79,22 @@ class GameTree:
             raise GameError("the game is over here: undo takes moves back, new begins another game")
         if action not in legal:
             label = self.game.action_label(action) if 0 <= action < self.game.num_actions else str(action)
-            raise GameError(f"{label} is not legal here: expected one of {name_moves(self.game, legal)}")
+            raise GameError(f"{label} is not legal here: expected one of {self.name_moves()}")
+
+    def label(self, action: int) -> str:
+        """Return what a legal action is called here."""
+        return label_in(self.game, self.node.state, action)
+
+    def label_of(self, node: Node) -> str:
+        """Return what the move that led to a node is called; nothing for the root."""
+        return "" if node.parent is None or node.action is None else label_in(self.game, node.parent.state, node.action)
+
+    def name_moves(self) -> str:
+        """Return the legal moves here, as many as a message has room for."""
+        legal = self.legal()
+        more = f" and {len(legal) - MOST_MOVES_NAMED} more" if len(legal) > MOST_MOVES_NAMED else ""
+        labels = [self.label(action) for action in legal[:MOST_MOVES_NAMED]]
+        return _separator(labels, together=False).join(labels) + more
 
     def undo(self) -> bool:
         """Go to the position before; return whether there is one."""
@@ -173,37 +188,42 @@ def line_name(index: int) -> str:
     return name
 
 
-def name_moves(game: Game, actions: Sequence[int]) -> str:
-    """Return actions by their labels, as many as a message has room for."""
-    more = f" and {len(actions) - MOST_MOVES_NAMED} more" if len(actions) > MOST_MOVES_NAMED else ""
-    return format_moves(game, actions[:MOST_MOVES_NAMED], together=False) + more
-
-
-def format_moves(game: Game, actions: Iterable[int], together: bool = True) -> str:
+def format_moves(game: Game, actions: Sequence[int], together: bool = True, start: Array | None = None) -> str:
     """Return moves as text, which `parse_moves` reads.
 
     Args:
         game: whose labels are used.
-        actions: the moves.
+        actions: the moves, one after the other.
         together: write labels of a single character without spaces between them (`4453`).
+        start: the state int64 [W] before the first of them, by default the game's initial one.
     """
-    labels = _labels(game)
+    labels = labels_along(game, game.initial(1)[0] if start is None else start, actions)
+    return _separator(_labels(game), together and not hasattr(game, "label_in")).join(labels)
+
+
+def _separator(labels: Sequence[str], together: bool) -> str:
     if _has_separators(labels):
-        separator = ", "
-    else:
-        separator = "" if together and _all_single(labels) else " "
-    return separator.join(labels[action] for action in actions)
+        return ", "
+    return "" if together and _all_single(labels) else " "
 
 
-def parse_moves(game: Game, text: str) -> list[int]:
+def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     """Return the actions that a text names: labels with spaces or commas between them.
 
     If every label of the game is a single character, they may also stand together (`4453`). If a label has spaces or
-    commas in it, only labels as `action_label` writes them are understood. Whether the moves are legal is not asked.
+    commas in it, only labels as `action_label` writes them are understood. Whether the moves are legal is not asked,
+    unless the game offers `label_in`.
+
+    Args:
+        game: whose labels are used.
+        text: the text.
+        start: the state int64 [W] before the first of the moves, by default the game's initial one.
 
     Raises:
         GameError: a part of the text names no action of the game.
     """
+    if hasattr(game, "label_in"):
+        return _parse_along(game, text, game.initial(1)[0] if start is None else start)
     labels = _labels(game)
     if _has_separators(labels):
         return _parse_longest(game, text, labels)
@@ -211,6 +231,34 @@ def parse_moves(game: Game, text: str) -> list[int]:
     if _all_single(labels):
         parts = [character for part in parts for character in part]
     return [_action(game, part, place) for place, part in enumerate(parts, start=1)]
+
+
+def parse_move(game: Game, text: str, state: Array) -> int:
+    """Return the action that a text names in a state int64 [W]; legal there or not, unless the game offers `label_in`.
+
+    Raises:
+        GameError: the text names none.
+    """
+    if not hasattr(game, "label_in"):
+        return int(game.parse_action(text))
+    labels = {label_in(game, state, int(action)): int(action) for action in np.flatnonzero(game.legal(state[None])[0])}
+    wanted = text.strip()
+    found = {wanted} & set(labels) or {label for label in labels if label.lower() == wanted.lower()}
+    if len(found) != 1:
+        expected = f"one like {next(iter(labels))}" if labels else "none, as the game is over"
+        raise GameError(f"{wanted!r} is no move here: expected {expected}")
+    return labels[found.pop()]
+
+
+def _parse_along(game: Game, text: str, state: Array) -> list[int]:
+    actions = []
+    for place, part in enumerate((part for part in re.split(r"[\s,]+", text) if part), start=1):
+        try:
+            actions.append(parse_move(game, part, state))
+        except GameError as error:
+            raise GameError(f"move {place}: {error}") from error
+        state = game.step(state[None], np.array(actions[-1:]))[0]
+    return actions
 
 
 def _action(game: Game, part: str, place: int) -> int:
@@ -240,9 +288,9 @@ def _labels(game: Game) -> list[str]:
     return [game.action_label(action) for action in range(game.num_actions)]
 
 
-def _all_single(labels: list[str]) -> bool:
+def _all_single(labels: Sequence[str]) -> bool:
     return all(len(label) == 1 for label in labels)
 
 
-def _has_separators(labels: list[str]) -> bool:
+def _has_separators(labels: Sequence[str]) -> bool:
     return any(re.search(r"[\s,]", label) for label in labels)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from seraphim import screen
 from seraphim.errors import SeraphimError, SettingsError
-from seraphim.gametree import Node, format_moves, name_moves
+from seraphim.gametree import Node, format_moves
 from seraphim.opponent import Reading
 from seraphim.session import Session
 from seraphim.terminal import Terminal, line_reader
@@ -69,7 +69,7 @@ class Interactive:
     def words(self) -> list[str]:
         """Return what can be typed now: legal moves, and commands."""
         tree = self._session.tree
-        return [*(tree.game.action_label(action) for action in tree.legal()), *self._by_name]
+        return [*(tree.label(action) for action in tree.legal()), *self._by_name]
 
     def _turn(self) -> None:
         session = self._session
@@ -98,7 +98,7 @@ class Interactive:
             drawn = session.reading is None or session.reading.hot or session.opponent.play.computer == "raw"
             what = "lets the computer play"
             if session.options.debug and session.reading is not None and not drawn:
-                what = f"plays {session.game.action_label(session.reading.best)}"
+                what = f"plays {session.tree.label(session.reading.best)}"
             enter = f", Enter {what}"
         return f"{mark} to move{enter} > "
 
@@ -117,7 +117,7 @@ class Interactive:
         elif number.isdecimal() and (line.startswith("#") or not self._terminal.numbered):
             session.play(self._candidate(int(number)))
         else:
-            moves = "undo, new or q" if session.ended else f"{name_moves(session.game, session.tree.legal())}, or help"
+            moves = "undo, new or q" if session.ended else f"{session.tree.name_moves()}, or help"
             raise SettingsError(f"{line!r} is neither a move nor a command: expected {moves}")
 
     def _candidate(self, number: int) -> int:
@@ -137,7 +137,7 @@ class Interactive:
         elif session.options.debug or session.computer_moves:
             self._computer_plays()
         else:
-            example = session.game.action_label(session.tree.legal()[0])
+            example = session.tree.label(session.tree.legal()[0])
             self._terminal.say(f"It is your move, such as {example}: hint tells what the computer would play.")
 
     def _show(self) -> None:
@@ -173,10 +173,11 @@ class Interactive:
         if session.waiting and not session.options.debug:
             return  # it was stopped
         action = session.opponent.choose(session.tree)
+        label = session.tree.label(action)
         session.play(action)
         chosen = next(each for each in reading.candidates if each.action == action)
         terminal.say(
-            f"{mark} plays {session.game.action_label(action)}: {chosen.share:.0%} of the visits ({reading.total:,}), "
+            f"{mark} plays {label}: {chosen.share:.0%} of the visits ({reading.total:,}), "
             f"expects {chosen.q:+.2f}, {reading.seconds:.2f} s"
         )
 
@@ -186,8 +187,8 @@ class Interactive:
         mark = self._terminal.marks[session.mover]
         action = session.opponent.choose_raw(session.tree)
         prior = session.opponent.raw_priors(session.tree.node.state)[action]
+        label = session.tree.label(action)
         session.play(action)
-        label = session.game.action_label(action)
         self._terminal.say(f"{mark} plays {label}: the raw network's choice, with a prior of {prior:.0%}")
 
     # ------------------------------------------------------------ commands

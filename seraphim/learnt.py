@@ -15,7 +15,7 @@ from seraphim import ratings, tournament
 from seraphim.curve import CURVE, read_curve
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import Positions, decode, end_of
-from seraphim.game import Array, Game, load_game
+from seraphim.game import Array, Game, label_in, labels_in, load_game
 from seraphim.gamefiles import published_files, reading
 from seraphim.messages import Message, to_board
 from seraphim.store import ModelFolder
@@ -178,7 +178,7 @@ def _to_summary(game: Game, game_id: str, positions: Positions) -> Message:
         "result": _result(game, positions),
         "plies": int(positions.plies[-1]) + 1,
         "first_ply": int(positions.plies[0]),  # moves before it are not recorded
-        "moves": [game.action_label(action) for action in positions.actions.tolist()],
+        "moves": labels_in(game, positions.states, positions.actions),
     }
 
 
@@ -187,6 +187,7 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
     return {
         "game_id": game_id,
         "result": _result(game, positions),
+        "labels_vary": hasattr(game, "label_in"),
         "positions": [
             {
                 "ply": int(positions.plies[row]),
@@ -194,14 +195,15 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
                 "text": game.render(positions.states[row]),
                 "to_play": int(to_play[row]),
                 "action": int(positions.actions[row]),
-                "label": game.action_label(int(positions.actions[row])),
+                "label": label_in(game, positions.states[row], int(positions.actions[row])),
                 "labels": {
-                    str(action): game.action_label(action) for action in np.flatnonzero(positions.legal[row]).tolist()
+                    str(action): label_in(game, positions.states[row], action)
+                    for action in np.flatnonzero(positions.legal[row]).tolist()
                 },
                 "root_value": float(positions.root_values[row]),
                 "value": float(positions.values[row]) if positions.value_weights[row] else None,
                 "policy": {
-                    game.action_label(action): float(positions.policies[row, action])
+                    label_in(game, positions.states[row], action): float(positions.policies[row, action])
                     for action in np.flatnonzero(positions.legal[row]).tolist()
                 },
             }

@@ -12,7 +12,7 @@ import numpy as np
 
 from seraphim.analysis import Candidate
 from seraphim.errors import GameError, SeraphimError
-from seraphim.game import Array, Board, Game, board_of
+from seraphim.game import Array, Board, Game, board_of, label_in, labels_along
 from seraphim.requests import shown
 from seraphim.thoughts import Line, Thought
 
@@ -81,6 +81,7 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
         "num_actions": game.num_actions,
         "max_plies": game.max_plies,
         "labels": [game.action_label(action) for action in range(game.num_actions)],
+        "labels_vary": hasattr(game, "label_in"),  # what moves are called in a position is told with it
         "solved": solved,
     }
 
@@ -103,12 +104,17 @@ def to_position(game: Game, line: Line) -> Message:
         "ended": is_over,
         "result": float(results[0]) if ended[0] else None,
         "legal": legal,
-        "labels": {str(action): game.action_label(action) for action in legal},
+        "labels": {str(action): label_in(game, line.state, action) for action in legal},
+        "played": labels_along(game, _start(game, line), line.moves),
         "board": None if board is None else _to_board(board),
         "text": game.render(line.state),
         "last": line.moves[-1] if line.moves else None,
         "line": [] if board is None else _cells(board.line),
     }
+
+
+def _start(game: Game, line: Line) -> Array:
+    return game.initial(1)[0] if line.start is None else np.array(line.start, np.int64)
 
 
 def to_board(game: Game, state: Array) -> Message | None:
@@ -144,15 +150,15 @@ def to_analysis(game: Game, thought: Thought) -> Message:
         "seconds": round(thought.seconds, 4),
         "readouts_per_second": round(thought.readouts / max(thought.seconds, 1e-6)),
         "proven": finding.proven,
-        "candidates": [_to_candidate(game, candidate) for candidate in finding.candidates],
+        "candidates": [_to_candidate(game, thought.line.state, candidate) for candidate in finding.candidates],
         "done": thought.done,
     }
 
 
-def _to_candidate(game: Game, candidate: Candidate) -> Message:
+def _to_candidate(game: Game, state: Array, candidate: Candidate) -> Message:
     return {
         "action": candidate.action,
-        "label": game.action_label(candidate.action),
+        "label": label_in(game, state, candidate.action),
         "prior": candidate.prior,
         "searched_prior": candidate.searched_prior,
         "visits": candidate.visits,
@@ -160,7 +166,8 @@ def _to_candidate(game: Game, candidate: Candidate) -> Message:
         "q": candidate.q,
         "u": candidate.u,
         "proven": candidate.proven,
-        "variation": [game.action_label(action) for action in candidate.variation],
+        "variation": labels_along(game, state, candidate.variation),
+        "actions": list(candidate.variation),
     }
 
 

@@ -196,7 +196,8 @@ def to_text(tree: GameTree) -> str:
         parent = nodes[0].parent
         where = "" if parent is None else f" after {tree.line_of(parent)}{parent.ply}"
         actions = [node.action for node in nodes if node.action is not None]
-        lines.append(f"{name}{where}: {format_moves(tree.game, actions)}".rstrip())
+        before = (parent or tree.root).state
+        lines.append(f"{name}{where}: {format_moves(tree.game, actions, start=before)}".rstrip())
     lines.append(f"at: {tree.line_of(tree.node)}{tree.node.ply}")
     return "\n".join(lines) + "\n"
 
@@ -250,5 +251,5 @@ def _read_row(tree: GameTree, row: str) -> None:
     if line is None:
         raise RecordError(f"{row!r} is no line of moves: expected one such as A: and moves, or B after A2: and moves")
     tree.go(tree.find(line[2], int(line[3])) if line[2] else tree.root)
-    for action in parse_moves(tree.game, line[4]):
+    for action in parse_moves(tree.game, line[4], tree.node.state):
         tree.play(action)

@@ -6,6 +6,8 @@ called one position at a time, which takes some microseconds each. The only modu
 
 import functools
 import math
+import re
+from collections import Counter
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +18,7 @@ from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; one that takes longer is cut off
+SPARE_PLIES = 128  # that a search may look beyond the last ply of such a game; what is later counts as a draw
 HUNDREDTHS = 100  # in which the planes are counted whose numbers have fractions
 _MOST_STATES = 1 << 15  # kept, so that the rules need not play from the beginning; a state of chess is some kilobytes
 _SAMPLES = 8  # random games that tell which planes have fractions
@@ -25,7 +28,8 @@ _SAMPLED_PLIES = 100
 class OpenSpielGame:
     """A game of OpenSpiel; a state is the number of plies, and the actions that were played, several to a word.
 
-    So two ways into one position are two states. The observation is OpenSpiel's, planes last, and one plane or
+    So two ways into one position are two states. Player 0 is who moves first, also where OpenSpiel numbers the players
+    otherwise, as in chess. The observation is OpenSpiel's, planes last, and one plane or
     number more that tells the player to move.
     """
 
@@ -38,11 +42,15 @@ class OpenSpielGame:
         self._game = _load(name)
         self.name = PREFIX + name
         self.num_actions = self._game.num_distinct_actions()
-        self.max_plies = min(self._game.max_game_length(), MOST_PLIES)
+        longest = self._game.max_game_length()
+        self.max_plies = min(longest, MOST_PLIES)
+        self._horizon = min(longest, MOST_PLIES + SPARE_PLIES)  # plies that a state has room for
+        self._first = self._game.new_initial_state().current_player()
         self._bits = max(1, math.ceil(math.log2(self.num_actions)))
         self._per_word = 63 // self._bits
-        self.state_words = 1 + -(-self.max_plies // self._per_word)
+        self.state_words = 1 + -(-self._horizon // self._per_word)
         self._states: dict[bytes, Any] = {}
+        self._labels: dict[bytes, dict[int, str]] = {}
         self._best_return = max(abs(self._game.min_utility()), abs(self._game.max_utility()))
         self._planes = _planes(tuple(self._game.observation_tensor_shape()))
         channels, *board = self._planes
@@ -109,19 +117,26 @@ class OpenSpielGame:
         """See `seraphim.game.Game.legal`."""
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in zip(legal, states, strict=True):
-            row[self._state(state).legal_actions()] = True  # none, once the game has ended
+            if not self._is_over(state):
+                row[self._state(state).legal_actions()] = True
         return legal
 
     def to_play(self, states: Array) -> Array:
         """See `seraphim.game.Game.to_play`."""
-        return np.array([max(0, self._state(row).current_player()) for row in states], np.int8)
+        return np.array([self._mover(self._state(row)) for row in states], np.int8)
+
+    def _mover(self, state: Any) -> int:
+        return 0 if state.is_terminal() else int(state.current_player() != self._first)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
         """See `seraphim.game.Game.outcome`; returns are divided by the highest that the game has."""
+        ended = np.array([self._is_over(row) for row in states], np.bool_)
         found = [self._state(row) for row in states]
-        ended = np.array([state.is_terminal() for state in found], np.bool_)
-        results = [state.returns()[0] / self._best_return if state.is_terminal() else 0.0 for state in found]
+        results = [state.returns()[self._first] / self._best_return if state.is_terminal() else 0.0 for state in found]
         return ended, np.array(results, np.float32)
+
+    def _is_over(self, row: Array) -> bool:
+        return bool(row[0] >= self._horizon) or self._state(row).is_terminal()
 
     def observe(self, states: Array) -> Array:
         """See `seraphim.game.Game.observe`; planes with fractions are in hundredths."""
@@ -131,7 +146,7 @@ class OpenSpielGame:
             state = self._state(row)
             seen = np.clip(np.round(self._tensor(state) * scale), 0, 255)
             observation[..., :-1] = np.moveaxis(seen, 0, -1)
-            observation[..., -1] = max(0, state.current_player())
+            observation[..., -1] = self._mover(state)
         return observations
 
     def symmetries(self) -> Symmetries:
@@ -143,14 +158,32 @@ class OpenSpielGame:
         return str(self._state(state))
 
     def action_label(self, action: int) -> str:
-        """Return the number of an action, because OpenSpiel's names for one depend on the position."""
+        """Return the number of an action, because OpenSpiel's names for one depend on the position: `label_in`."""
         return str(action)
+
+    def label_in(self, row: Array, action: int) -> str:
+        """Return OpenSpiel's name for a legal action in a state int64 [W], as one word without commas.
+
+        If another one has the same name there, the action's number is added.
+        """
+        key = row.tobytes()
+        if key not in self._labels:
+            self._labels = {key: _labels(self._state(row))}  # of one state, as it is asked for one action after another
+        return self._labels[key][action]
 
     def parse_action(self, text: str) -> int:
         """See `seraphim.game.Game.parse_action`."""
         if not text.strip().isdecimal() or int(text) >= self.num_actions:
             raise GameError(f"{text.strip()!r} is no action of {self.name}: expected 0 to {self.num_actions - 1}")
         return int(text)
+
+
+def _labels(state: Any) -> dict[int, str]:
+    # By legal action. "X From (7, 1)" becomes X_From_(7.1).
+    names = {action: state.action_to_string(state.current_player(), action) for action in state.legal_actions()}
+    words = {action: "_".join(re.sub(r",\s*", ".", name).split()) for action, name in names.items()}
+    count = Counter(words.values())
+    return {action: word if count[word] == 1 else f"{word}#{action}" for action, word in words.items()}
 
 
 @functools.cache

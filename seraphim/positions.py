@@ -12,7 +12,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.evaluation import PositionSet, load_position_sets
-from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.game import Array, Game, label_in, load_game, load_game_module
 from seraphim.gametree import parse_moves
 from seraphim.notation import check_moves
 from seraphim.search.search import Result
@@ -82,8 +82,8 @@ def write_moves(file: Path, game: Game, listed: Listed, network_moves: Array, fo
             writer.writerow(
                 (
                     name,
-                    game.action_label(int(network_moves[row])),
-                    game.action_label(int(found.best[row])),
+                    label_in(game, listed.states[row], int(network_moves[row])),
+                    label_in(game, listed.states[row], int(found.best[row])),
                     f"{found.values[row]:.4f}",
                     " ".join(map(str, found.visits[row])),
                 )

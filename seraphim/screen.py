@@ -15,7 +15,7 @@ from rich.text import Text
 
 from seraphim.analysis import Candidate
 from seraphim.game import EMPTY, Board, Game, board_of
-from seraphim.gametree import GameTree, format_moves, name_moves
+from seraphim.gametree import GameTree, format_moves
 from seraphim.opponent import Reading
 
 PIECE_STYLES = ("bold white on red3", "bold black on gold1")
@@ -64,7 +64,7 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
     grid: RenderableType = Text(tree.game.render(tree.node.state))
     taken = max((len(line) for line in tree.game.render(tree.node.state).splitlines()), default=0)
     if board is not None:
-        cell_width = _cell_width(tree.game, board)
+        cell_width = _cell_width(tree, board)
         taken = (cell_width + 1) * board.cells.shape[1] + 1
         if taken <= width:
             grid = draw_board(tree, board, cell_width, compact)
@@ -78,8 +78,8 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
     return side_by_side
 
 
-def _cell_width(game: Game, board: Board) -> int:
-    labels = [len(game.action_label(action)) for action in board.targets]
+def _cell_width(tree: GameTree, board: Board) -> int:
+    labels = [len(tree.label(action)) for action in board.targets]
     return max(3, *(len(mark) for mark in board.marks), *(each for each in labels if each <= MOST_CELL_WIDTH))
 
 
@@ -103,7 +103,7 @@ def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> 
                 style = PIECE_STYLES[piece % len(PIECE_STYLES)] + (" underline" if place in board.line else "")
                 drawn.append(Text(mark.center(cell_width), style))
             else:
-                label = tree.game.action_label(landings[place]) if place in landings else ""
+                label = tree.label(landings[place]) if place in landings else ""
                 drawn.append(Text(label.center(cell_width), "dim") if len(label) <= cell_width else Text())
         grid.add_row(*drawn)
     return grid
@@ -133,7 +133,7 @@ def draw_facts(tree: GameTree, sides: Sides, value: float | None) -> RenderableT
         parts.append(line.append(f" {sides.names[player]}", "bold" if player == mover else ""))
     parts += [Text(), draw_moves(tree)]
     if legal:
-        parts.append(Text(f"legal: {name_moves(tree.game, legal)}"))
+        parts.append(Text(f"legal: {tree.name_moves()}"))
     else:
         parts.append(Text(outcome_sentence(tree, sides), "bold"))
     if value is not None:
@@ -143,17 +143,19 @@ def draw_facts(tree: GameTree, sides: Sides, value: float | None) -> RenderableT
 
 def draw_moves(tree: GameTree) -> Text:
     """Return the moves that led here, the last of them in brackets, and those that redo would play."""
-    actions, label = tree.actions(), tree.game.action_label
+    path, actions = tree.path(), tree.actions()
     if not actions and tree.node.latest is None:
         return Text("no moves yet" if tree.starts_afresh else "no moves yet, from a position that was loaded", "dim")
     text = Text("moves: ")
     text.append("… " if len(actions) > MOST_PLIES else "")
-    text.append(format_moves(tree.game, actions[-MOST_PLIES:-1], together=False))
+    shown = actions[-MOST_PLIES:-1]
+    text.append(format_moves(tree.game, shown, together=False, start=path[-2 - len(shown)].state if shown else None))
     if actions:
-        text.append(" " if len(actions) > 1 else "").append(f"[{label(actions[-1])}]", "bold")
+        text.append(" " if len(actions) > 1 else "").append(f"[{tree.label_of(tree.node)}]", "bold")
     ahead = [node.action for node in tree.ahead() if node.action is not None]
     if ahead:
-        text.append(f"  redo: {format_moves(tree.game, ahead[:MOST_AHEAD], together=False)}", "dim")
+        moves = format_moves(tree.game, ahead[:MOST_AHEAD], together=False, start=tree.node.state)
+        text.append(f"  redo: {moves}", "dim")
         text.append(" …" if len(ahead) > MOST_AHEAD else "", "dim")
     return text
 
@@ -180,19 +182,21 @@ def outcome_sentence(tree: GameTree, sides: Sides) -> str:
     return f"{sides.marks[winner]} wins{margin} ({sides.names[winner]})"
 
 
-def draw_reading(game: Game, reading: Reading, sentence: str, mark: str, numbered: str, width: int) -> RenderableType:
+def draw_reading(
+    tree: GameTree, reading: Reading, sentence: str, mark: str, numbered: str, width: int
+) -> RenderableType:
     """Return all that the search knows of each move, as a table with two lines about the search below it.
 
     Args:
-        game: the rules.
-        reading: what the search knows.
+        tree: the game.
+        reading: what the search knows of where it is.
         sentence: how the move to play is chosen.
         mark: of the player to move.
         numbered: what stands before the numbers of candidates.
         width: of the screen, in characters.
     """
     shown = reading.candidates[:MOST_CANDIDATES]
-    rows = [_row(game, reading, each, f"{numbered}{rank}") for rank, each in enumerate(shown, start=1)]
+    rows = [_row(tree, reading, each, f"{numbered}{rank}") for rank, each in enumerate(shown, start=1)]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     taken = 0
     for column, title in enumerate(COLUMNS[:-1]):
@@ -211,10 +215,10 @@ def draw_reading(game: Game, reading: Reading, sentence: str, mark: str, numbere
     return Group(*parts, heat, Text(_summary(reading, mark)))
 
 
-def _row(game: Game, reading: Reading, each: Candidate, number: str) -> list[str]:
+def _row(tree: GameTree, reading: Reading, each: Candidate, number: str) -> list[str]:
     return [
         number,
-        game.action_label(each.action),
+        tree.label(each.action),
         f"{reading.raw_priors[each.action]:.1%}",
         f"{each.searched_prior:.1%}",
         f"{reading.new_visits[each.action]:,}",
@@ -223,7 +227,7 @@ def _row(game: Game, reading: Reading, each: Candidate, number: str) -> list[str
         f"{'=' if each.proven else ''}{each.q:+.3f}",
         f"{each.u:.3f}",
         f"{each.q + each.u:+.3f}",
-        format_moves(game, each.variation),
+        format_moves(tree.game, each.variation, start=tree.node.state),
     ]
 
 
@@ -240,13 +244,14 @@ def _summary(reading: Reading, mark: str) -> str:
     )
 
 
-def draw_hint(game: Game, reading: Reading, mark: str) -> Text:
+def draw_hint(tree: GameTree, reading: Reading, mark: str) -> Text:
     """Return what the search would play for the player of a mark, in a line or two."""
     first, *others = sorted(reading.candidates, key=lambda each: each.action != reading.best)
     known = "can force" if reading.proven else "expects"
-    text = Text.assemble("hint: ", (game.action_label(first.action), "bold"), f", {first.share:.0%} of visits; ")
-    text.append(f"{mark} {known} {reading.value:+.2f}; likely {format_moves(game, first.variation[:LONGEST_HINT])}")
-    rest = [f"{game.action_label(each.action)} {each.share:.0%}" for each in others[:3] if each.share > SMALL_SHARE]
+    text = Text.assemble("hint: ", (tree.label(first.action), "bold"), f", {first.share:.0%} of visits; ")
+    likely = format_moves(tree.game, first.variation[:LONGEST_HINT], start=tree.node.state)
+    text.append(f"{mark} {known} {reading.value:+.2f}; likely {likely}")
+    rest = [f"{tree.label(each.action)} {each.share:.0%}" for each in others[:3] if each.share > SMALL_SHARE]
     return text.append(f"; else {', '.join(rest)}" if rest else "")
 
 
@@ -259,7 +264,7 @@ def draw_lines(tree: GameTree) -> RenderableType:
         moves = Text()
         for node in nodes:
             if node.action is not None:
-                label = tree.game.action_label(node.action)
+                label = tree.label_of(node)
                 moves.append(f"[{label}] " if node is tree.node else f"{label} ", "bold" if node is tree.node else "")
         where = "" if parent is None else f"{tree.line_of(parent)}{parent.ply}"
         table.add_row("▸" if name == here else "", name, where, moves)

@@ -14,7 +14,7 @@ import numpy as np
 from seraphim import notation
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import load_game
-from seraphim.gametree import GameTree, Node
+from seraphim.gametree import GameTree, Node, parse_move
 from seraphim.inference import Inference
 from seraphim.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.search.options import SearchOptions
@@ -112,7 +112,7 @@ class Session:
     def find_action(self, text: str) -> int | None:
         """Return the action that a text names, legal here or not, or None."""
         try:
-            return int(self.game.parse_action(text))
+            return parse_move(self.game, text, self.tree.node.state)
         except GameError:
             return None
 

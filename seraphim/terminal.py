@@ -34,7 +34,7 @@ class Terminal:
         self.title = title
         self.console = console
         self.marks = screen.marks_of(session.game)
-        labels = [session.game.action_label(action) for action in range(session.game.num_actions)]
+        labels = [session.tree.label(action) for action in session.tree.legal()]
         # What tells the numbers of candidates from the names of moves, where these are numbers as well.
         self.numbered = "#" if any(label.isdecimal() for label in labels) else ""
         self._session = session
@@ -49,7 +49,7 @@ class Terminal:
 
     def show_hint(self, reading: Reading) -> None:
         """Print what the computer would play."""
-        self.console.print(screen.draw_hint(self._session.game, reading, self.marks[self._session.mover]))
+        self.console.print(screen.draw_hint(self._session.tree, reading, self.marks[self._session.mover]))
 
     def prepare(self) -> None:
         """Let the search be compiled before somebody waits for it.
@@ -111,7 +111,7 @@ class Terminal:
             how += f"; hot before move {opponent.search.tempering_point + 1}"
         noise = "noised priors" if opponent.play.noise else "no noise"
         session, mark = self._session, self.marks[self._session.mover]
-        return screen.draw_reading(session.game, reading, f"{how}; {noise}", mark, self.numbered, self.console.width)
+        return screen.draw_reading(session.tree, reading, f"{how}; {noise}", mark, self.numbered, self.console.width)
 
 
 class Watch:

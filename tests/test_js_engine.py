@@ -90,7 +90,7 @@ def test_an_analysis_has_the_parts_of_the_servers() -> None:
         *"readouts value value_first best seconds readouts_per_second proven candidates done".split(),
     }
     assert set(answer) == described
-    candidate = set("action label prior searched_prior visits share q u proven variation".split())
+    candidate = set("action label prior searched_prior visits share q u proven variation actions".split())
     assert all(set(each) == candidate for each in answer["candidates"])
 
 

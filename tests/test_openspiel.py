@@ -1,14 +1,19 @@
 """Games of OpenSpiel as ours: the contract, the same play as OpenSpiel itself, and what is refused."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pyspiel
 import pytest
 
+from seraphim import notation
 from seraphim.conformance import check_game
 from seraphim.errors import GameError
-from seraphim.game import load_game, load_game_module
+from seraphim.game import label_in, load_game, load_game_module
+from seraphim.gametree import GameTree, format_moves, parse_moves
 from seraphim.inference import Uniform
-from seraphim.openspiel import MOST_PLIES, playable_games
+from seraphim.openspiel import MOST_PLIES, SPARE_PLIES, playable_games
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 
@@ -30,22 +35,22 @@ def test_games_keep_the_contract(name: str) -> None:
 @pytest.mark.parametrize("name", ["breakthrough(rows=6,columns=6)", "checkers", "ultimate_tic_tac_toe"])
 def test_a_game_is_played_as_openspiel_plays_it(name: str) -> None:
     game, theirs = load_game(f"openspiel:{name}"), pyspiel.load_game(name).new_initial_state()
-    state, random = game.initial(1), np.random.default_rng(1)
+    state, random, first = game.initial(1), np.random.default_rng(1), theirs.current_player()
     while not theirs.is_terminal():
         assert not game.outcome(state)[0][0]
         assert np.flatnonzero(game.legal(state)[0]).tolist() == theirs.legal_actions()
-        assert game.to_play(state)[0] == theirs.current_player()
+        assert game.to_play(state)[0] == (theirs.current_player() != first)
         planes = np.array(theirs.observation_tensor()).reshape(-1, *game.observation_shape[:-1])
         observation = game.observe(state)[0]
         np.testing.assert_array_equal(np.moveaxis(observation[..., :-1], -1, 0), planes)
-        assert (observation[..., -1] == theirs.current_player()).all()
+        assert (observation[..., -1] == (theirs.current_player() != first)).all()
         assert game.render(state[0]) == str(theirs)
         action = int(random.choice(theirs.legal_actions()))
         state = game.step(state, np.array([action]))
         theirs.apply_action(action)
     ended, results = game.outcome(state)
     assert ended[0]
-    assert results[0] == theirs.returns()[0]
+    assert results[0] == theirs.returns()[first]
     assert not game.legal(state).any()
 
 
@@ -64,6 +69,21 @@ def test_long_games_are_cut_off() -> None:
     assert load_game("openspiel:chess").max_plies == MOST_PLIES
 
 
+def test_a_search_may_look_beyond_the_last_ply() -> None:
+    # By random moves, which lead nowhere, until there is room for no more plies.
+    game = load_game("openspiel:chinese_checkers")
+    state, random, plies = game.initial(1), np.random.default_rng(1), 0
+    while game.legal(state).any():
+        state = game.step(state, random.choice(np.flatnonzero(game.legal(state)[0]), 1))
+        plies += 1
+    assert plies == MOST_PLIES + SPARE_PLIES
+    ended, results = game.outcome(state)
+    assert ended[0]
+    assert results[0] == 0
+    assert game.observe(state).shape == (1, *game.observation_shape)
+    assert game.render(state[0])
+
+
 def test_the_search_finds_the_winning_move() -> None:
     # X has two in the top row, and it is X's turn.
     game = load_game("openspiel:tic_tac_toe")
@@ -76,6 +96,54 @@ def test_the_search_finds_the_winning_move() -> None:
     found = search.result(np.array([0]))
     assert found.best[0] == 2
     assert found.proven[0]
+
+
+def play(tree: GameTree, plies: int, seed: int = 1) -> None:
+    random = np.random.default_rng(seed)
+    while tree.legal() and tree.node.ply < plies:
+        tree.play(int(random.choice(tree.legal())))
+
+
+@pytest.mark.parametrize("name", ["chess", "breakthrough", "amazons", "mancala", "nim", "ultimate_tic_tac_toe", "y"])
+def test_moves_have_names_that_are_read_again(name: str) -> None:
+    game = load_game(f"openspiel:{name}")
+    tree = GameTree(game)
+    play(tree, 60)
+    text = format_moves(game, tree.actions())
+    assert len(text.split()) == len(tree.actions())
+    assert parse_moves(game, text) == parse_moves(game, text.replace(" ", ",")) == tree.actions()
+    for node in tree.path()[:-1]:
+        labels = [label_in(game, node.state, action) for action in np.flatnonzero(game.legal(node.state[None])[0])]
+        assert len(set(labels)) == len(labels)
+        assert not any(re.search(r"[\s,]", label) for label in labels)
+
+
+def test_moves_of_chess_have_their_usual_names() -> None:
+    game = load_game("openspiel:chess")
+    tree = GameTree(game)
+    for action in parse_moves(game, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7#"):
+        tree.play(action)
+    assert game.outcome(tree.node.state[None])[1][0] == 1  # White, who moves first, is player 0 here
+    with pytest.raises(GameError, match="move 2: 'Ke4' is no move here: expected one like"):
+        parse_moves(game, "e4 Ke4")
+    with pytest.raises(GameError, match="move 8: 'a6' is no move here: expected none, as the game is over"):
+        parse_moves(game, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7# a6")
+
+
+def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
+    name = "openspiel:chess"
+    tree = GameTree(load_game(name))
+    play(tree, 12)
+    tree.go(tree.find("A", 5))
+    play(tree, 9, seed=2)
+    notation.save(tree, tmp_path / "game.txt")
+    again = notation.load(name, tmp_path / "game.txt")
+    assert isinstance(again, GameTree)
+    assert again.actions() == tree.actions()
+    assert {line: len(nodes) for line, nodes in again.lines().items()} == {
+        line: len(nodes) for line, nodes in tree.lines().items()
+    }
+    assert format_moves(tree.game, tree.actions(tree.find("A"))).split()[0] in (tmp_path / "game.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 import connectfour
 import tictactoe
-from seraphim.game import Game, PlainRules
+from seraphim.game import Game, PlainRules, label_in, load_game
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings
@@ -23,6 +23,7 @@ from seraphim.store import ModelFolder
 pytestmark = needs_chromium
 
 PATHS = ["#model=connectfour&moves=44353321", "#model=fresh&moves=b2", "learnt#model=connectfour", "learnt#model=fresh"]
+BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
 expect.set_options(timeout=15_000)
 
@@ -41,6 +42,10 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     shutil.copytree(_fresh_root, root, dirs_exist_ok=True, symlinks=True)
     shutil.copytree(ROOT / "models/connectfour", root / "models/connectfour", symlinks=True)
     bootstrap(ModelFolder(root, "heap"), PlainRules(games.GAME), replace(small_settings, game="games"), seed=1)
+    breakthrough = load_game(BREAKTHROUGH)
+    bootstrap(ModelFolder(root, "named"), breakthrough, replace(small_settings, game=BREAKTHROUGH), seed=1)
+    with GameWriter(ModelFolder(root, "named").game_data, RecordOptions()) as writer:
+        writer.add(encode(breakthrough, random_game(breakthrough, 1)))
     with GameWriter(ModelFolder(root, "fresh").game_data, RecordOptions()) as writer:
         for number in range(20):
             writer.add(encode(tictactoe.GAME, random_game(tictactoe.GAME, number)))
@@ -137,6 +142,31 @@ def replay(game: Game, moves: list[str]) -> str:
 
 
 # ---------------------------------------------------------------- playing
+
+
+def test_moves_are_called_by_what_they_are_called_in_their_position(visitor: Visitor) -> None:
+    # A game without a board, and with actions that are numbers to us.
+    game = load_game(BREAKTHROUGH)
+    page = visitor.open("#model=named")
+    two_people(page)
+    played: list[str] = []
+    state = game.initial(1)
+    for _ in range(3):
+        actions = np.flatnonzero(game.legal(state)[0])
+        labels = [label_in(game, state[0], action) for action in actions.tolist()]
+        expect(page.locator("#board button")).to_have_text(labels)
+        page.locator("#board button", has_text=labels[0]).first.click()
+        played.append(f"Move {len(played) + 1}: {labels[0]}")
+        expect(page.locator("#moves button")).to_have_text(played)
+        state = game.step(state, actions[:1])
+    analysed(page)
+    variation = [label_in(game, state[0], action) for action in np.flatnonzero(game.legal(state)[0]).tolist()]
+    assert set(page.locator("#candidates button").all_inner_texts()) <= set(variation)
+    link, moves = shared(page)["link"], shared(page)["moves"]
+    assert [f"Move {place}: {move}" for place, move in enumerate(moves.split(), start=1)] == played
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#moves button")).to_have_text(played)
 
 
 def test_a_whole_game_is_played_by_mouse(visitor: Visitor) -> None:

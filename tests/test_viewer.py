@@ -196,7 +196,7 @@ def test_a_summary_counts_games_results_moves_and_duplicates():
     assert summary.positions == 25
     assert (summary.first_wins, summary.draws, summary.second_wins, summary.cut_off) == (2, 1, 1, 0)
     assert summary.distinct_games == 3
-    assert summary.moves[0] == {4: 3, 0: 1}
+    assert summary.moves[0] == {"b2": 3, "a1": 1}
     assert summary.distinct[:4] == [1, 2, 2, 3]
     assert [moves.total() for moves in summary.moves] == [4, 4, 4, 4, 4, 2, 1, 1, 1]
     assert summary.distinct_positions == sum(summary.distinct) == 16

@@ -56,7 +56,8 @@ export function prepareControls(handles) {
   listenForShortcuts(
     (key) => {
       if (!handles.session.game) return false;
-      const action = actionOfKey(key, handles.session.game.labels);
+      const {game, node} = handles.session;
+      const action = actionOfKey(key, game.labels_vary ? (node.position?.labels ?? {}) : {...game.labels});
       if (action !== null) return (handles.makeMove(action), true);
       if (key.toLowerCase() === 'o') return cycle();
       const id = /** @type {Record<string, string>} */ (keys)[key.toLowerCase()];

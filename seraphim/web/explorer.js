@@ -44,7 +44,7 @@ const board = new BoardView(byId('board'), (action) => makeMove(action));
 const bar = new ExpectationBar(byId('expectation'));
 const table = new CandidateTable(byId('candidates'), {
   play: (action) => makeMove(action),
-  preview: (candidate) => board.write({variation: candidate?.variation.map((label) => session.actionOf(label)) ?? []}),
+  preview: (candidate) => board.write({variation: candidate?.actions ?? []}),
 });
 const graph = new ValueGraph(byId('graph'), (ply) => walkTo(session.tree.line()[ply]));
 const moves = new MoveList(byId('moves'), {
@@ -217,13 +217,14 @@ async function follow(address) {
 function share() {
   const address = session.address();
   const drawing = session.node.position?.text ?? '';
-  return {link: new URL(address, location.href).href, moves: readAddress(address).moves, drawing};
+  return {link: new URL(address, location.href).href, moves: session.moves(), drawing};
 }
 
 /** @returns {string} of what can be loaded */
 function example() {
   const {moves, drawing} = share();
-  return `${moves || session.game?.labels.slice(0, 3).join(' ')}\n\n${drawing}`;
+  const first = Object.values(session.initial?.labels ?? {}).slice(0, 3).join(' ');
+  return `${moves || first}\n\n${drawing}`;
 }
 
 async function start() {

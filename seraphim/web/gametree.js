@@ -90,6 +90,15 @@ export class GameTree {
   }
 
   /**
+   * Give the moves that lead to a node the labels that its position tells.
+   * @param {GameNode} node
+   */
+  name(node) {
+    const played = node.position?.played ?? [];
+    for (const [place, passed] of this.path(node).slice(1).entries()) passed.label = played[place] ?? passed.label;
+  }
+
+  /**
    * @param {GameNode | null} parent
    * @param {number} action
    * @param {string} label

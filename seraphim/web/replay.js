@@ -22,7 +22,7 @@ import {styleOf} from './painters.js';
  * @property {number | null} value what came of it, for the player to move; null if the game was cut off
  * @property {Record<string, number>} policy share of visits by label
  *
- * @typedef {{game_id: string, result: number | null, positions: Recorded[]}} RecordedGame
+ * @typedef {{game_id: string, result: number | null, labels_vary: boolean, positions: Recorded[]}} RecordedGame
  */
 
 export class Replay {
@@ -92,7 +92,7 @@ export class Replay {
     byId('told-dot').className = `dot player-${mover}`;
     byId('told').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
     byId('values').textContent = `search ${formatValue(expected)} for ${names[mover]}`;
-    const moves = game.positions.map((position) => position.label);
+    const moves = game.positions.map(({action, label}) => (game.labels_vary ? String(action) : label));
     const first = game.positions[0];
     const address = {
       model: this.#model,

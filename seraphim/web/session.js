@@ -1,6 +1,6 @@
 /** A model, and a game with it: what is shown, and how one gets from one position to another. */
 
-import {readMoves, writeAddress, writeMoves} from './address.js';
+import {readAddress, readMoves, writeAddress, writeMoves} from './address.js';
 import {GameTree} from './gametree.js';
 import {styleOf} from './painters.js';
 
@@ -92,7 +92,7 @@ export class Session {
 
   /** @param {number} action legal in the position shown */
   play(action) {
-    return this.go(this.tree.play(action, this.label(action)));
+    return this.go(this.tree.play(action, this.node.position?.labels[action] ?? this.label(action)));
   }
 
   /**
@@ -109,6 +109,7 @@ export class Session {
     this.told = null;
     // The first position says who begins, the last one whether all the moves are legal.
     for (const node of [tree.root, last]) node.position ??= await this.engine.position(start, tree.moves(node));
+    tree.name(last);
     this.tree = tree;
     this.told = last;
     await this.go(tree.line()[ply ?? moves.length] ?? last);
@@ -131,7 +132,9 @@ export class Session {
     if (this.told === node && node.position) return;
     this.told = node;
     try {
-      node.position = await this.engine.position(this.tree.start, this.tree.moves(node));
+      const {tree} = this;
+      node.position = await this.engine.position(tree.start, tree.moves(node));
+      tree.name(node);
     } catch (error) {
       if (this.told === node) this.told = null;
       throw error;
@@ -146,12 +149,10 @@ export class Session {
     return this.game?.labels[action] ?? String(action);
   }
 
-  /**
-   * @param {string} label
-   * @returns {number} the action, -1 if there is none
-   */
-  actionOf(label) {
-    return this.game?.labels.indexOf(label) ?? -1;
+  /** @returns {string} the moves up to the end of the line, to be read by people and by `load` */
+  moves() {
+    if (this.game?.labels_vary) return this.tree.line().slice(1).map(({label}) => label).join(' ');
+    return readAddress(this.address()).moves;
   }
 
   /** @returns {string} the part of a link that shows this */

@@ -20,12 +20,13 @@ export function listenForShortcuts(onkey, areOn) {
 /**
  * Tell which move a digit stands for: the one of that name, or, of a few cells, the one with that number.
  * @param {string} key
- * @param {string[]} labels of all actions
+ * @param {Record<string, string>} labels by action
  * @returns {number | null} the action
  */
 export function actionOfKey(key, labels) {
-  const named = labels.indexOf(key);
-  if (named >= 0) return named;
-  const number = /^[1-9]$/.test(key) && labels.length <= 9 ? Number(key) : 0;
-  return number && number <= labels.length ? number - 1 : null;
+  const actions = Object.keys(labels);
+  const named = actions.find((action) => labels[action] === key);
+  if (named !== undefined) return Number(named);
+  const number = /^[1-9]$/.test(key) && actions.length <= 9 ? Number(key) : 0;
+  return number && number <= actions.length ? Number(actions[number - 1]) : null;
 }

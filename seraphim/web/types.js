@@ -15,6 +15,7 @@
  * @property {number} num_actions
  * @property {number} max_plies
  * @property {string[]} labels of all actions
+ * @property {boolean} labels_vary whether positions have other labels for them
  * @property {boolean} solved whether the engine can tell the truth
  *
  * @typedef {object} Opened
@@ -31,6 +32,7 @@
  * @property {number | null} result for player 0
  * @property {number[]} legal
  * @property {Record<string, string>} labels of the legal actions
+ * @property {string[]} played labels of the moves
  * @property {Board | null} board
  * @property {string} text the drawing for a terminal
  * @property {number | null} last action
@@ -47,6 +49,7 @@
  * @property {number} u
  * @property {boolean} proven
  * @property {string[]} variation labels, this move first
+ * @property {number[]} actions of the variation
  *
  * @typedef {object} Analysis
  * @property {number} readouts visits at the root

@@ -81,6 +81,7 @@ export const toGameInfo = (game) => ({
   num_actions: game.numActions,
   max_plies: game.maxPlies,
   labels: game.labels,
+  labels_vary: false,
   solved: true, // as far as exhaustive search reaches
 });
 
@@ -96,6 +97,7 @@ export function toPosition(game, {start, moves, state}) {
     result: ended ? result : null,
     legal,
     labels: Object.fromEntries(legal.map((action) => [action, game.labels[action]])),
+    played: moves.map((action) => game.labels[action]),
     board: game.board?.(state) ?? null,
     text: game.text(state),
     last: moves.at(-1) ?? null,
@@ -118,6 +120,7 @@ export function toAnalysis(game, search, readouts, seconds, done) {
       ...candidate,
       label: game.labels[candidate.action],
       variation: candidate.variation.slice(0, LONGEST_VARIATION).map((action) => game.labels[action]),
+      actions: candidate.variation.slice(0, LONGEST_VARIATION),
     })),
     done,
   };

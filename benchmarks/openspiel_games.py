@@ -1,0 +1,75 @@
+"""Shows that every game of OpenSpiel that qualifies is played: the contract, then games of self-play as records.
+
+    python benchmarks/openspiel_games.py                  # all of them
+    python benchmarks/openspiel_games.py hex othello      # some
+
+prints a row for each game as soon as it is known, and ends with exit code 1 if one of them failed.
+"""
+
+import argparse
+import itertools
+import sys
+import time
+
+import numpy as np
+
+from seraphim.conformance import check_game
+from seraphim.errors import SeraphimError
+from seraphim.examples import decode
+from seraphim.game import Game, load_game
+from seraphim.inference import Uniform
+from seraphim.openspiel import PREFIX, playable_games
+from seraphim.records import encode_games
+from seraphim.search.options import SearchOptions
+from seraphim.selfplay import SelfPlay, SelfPlayOptions
+
+RANDOM_GAMES = 5
+COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plies", "cut off", "twins", "seconds")
+
+
+def play(game: Game, games: int, readouts: int) -> tuple[float, int]:
+    """Return how long games of self-play are, in plies, and how many were cut off; their records are read again."""
+    options = SelfPlayOptions(concurrent_games=games)
+    player = SelfPlay(game, Uniform(game), SearchOptions(readouts=readouts), options, stream="openspiel")
+    plies, cut_off = [], 0
+    for record in itertools.islice(player.play(iter(range(games))), games):
+        (examples,) = encode_games(game, [record])
+        positions = decode(game, examples)
+        if not np.array_equal(positions.actions, record.actions):
+            raise SystemExit(f"{game.name}: a game was not read as it was written")
+        plies.append(len(examples))
+        cut_off += not positions.value_weights[-1]
+    if len(plies) != games:
+        raise SystemExit(f"{game.name}: {len(plies)} of {games} games were finished")
+    return float(np.mean(plies)), cut_off
+
+
+def main() -> None:
+    """Check and play the games."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="in OpenSpiel; by default all that need no parameters")
+    parser.add_argument("--games", type=int, default=50, help="of self-play")
+    parser.add_argument("--readouts", type=int, default=8, help="of each move")
+    arguments = parser.parse_args()
+    names, failed = arguments.names or playable_games(), 0
+    print(f"| {' | '.join(COLUMNS)} |\n| {' | '.join(['---'] * len(COLUMNS))} |", flush=True)
+    for name in names:
+        started = time.perf_counter()
+        try:
+            game = load_game(PREFIX + name)
+            report = check_game(game, RANDOM_GAMES)
+            plies, cut_off = play(game, arguments.games, arguments.readouts)
+        except SeraphimError as error:
+            failed += 1
+            print(f"| {name} | failed: {error} |", flush=True)
+            continue
+        shape = "×".join(map(str, game.observation_shape))
+        cells = (name, game.num_actions, shape, f"{report.positions:,}", arguments.games, f"{plies:.0f}", cut_off)
+        seconds = time.perf_counter() - started
+        print(f"| {' | '.join(map(str, cells))} | {report.twins:,} | {seconds:.0f} |", flush=True)
+    print(f"\n{len(names) - failed} of {len(names)} games keep the contract and were played")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
