@@ -154,8 +154,8 @@ class OpenSpielGame:
         return identity_symmetry(self.observation_shape, self.num_actions)
 
     def render(self, state: Array) -> str:
-        """See `seraphim.game.Game.render`."""
-        return str(self._state(state))
+        """See `seraphim.game.Game.render`; a position that OpenSpiel writes in one line, as chess, is drawn too."""
+        return _drawn(str(self._state(state)))
 
     def action_label(self, action: int) -> str:
         """Return the number of an action, because OpenSpiel's names for one depend on the position: `label_in`."""
@@ -176,6 +176,15 @@ class OpenSpielGame:
         if not text.strip().isdecimal() or int(text) >= self.num_actions:
             raise GameError(f"{text.strip()!r} is no action of {self.name}: expected 0 to {self.num_actions - 1}")
         return int(text)
+
+
+def _drawn(text: str) -> str:
+    # In such a line, rows have / between them, and a number stands for as many empty cells.
+    rows = text.partition(" ")[0].split("/")
+    if len(rows) == 1 or "\n" in text:
+        return text
+    cells = [re.sub(r"\d+", lambda number: "." * int(number[0]), row) for row in rows]
+    return "\n".join([*(" ".join(re.findall(r"\+?.", row)) for row in cells), "", text])
 
 
 def _labels(state: Any) -> dict[int, str]:

@@ -130,6 +130,25 @@ def test_moves_of_chess_have_their_usual_names() -> None:
         parse_moves(game, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7# a6")
 
 
+def test_a_position_in_one_line_is_drawn() -> None:
+    game = load_game("openspiel:chess")
+    tree = GameTree(game)
+    for action in parse_moves(game, "e4 c5 Nf3"):
+        tree.play(action)
+    assert game.render(tree.node.state).splitlines() == [
+        "r n b q k b n r",
+        "p p . p p p p p",
+        ". . . . . . . .",
+        ". . p . . . . .",
+        ". . . . P . . .",
+        ". . . . . N . .",
+        "P P P P . P P P",
+        "R N B Q K B . R",
+        "",
+        "rnbqkbnr/pp1ppppp/8/2p5/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
+    ]
+
+
 def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
     name = "openspiel:chess"
     tree = GameTree(load_game(name))
