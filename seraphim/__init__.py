@@ -7,7 +7,8 @@ In dependency order (each module imports only from those above it):
     game           the rules of a game, a batch of positions at a time
     openspiel      the games of OpenSpiel
     conformance    checks a game against that contract
-    gametree       the history of a game as a tree one can walk; how moves are written
+    moves          moves as text: what they are called, written and read
+    gametree       the history of a game as a tree one can walk
     nativelog      keeps off the terminal what C++ libraries log while they start
     networks       dual-head Keras models, and snapshots of them
     inference      a snapshot as a function: observations -> (logits, values)

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.examples import Positions
-from seraphim.game import Array, Game, label_in, labels_in
+from seraphim.game import Array, Game
+from seraphim.moves import label_in, labels_in
 from seraphim.tfrecord import Feature
 
 BAR_WIDTH = 30  # characters of a probability of 1

@@ -251,31 +251,6 @@ def board_of(game: Game, state: Array) -> Board | None:
     return None if board is None else board(state)
 
 
-def label_in(game: Game, state: Array, action: int) -> str:
-    """Return what a legal action is called in a state int64 [W]: its `action_label`, unless the game offers more."""
-    offered = getattr(game, "label_in", None)
-    return game.action_label(action) if offered is None else offered(state, action)
-
-
-def labels_in(game: Game, states: Array, actions: Array) -> list[str]:
-    """Return what each of some actions [B] is called in its state [B, W]."""
-    if not hasattr(game, "label_in"):
-        labels = {action: game.action_label(action) for action in np.unique(actions).tolist()}
-        return [labels[action] for action in actions.tolist()]
-    return [label_in(game, state, action) for state, action in zip(states, actions.tolist(), strict=True)]
-
-
-def labels_along(game: Game, state: Array, actions: Sequence[int]) -> list[str]:
-    """Return what actions are called that are played one after the other from a state int64 [W]."""
-    if not hasattr(game, "label_in"):
-        return [game.action_label(action) for action in actions]
-    labels = []
-    for action in actions:
-        labels.append(label_in(game, state, action))
-        state = game.step(state[None], np.array([action]))[0]
-    return labels
-
-
 def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: str) -> Array:
     """Read a drawn board: one row a line, or rows with `/` between them.
 

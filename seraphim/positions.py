@@ -12,8 +12,8 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.evaluation import PositionSet, load_position_sets
-from seraphim.game import Array, Game, label_in, load_game, load_game_module
-from seraphim.gametree import parse_moves
+from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.moves import label_in, parse_moves
 from seraphim.notation import check_moves
 from seraphim.search.search import Result
 

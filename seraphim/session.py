@@ -14,8 +14,9 @@ import numpy as np
 from seraphim import notation
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import load_game
-from seraphim.gametree import GameTree, Node, parse_move
+from seraphim.gametree import GameTree, Node
 from seraphim.inference import Inference
+from seraphim.moves import parse_move
 from seraphim.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.search.options import SearchOptions
 

@@ -14,8 +14,9 @@ from seraphim import notation
 from seraphim.errors import GameError, RecordError
 from seraphim.examples import GameRecord, encode
 from seraphim.game import Game, PlainRules
-from seraphim.gametree import GameTree, Node, format_moves, line_name, parse_moves
+from seraphim.gametree import GameTree, Node, line_name
 from seraphim.inference import Uniform
+from seraphim.moves import format_moves, parse_moves
 from seraphim.opponent import PlayOptions
 from seraphim.records import GameWriter, RecordOptions
 from seraphim.search.options import SearchOptions

@@ -10,9 +10,10 @@ import pytest
 from seraphim import notation
 from seraphim.conformance import check_game
 from seraphim.errors import GameError
-from seraphim.game import label_in, load_game, load_game_module
-from seraphim.gametree import GameTree, format_moves, parse_moves
+from seraphim.game import load_game, load_game_module
+from seraphim.gametree import GameTree
 from seraphim.inference import Uniform
+from seraphim.moves import format_moves, label_in, parse_moves
 from seraphim.openspiel import MOST_PLIES, SPARE_PLIES, playable_games
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search

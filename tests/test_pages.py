@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 
 import connectfour
 import tictactoe
-from seraphim.game import Game, PlainRules, label_in, load_game
+from seraphim.game import Game, PlainRules, load_game
+from seraphim.moves import label_in
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings

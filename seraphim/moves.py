@@ -1,0 +1,150 @@
+"""Moves as text: what an action is called, and moves written and read.
+
+An action has one label, or, in a game that offers `label_in(state, action)`, one in each position. Knows the rules of a
+game; knows no history.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game import Array, Game
+
+
+def label_in(game: Game, state: Array, action: int) -> str:
+    """Return what a legal action is called in a state int64 [W]: its `action_label`, unless the game offers more."""
+    offered = getattr(game, "label_in", None)
+    return game.action_label(action) if offered is None else offered(state, action)
+
+
+def labels_in(game: Game, states: Array, actions: Array) -> list[str]:
+    """Return what each of some actions [B] is called in its state [B, W]."""
+    if not hasattr(game, "label_in"):
+        labels = {action: game.action_label(action) for action in np.unique(actions).tolist()}
+        return [labels[action] for action in actions.tolist()]
+    return [label_in(game, state, action) for state, action in zip(states, actions.tolist(), strict=True)]
+
+
+def labels_along(game: Game, state: Array, actions: Sequence[int]) -> list[str]:
+    """Return what actions are called that are played one after the other from a state int64 [W]."""
+    if not hasattr(game, "label_in"):
+        return [game.action_label(action) for action in actions]
+    labels = []
+    for action in actions:
+        labels.append(label_in(game, state, action))
+        state = game.step(state[None], np.array([action]))[0]
+    return labels
+
+
+def format_moves(game: Game, actions: Sequence[int], together: bool = True, start: Array | None = None) -> str:
+    """Return moves as text, which `parse_moves` reads.
+
+    Args:
+        game: whose labels are used.
+        actions: the moves, one after the other.
+        together: write labels of a single character without spaces between them (`4453`).
+        start: the state int64 [W] before the first of them, by default the game's initial one.
+    """
+    labels = labels_along(game, game.initial(1)[0] if start is None else start, actions)
+    return join_labels(labels, _labels(game), together and not hasattr(game, "label_in"))
+
+
+def join_labels(labels: Sequence[str], all_labels: Sequence[str], together: bool = False) -> str:
+    """Return labels as one text: with commas if any of `all_labels` has a space or comma in it, else with spaces.
+
+    With `together`, labels of a single character have nothing between them, if all have one.
+    """
+    if _has_separators(all_labels):
+        return ", ".join(labels)
+    return ("" if together and _all_single(all_labels) else " ").join(labels)
+
+
+def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
+    """Return the actions that a text names: labels with spaces or commas between them.
+
+    If every label of the game is a single character, they may also stand together (`4453`). If a label has spaces or
+    commas in it, only labels as `action_label` writes them are understood. Whether the moves are legal is not asked,
+    unless the game offers `label_in`.
+
+    Args:
+        game: whose labels are used.
+        text: the text.
+        start: the state int64 [W] before the first of the moves, by default the game's initial one.
+
+    Raises:
+        GameError: a part of the text names no action of the game.
+    """
+    if hasattr(game, "label_in"):
+        return _parse_along(game, text, game.initial(1)[0] if start is None else start)
+    labels = _labels(game)
+    if _has_separators(labels):
+        return _parse_longest(game, text, labels)
+    parts = [part for part in re.split(r"[\s,]+", text) if part]
+    if _all_single(labels):
+        parts = [character for part in parts for character in part]
+    return [_action(game, part, place) for place, part in enumerate(parts, start=1)]
+
+
+def parse_move(game: Game, text: str, state: Array) -> int:
+    """Return the action that a text names in a state int64 [W]; legal there or not, unless the game offers `label_in`.
+
+    Raises:
+        GameError: the text names none.
+    """
+    if not hasattr(game, "label_in"):
+        return int(game.parse_action(text))
+    labels = {label_in(game, state, int(action)): int(action) for action in np.flatnonzero(game.legal(state[None])[0])}
+    wanted = text.strip()
+    found = {wanted} & set(labels) or {label for label in labels if label.lower() == wanted.lower()}
+    if len(found) != 1:
+        expected = f"one like {next(iter(labels))}" if labels else "none, as the game is over"
+        raise GameError(f"{wanted!r} is no move here: expected {expected}")
+    return labels[found.pop()]
+
+
+def _parse_along(game: Game, text: str, state: Array) -> list[int]:
+    actions = []
+    for place, part in enumerate((part for part in re.split(r"[\s,]+", text) if part), start=1):
+        try:
+            actions.append(parse_move(game, part, state))
+        except GameError as error:
+            raise GameError(f"move {place}: {error}") from error
+        state = game.step(state[None], np.array(actions[-1:]))[0]
+    return actions
+
+
+def _action(game: Game, part: str, place: int) -> int:
+    try:
+        return int(game.parse_action(part))
+    except GameError as error:
+        raise GameError(f"move {place}: {error}") from error
+
+
+def _parse_longest(game: Game, text: str, labels: list[str]) -> list[int]:
+    # Takes the longest label that the rest of the text begins with.
+    actions: list[int] = []
+    rest = text.lstrip(" ,\t\n")
+    while rest:
+        fitting = [action for action, label in enumerate(labels) if label and rest.startswith(label)]
+        if not fitting:
+            raise GameError(
+                f"move {len(actions) + 1}: {rest[:20]!r} begins with no action of {game.name}: "
+                f"expected one like {labels[0]!r}"
+            )
+        actions.append(max(fitting, key=lambda action: len(labels[action])))
+        rest = rest[len(labels[actions[-1]]) :].lstrip(" ,\t\n")
+    return actions
+
+
+def _labels(game: Game) -> list[str]:
+    return [game.action_label(action) for action in range(game.num_actions)]
+
+
+def _all_single(labels: Sequence[str]) -> bool:
+    return all(len(label) == 1 for label in labels)
+
+
+def _has_separators(labels: Sequence[str]) -> bool:
+    return any(re.search(r"[\s,]", label) for label in labels)
