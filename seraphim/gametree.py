@@ -76,7 +76,7 @@ class GameTree:
     def _check_legal(self, action: int) -> None:
         legal = self.legal()
         if not legal:
-            raise GameError("the game is over here: undo takes moves back, new begins another game")
+            raise GameError("the game is over here, so no move follows")
         if action not in legal:
             label = self.game.action_label(action) if 0 <= action < self.game.num_actions else str(action)
             raise GameError(f"{label} is not legal here: expected one of {self.name_moves()}")

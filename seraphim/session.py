@@ -121,8 +121,9 @@ class Session:
         """Play an action for whoever is to move.
 
         Raises:
-            GameError: it is not legal.
+            GameError: it is not legal, or the game is over.
         """
+        self.check_unfinished()
         self.tree.play(action)
         self._arrive(waiting=False)
 

@@ -117,7 +117,7 @@ def test_an_illegal_move_is_refused_and_changes_nothing() -> None:
 
 
 def test_no_move_follows_the_end_of_a_game() -> None:
-    with pytest.raises(GameError, match="the game is over here: undo takes moves back"):
+    with pytest.raises(GameError, match="the game is over here, so no move follows"):
         played("1212121").play(1)
 
 
