@@ -14,6 +14,7 @@ In dependency order (each module imports only from those above it):
     inference      a snapshot as a function: observations -> (logits, values)
     tfrecord       TFRecord framing and tf.train.Example, without TensorFlow
     examples       a finished game as examples, and back
+    storage        how files appear whole on any file system: manifests, pointers, locks
     gamefiles      files of finished games: they appear whole, and the oldest go
     records        the writer of game data, and the window that training reads
     drawing        a record as a picture in text

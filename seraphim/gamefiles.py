@@ -7,25 +7,25 @@
     .readers.lock            shared by readers; the oldest files are removed only when there is none
 
 Knows how a file comes and goes, not what a game is. `kill -9` at any moment loses no finished game and stores none
-twice: a sealed file is whole on the disk before the partial file is emptied, and a later writer does the rest.
+twice: a sealed file is whole on the disk before the partial file is emptied, and a later writer does the rest. Where
+the file system has no hard links, a published file is a copy of the sealed one; begun, it is finished by that writer.
 """
 
 import contextlib
-import errno
 import fcntl
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from seraphim import storage
 from seraphim.examples import end_of, is_cut_off, with_end_of_file
 from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frame, frames
 
 _FILE_NAME = re.compile(r"batch-(\d{7,})\.tfrecord")
 PARTIAL, SEALED = ".partial", ".sealed"
+_FEW = 1024  # bytes
 _WRITERS, _READERS = ".writers.lock", ".readers.lock"
-# What file systems without hard links answer.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def published_files(folder: Path) -> list[Path]:
@@ -75,14 +75,14 @@ def reading(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         # A folder that cannot be locked, such as a read-only one, is read without a lock.
         with contextlib.suppress(OSError):
-            stack.enter_context(_locked(folder / _READERS, fcntl.LOCK_SH))
+            stack.enter_context(storage.locked(folder / _READERS, fcntl.LOCK_SH))
         yield
 
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """While the block runs, no other writer enters the folder or publishes there."""
-    with _locked(folder / _WRITERS):
+    with storage.locked(folder / _WRITERS):
         yield
 
 
@@ -92,9 +92,10 @@ def rescue(folder: Path) -> int:
     for partial in sorted(folder.glob(f".*{PARTIAL}")):
         file = os.open(partial, os.O_RDWR)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            games += publish(partial)
-            partial.unlink()
+            alone = storage.lock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if storage.is_left_behind(partial, alone):
+                games += publish(partial)
+                partial.unlink()
         except BlockingIOError:
             pass  # its writer lives
         finally:
@@ -114,7 +115,7 @@ def publish(partial: Path) -> int:
         return games
     unchanged = sum(len(example) + FRAME_BYTES for example in examples[:-1])
     try:
-        _write_file(sealed, partial.read_bytes()[:unchanged] + frame(with_end_of_file(examples[-1])))
+        storage.write_file(sealed, partial.read_bytes()[:unchanged] + frame(with_end_of_file(examples[-1])))
     except BaseException:
         sealed.unlink(missing_ok=True)
         raise
@@ -126,18 +127,16 @@ def publish(partial: Path) -> int:
 def remove_oldest(folder: Path, max_files: int) -> None:
     """Remove the oldest files over `max_files`, unless someone reads the folder: then it is done after a later file."""
     try:
-        with _locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        with storage.locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB):
             for path in published_files(folder)[:-max_files]:
                 path.unlink()
     except BlockingIOError:
         pass
 
 
-def write(file: int, content: bytes) -> None:
-    """Write all of `content` to an open file."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(file, rest) :]
+def is_begun(path: Path) -> bool:
+    """Return whether a damaged file is one that is being published, so that all of it is in the sealed file too."""
+    return any(_is_beginning(path, sealed.read_bytes()) for sealed in path.parent.glob(f".*{SEALED}"))
 
 
 def _finish(sealed: Path, partial: Path) -> int:
@@ -175,7 +174,8 @@ def _put_in_place(sealed: Path) -> None:
     folder = sealed.parent
     files = published_files(folder)
     number = number_of(files[-1]) if files else 0
-    while sealed.stat().st_nlink == 1:  # a second link is its name
+    has_links = True
+    while has_links and sealed.stat().st_nlink == 1:  # a second link is its name
         number += 1
         target = folder / f"batch-{number:07d}.tfrecord"
         try:
@@ -183,38 +183,28 @@ def _put_in_place(sealed: Path) -> None:
         except FileExistsError:
             continue  # written by a machine that does not see our lock
         except OSError as error:
-            if error.errno not in _NO_LINKS:
+            if error.errno not in storage.NO_LINKS:
                 raise
-            sealed.rename(target)
-            break
+            has_links = False
+    if not has_links:
+        _copy(sealed, target)
     sealed.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # on a file system whose folders cannot be synced
-        _sync(folder)
+    with contextlib.suppress(OSError):
+        storage.sync(folder)
 
 
-@contextlib.contextmanager
-def _locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
-    file = os.open(path, os.O_CREAT | (os.O_RDONLY if how & fcntl.LOCK_SH else os.O_RDWR), 0o666)
-    try:
-        fcntl.flock(file, how)
-        yield
-    finally:
-        os.close(file)
+def _copy(sealed: Path, target: Path) -> None:
+    """Give a sealed file a name without a link; if that was broken off before, go on with that file."""
+    content = sealed.read_bytes()
+    begun = [path for path in published_files(target.parent) if _is_beginning(path, content)]
+    if begun and begun[-1].stat().st_size == len(content):
+        return
+    storage.write_file(begun[-1] if begun else target, content)
 
 
-def _write_file(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on the disk."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    try:
-        write(file, content)
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _sync(folder: Path) -> None:
-    file = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+def _is_beginning(path: Path, content: bytes) -> bool:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        # The first bytes nearly always tell.
+        return size <= len(content) and content.startswith(file.read(_FEW)) and content.startswith(path.read_bytes())
+    return False

@@ -113,8 +113,15 @@ def option_meanings(kind: type) -> dict[str, str]:
 
 
 def data_root() -> Path:
-    """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder."""
-    return Path(os.environ.get("SERAPHIM_DATA") or ".")
+    """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder.
+
+    Raises:
+        SettingsError: it is the address of a bucket, say.
+    """
+    root = os.environ.get("SERAPHIM_DATA") or "."
+    if "://" in root:
+        raise SettingsError(f"SERAPHIM_DATA must be a folder, not {root}: mount it as one, see docs/storage.md")
+    return Path(root)
 
 
 def model_name(arguments: Sequence[str]) -> str:

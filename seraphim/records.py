@@ -3,7 +3,6 @@
 Game data is a folder of TFRecord files (`seraphim.gamefiles`), whose records are positions (`seraphim.examples`).
 """
 
-import fcntl
 import os
 import uuid
 from collections.abc import Sequence
@@ -14,11 +13,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import END_OF_GAME, SCHEMA_VERSION, GameRecord, Positions, decode, encode, encode_games, end_of
 from seraphim.game import Game
 from seraphim.gamefiles import (
     PARTIAL,
+    is_begun,
     number_of,
     publish,
     published_files,
@@ -27,7 +28,6 @@ from seraphim.gamefiles import (
     remove_oldest,
     rescue,
     total_positions,
-    write,
     writing,
 )
 from seraphim.tfrecord import DamageError, frame
@@ -100,7 +100,7 @@ class GameWriter:
         with writing(folder):
             self.rescued = rescue(folder)
             self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            storage.lock_file(self._file)
 
     def add(self, examples: Sequence[bytes]) -> None:
         """Write one whole game, as `encode` made it, and publish a file if that is its last one.
@@ -114,7 +114,7 @@ class GameWriter:
             raise RecordError(f"expected the examples of one whole game, as encode() makes them, not these {len(ends)}")
         size = os.fstat(self._file).st_size
         try:
-            write(self._file, b"".join(map(frame, examples)))
+            storage.write(self._file, b"".join(map(frame, examples)))
         except BaseException:
             os.ftruncate(self._file, size)
             raise
@@ -179,7 +179,8 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
             try:
                 positions = decode(game, read_examples(path))
             except DamageError as error:
-                damaged.append((path, str(error)))
+                if not is_begun(path):
+                    damaged.append((path, str(error)))
             except RecordError as error:
                 raise RecordError(f"{path} {error}") from error
             else:

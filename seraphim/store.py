@@ -1,31 +1,36 @@
 """Models and game data on disk: names, snapshots, the champion, atomic publication, retention.
 
-    models/NAME/settings.json              every option of the model
-    models/NAME/00001000-20250131T120000Z  a snapshot: step and time (UTC); `snapshot.json` in it has the figures
-    models/NAME/champion                   a symbolic link to one of the snapshots
-    models/NAME/logs                       TensorBoard's: a folder for each program
-    gamedata/NAME                          the games that the model played against itself
+    models/NAME/settings.json               every option of the model
+    models/NAME/00001000-20250131T120000Z   a snapshot: step and time (UTC)
+      snapshot.json                         its manifest: it is a snapshot once this is there, and all files match
+      figures.json                          figures of what was found out about it later
+    models/NAME/champion                    a pointer to one of the snapshots: a link, or a file with its name
+    models/NAME/.next-champion              the same, while the champion is replaced
+    models/NAME/.unfinished-NAME            says that the snapshot of that name is being written or removed
+    models/NAME/logs                        TensorBoard's: a folder for each program
+    gamedata/NAME                           the games that the model played against itself
 
-A program may be killed at any moment: whatever bears one of these names is whole, and what a killed program left
-behind is removed by the next that writes. Writers of one model wait for each other. Knows files, no network.
+A program may be killed at any moment, on any file system (`seraphim.storage`): what counts as a snapshot is whole, and
+what a killed program left behind is removed by the next that writes. Writers of one model wait for each other. Knows
+files, no network.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from seraphim import storage
 from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import Settings, dump_settings, load_settings
 
 MAX_NAME = 64
+FIGURES = "figures.json"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SNAPSHOT = re.compile(r"([0-9]{8,})-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?")
@@ -61,11 +66,13 @@ class Snapshot:
         return self.path.name
 
     def metrics(self) -> dict[str, float]:
-        """Return the figures in its `snapshot.json`; none if that is missing or damaged."""
-        try:
-            return dict(json.loads((self.path / "snapshot.json").read_text())["metrics"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+        """Return its figures, those of its training and those added later; none if the files are missing or damaged."""
+        figures: dict[str, float] = {}
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            figures |= (storage.read_manifest(self.path) or {})["metrics"]
+        with contextlib.suppress(OSError, TypeError, ValueError):
+            figures |= json.loads((self.path / FIGURES).read_text())
+        return figures
 
 
 class ModelFolder:
@@ -86,18 +93,16 @@ class ModelFolder:
         """
         with self.lock():
             self.check_new()
-            for unfinished in self.snapshots():
-                _remove(unfinished.path)
-            with self._unfinished() as folder:
-                file = folder / self._settings.name
-                file.write_text(dump_settings(settings))
-                _sync(file)
-                file.replace(self._settings)
-                _sync(self.path)
+            for unfinished in self.folders():
+                self._remove(unfinished.path)
+            file = self._marker(self._settings.name)
+            storage.write_file(file, dump_settings(settings).encode())
+            file.replace(self._settings)
+            storage.sync(self.path)
 
     def is_new(self) -> bool:
         """Return whether there is no such model yet: none that has a champion or was ever trained."""
-        return not os.path.lexists(self._champion) and all(snapshot.step == 0 for snapshot in self.snapshots())
+        return self._read_champion() is None and all(each.step == 0 for each in self.folders())
 
     def check_new(self) -> None:
         """Raise a ModelError if the model exists."""
@@ -129,6 +134,10 @@ class ModelFolder:
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots, oldest first: by step, then by name, so that a clock put back does no harm."""
+        return [each for each in self.folders() if storage.fault(each.path) is None]
+
+    def folders(self) -> list[Snapshot]:
+        """Return the snapshots, and what is not whole but has the name of one, in the same order."""
         if not self.path.is_dir():
             return []
         found = [_to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
@@ -151,15 +160,17 @@ class ModelFolder:
         Raises:
             ModelError: there is no such model, or it has no champion, or the champion is gone.
         """
-        if not os.path.lexists(self._champion):
+        name = self._read_champion()
+        if name is None:
             raise ModelError(self._unknown())
-        link = self._champion.readlink() if self._champion.is_symlink() else ""
-        snapshot = _to_snapshot(self.path / link)
+        snapshot = _to_snapshot(self.path / name)
         if snapshot is None or not snapshot.path.is_dir():
-            others = self.snapshots()
-            cure = f"ln -sfn {others[-1].name} {self._champion}" if others else f"rm -r {self.path}, then --init"
             raise ModelError(
-                f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; try: {cure}"
+                f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._cure()}"
+            )
+        if fault := storage.fault(snapshot.path):
+            raise ModelError(
+                f"the champion of model {self.name!r} is damaged: {snapshot.path}: {fault}; {self._cure()}"
             )
         return snapshot
 
@@ -170,7 +181,7 @@ class ModelFolder:
         metrics: Mapping[str, float] | None = None,
         promote: Callable[[], bool] = lambda: False,
     ) -> Snapshot:
-        """Write a snapshot into a hidden folder, and give it its name when it is whole.
+        """Write a snapshot; it is one when all of it is on the disk.
 
         Args:
             step: batches that the model has been trained on.
@@ -180,48 +191,42 @@ class ModelFolder:
                 the two, it becomes that when the next program begins to write.
 
         Raises:
-            ModelError: there is no such model, or `champion` is not a link.
+            ModelError: there is no such model, or `champion` is not a pointer.
         """
         if not self._settings.is_file():
             raise ModelError(self._unknown())
-        with self.lock(), self._unfinished() as folder:
+        with self.lock(), self._unfinished(step) as folder:
             write(folder)
-            created = datetime.now(UTC)
-            facts = {"step": step, "created": created.isoformat(timespec="seconds"), "metrics": dict(metrics or {})}
-            (folder / "snapshot.json").write_text(json.dumps(facts, indent=2) + "\n")
-            _sync_tree(folder)
-            path = self._free(f"{step:08d}-{created:%Y%m%dT%H%M%SZ}")
+            created = datetime.now(UTC).isoformat(timespec="seconds")
             if promote():
                 self._check_champion()
-                self._next_champion.symlink_to(path.name)
-                _sync(self.path)
-            folder.rename(path)
-            _sync(self.path)
+                storage.write_pointer(self._next_champion, folder.name)
+            storage.seal(folder, {"step": step, "created": created, "metrics": dict(metrics or {})})
             self._succeed()
-            return Snapshot(path, step)
+            return Snapshot(folder, step)
 
     def annotate(self, snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
-        """Add figures to those in a snapshot's `snapshot.json`; if it is gone meanwhile, do nothing."""
-        file = snapshot.path / "snapshot.json"
+        """Add figures to those of a snapshot; if it is gone meanwhile, do nothing."""
+        file = snapshot.path / FIGURES
         with self.lock(), contextlib.suppress(FileNotFoundError):
-            facts = json.loads(file.read_text())
-            facts["metrics"] |= metrics
-            changed = file.with_name(".snapshot.json")
-            changed.write_text(json.dumps(facts, indent=2) + "\n")
-            _sync(changed)
+            known: dict[str, float] = {}
+            with contextlib.suppress(OSError, ValueError):
+                known = json.loads(file.read_text())
+            changed = file.with_name(f".{FIGURES}")
+            storage.write_file(changed, json.dumps({**known, **metrics}, indent=2).encode() + b"\n")
             changed.replace(file)
 
     def promote(self, snapshot: Snapshot) -> None:
         """Make a snapshot the champion; whoever looks sees the old one or the new one.
 
         Raises:
-            ModelError: the snapshot is gone, or `champion` is not a link.
+            ModelError: the snapshot is gone, or `champion` is not a pointer.
         """
         with self.lock():
             if not snapshot.path.is_dir():
                 raise ModelError(f"{snapshot.path} is gone: another program removed it; train again")
             self._check_champion()
-            self._next_champion.symlink_to(snapshot.name)
+            storage.write_pointer(self._next_champion, snapshot.name)
             self._succeed()
 
     def recover(self) -> None:
@@ -229,26 +234,13 @@ class ModelFolder:
         with self.lock():
             pass  # the rest is done by whoever has the lock
 
-    def _check_champion(self) -> None:
-        if os.path.lexists(self._champion) and not self._champion.is_symlink():
-            raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
-
-    def _succeed(self) -> None:
-        # The next champion, if there is one, becomes the champion; if its snapshot did not get there, nothing does.
-        if self._next_champion.is_symlink():
-            if self._next_champion.is_dir():
-                self._next_champion.replace(self._champion)
-            else:
-                self._next_champion.unlink()
-            _sync(self.path)
-
     def prune(self, keep: int) -> list[Snapshot]:
         """Remove all but the newest `keep` snapshots and the champion; return those removed."""
         with self.lock():
-            champion = self._champion.resolve()
-            removed = [each for each in self.snapshots()[:-keep] if each.path.resolve() != champion]
+            champion = self._read_champion()
+            removed = [each for each in self.snapshots()[:-keep] if each.name != champion]
             for snapshot in removed:
-                _remove(snapshot.path)
+                self._remove(snapshot.path)
             return removed
 
     @contextlib.contextmanager
@@ -258,26 +250,78 @@ class ModelFolder:
             yield
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with storage.locked(self.path / ".lock") as alone:
             self._locks += 1
             try:
-                # Nobody else holds the lock, so whoever was not finished never will be.
-                for leftover in self.path.glob(f"{_UNFINISHED}*"):
-                    shutil.rmtree(leftover)
+                self._clear(alone)
                 self._succeed()
                 yield
             finally:
                 self._locks -= 1
 
+    def _clear(self, alone: bool) -> None:
+        for leftover in self.path.glob(f"{_UNFINISHED}*"):
+            if not storage.is_left_behind(leftover, alone):
+                continue
+            if leftover.is_dir():
+                shutil.rmtree(leftover)
+                continue
+            folder = self.path / leftover.name.removeprefix(_UNFINISHED)
+            # Killed after it was published, or before: either all of it is there, or nothing stays.
+            if _to_snapshot(folder) and folder.is_dir() and storage.read_manifest(folder) is None:
+                shutil.rmtree(folder)
+            leftover.unlink()
+
+    def _remove(self, folder: Path) -> None:
+        marker = self._marker(folder.name)
+        marker.touch()
+        storage.unseal(folder)
+        shutil.rmtree(folder)
+        marker.unlink()
+
+    def _check_champion(self) -> None:
+        if self._champion.is_dir() and not self._champion.is_symlink():
+            raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
+
+    def _read_champion(self) -> str | None:
+        # The name that the pointer holds; while it is replaced, that of the next one may count.
+        name = storage.read_pointer(self._champion)
+        if name is None or not self._is_published(name):
+            following = storage.read_pointer(self._next_champion)
+            if following is not None and self._is_published(following):
+                return following
+        return name
+
+    def _is_published(self, name: str) -> bool:
+        return _to_snapshot(Path(name)) is not None and storage.fault(self.path / name) is None
+
+    def _succeed(self) -> None:
+        # The next champion, if there is one, becomes the champion; if its snapshot did not get there, nothing does.
+        if os.path.lexists(self._next_champion):
+            name = storage.read_pointer(self._next_champion)
+            if name is not None and self._is_published(name):
+                storage.move_pointer(self._next_champion, self._champion)
+            else:
+                self._next_champion.unlink()
+
     @contextlib.contextmanager
-    def _unfinished(self) -> Iterator[Path]:
-        folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.path))
-        folder.chmod(0o755)
+    def _unfinished(self, step: int) -> Iterator[Path]:
+        # A new snapshot's folder, which is removed if the block fails.
+        folder = self._free(f"{step:08d}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+        marker = self._marker(folder.name)
+        marker.touch()
+        folder.mkdir()
         try:
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)  # renamed by now, if all went well
+        except BaseException:
+            if storage.read_manifest(folder) is None:
+                shutil.rmtree(folder)
+            marker.unlink()
+            raise
+        marker.unlink()
+
+    def _marker(self, name: str) -> Path:
+        return self.path / f"{_UNFINISHED}{name}"
 
     def _free(self, name: str) -> Path:
         path, count = self.path / name, 1
@@ -285,6 +329,15 @@ class ModelFolder:
             count += 1
             path = self.path / f"{name}-{count}"
         return path
+
+    def _cure(self) -> str:
+        # Of a champion that cannot be used.
+        others = self.snapshots()
+        if not others:
+            return f"try: rm -r {self.path}, then --init"
+        if self._champion.is_file() and not self._champion.is_symlink():
+            return f"try: echo {others[-1].name} > {self._champion}"
+        return f"try: ln -sfn {others[-1].name} {self._champion}"
 
     def _unknown(self) -> str:
         what = "has no champion" if self._settings.is_file() else f"does not exist below {self.path.parent}"
@@ -300,31 +353,10 @@ class ModelFolder:
 
     @property
     def _next_champion(self) -> Path:
-        # A link that is there only while a snapshot is promoted.
+        # A pointer that is there only while a snapshot is promoted.
         return self.path / ".next-champion"
 
 
 def _to_snapshot(path: Path) -> Snapshot | None:
     match = _SNAPSHOT.fullmatch(path.name)
     return Snapshot(path, int(match[1])) if match else None
-
-
-def _remove(folder: Path) -> None:
-    # Hidden first: a snapshot that is half removed must not be taken for one.
-    hidden = folder.with_name(f"{_UNFINISHED}{folder.name}")
-    folder.rename(hidden)
-    shutil.rmtree(hidden)
-
-
-def _sync_tree(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -2,10 +2,11 @@
 
 A program, so that it forks nothing that has threads:
 
-    python tests/crashing_writer.py FOLDER WAY
+    python tests/crashing_writer.py FOLDER WAY [bucket]
 
-breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on.
-It prints one line per call: its name, and `kept` or what went wrong.
+breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on;
+with `bucket`, on a file system without atomic renames, links and locks. It prints one line per call: its name, and
+`kept` or what went wrong.
 """
 
 import errno
@@ -15,11 +16,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import bucket
 from pairs import GAME, play
 
+from seraphim.errors import RecordError
 from seraphim.examples import encode
 from seraphim.gamefiles import published_files, read_examples
-from seraphim.records import GameWriter, RecordOptions
+from seraphim.records import GameWriter, RecordOptions, read_window
 from seraphim.tfrecord import parse_example
 
 CALLS = ("open", "write", "fsync", "truncate", "link", "unlink", "close")
@@ -86,7 +89,15 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
 
 
 def check(folder: Path, finished: list[bytes]) -> str:
-    """Let a later writer open the folder, and say what became of the finished games."""
+    """Look at the folder, let a later writer open it, and say what became of the finished games."""
+    try:
+        _, report = read_window(folder, GAME, 1000)
+        if report.damaged:
+            return f"shows {report.damaged}"
+    except RecordError as error:
+        if "no game data" not in str(error):
+            return f"shows {error}"
+    bucket.let_a_day_pass(folder)
     with GameWriter(folder, OPTIONS):
         pass
     found = [game for path in published_files(folder) for game in ids(read_examples(path))]
@@ -97,7 +108,9 @@ def check(folder: Path, finished: list[bytes]) -> str:
     return f"left {left}" if left else "kept"
 
 
-def main(root: Path, way: str) -> None:
+def main(root: Path, way: str, *how: str) -> None:
+    if "bucket" in how:
+        bucket.mount()
     number = 1
     while line := run_and_break(root / str(number), number, way):
         print(line)
@@ -105,4 +118,4 @@ def main(root: Path, way: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

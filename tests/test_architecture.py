@@ -62,7 +62,7 @@ LIGHT = {
     "uvicorn": {"seraphim/serving.py"},
     "absl": {"seraphim/programs.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
     "google": {"seraphim/tfrecord.py"},
-    "google_crc32c": {"seraphim/tfrecord.py"},
+    "google_crc32c": {"seraphim/tfrecord.py", "seraphim/storage.py"},
     "llvmlite": {"seraphim/compiled.py"},
     "numba": {"seraphim/compiled.py", *(str(path.relative_to(ROOT)) for path in LIBRARY if path.parent.name in GAMES)},
 }

@@ -99,6 +99,11 @@ def test_names_cannot_leave_their_folder(run: Run, program: str, name: str, root
     assert sorted(root.rglob("*")) == before
 
 
+def test_the_address_of_a_bucket_is_no_folder(run: Run, tmp_path: Path) -> None:
+    message = refused(run("bin/generate_games.py", "fresh", SERAPHIM_DATA="gs://bucket/data"))
+    assert "SERAPHIM_DATA must be a folder, not gs://bucket/data: mount it" in message
+
+
 def test_missing_game_data_is_told(run: Run) -> None:
     assert "run bin/generate_games.py first" in refused(run("tictactoe/train.py", "fresh"))
 

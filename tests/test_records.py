@@ -353,10 +353,10 @@ def test_the_whole_games_of_a_killed_writer_are_rescued_without_its_torn_tail(tm
 
 
 @pytest.mark.parametrize("way", ["kill", "torn", "full"])
-def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_path, way):
-    done = subprocess.run(
-        [sys.executable, HERE / "crashing_writer.py", tmp_path, way], capture_output=True, text=True, check=True
-    )
+@pytest.mark.parametrize("how", [[], ["bucket"]])
+def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_path, way, how):
+    command = [sys.executable, HERE / "crashing_writer.py", tmp_path, way, *how]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert {line.split()[0] for line in lines} >= {"open", "write", "fsync", "truncate", "link", "unlink"}
     assert [line for line in lines if line.split()[1:] != ["kept"]] == []
