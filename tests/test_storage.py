@@ -212,3 +212,20 @@ def test_figures_that_are_cut_short_are_none(folder: ModelFolder) -> None:
     assert Snapshot(snapshot.path, 0).metrics() == {}
     folder.annotate(snapshot, {"wrong": 8})
     assert snapshot.metrics() == {"wrong": 8}
+
+
+def test_a_snapshot_that_is_being_removed_is_none(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = folder.snapshots()[0]
+    (first.path / "snapshot.json").write_text('{"step": 0}')  # which lists no files that could be missing
+
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            folder.prune(1)
+    assert first not in folder.snapshots()
+    assert first in folder.folders()
+    folder.recover()
+    assert first not in folder.folders()
