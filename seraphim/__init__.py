@@ -55,6 +55,9 @@ In dependency order (each module imports only from those above it):
     tournament     players by name, and the standing tournament of a model's snapshots
     series         games of one player, who moves first, against others that vary
     benchmark      how fast self-play is, and where the time goes
+    installation   what is installed, and on which machine
+    health         the state of model and game-data folders
+    doctor         tells a person whether everything is as it should be
     truth          exact results of the moves of a position, as far as a game offers them
     requests       what pages ask of an engine
     messages       what pages are told: positions, analyses, games

@@ -143,6 +143,10 @@ class ModelFolder:
         found = [_to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
         return sorted((each for each in found if each is not None), key=lambda each: (each.step, each.name))
 
+    def is_unfinished(self, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot is being written or removed, or a killed program has left it so."""
+        return self._marker(snapshot.name).exists()
+
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of that name.
 

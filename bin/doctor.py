@@ -1,0 +1,51 @@
+"""Examines the installation, this machine, and every model and its game data; tells what is wrong and how to cure it.
+
+    python bin/doctor.py                 # all models
+    python bin/doctor.py NAME --quick    # one; nothing is measured, and files are not read whole
+    python bin/doctor.py --require-gpu   # it is a problem if no GPU is used
+
+Its last line is "no problem found", or how many there are; then the exit code is not 0.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from absl import flags
+
+from seraphim import programs
+
+QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare lengths of files only, not checksums.")
+REQUIRE_GPU = flags.DEFINE_bool("require-gpu", False, "It is a problem if no GPU is used.")
+
+ROOT = Path(__file__).parents[1]
+RULES_AND_SEARCH = "uniform priors, one process, 64 games"
+ONE_SEARCH = "one connect four position, 800 readouts"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Examine."""
+    from rich.console import Console
+
+    from seraphim import doctor
+    from seraphim.errors import SettingsError
+    from seraphim.store import ModelFolder
+
+    if len(arguments) > 2:
+        raise SettingsError(f"expected one model NAME or none, not {len(arguments) - 1} arguments")
+    console = Console(highlight=False)
+    problems = doctor.check_installation(console, REQUIRE_GPU.value)
+    if not QUICK.value:
+        figures = [
+            doctor.rules_and_search(RULES_AND_SEARCH, 0, "tictactoe"),
+            doctor.rules_and_search(RULES_AND_SEARCH, 1, "connectfour"),
+        ]
+        shipped = ModelFolder(ROOT, "connectfour")
+        if not shipped.is_new():
+            figures.append(doctor.one_search(ONE_SEARCH, 0, shipped))
+        doctor.check_speed(console, figures, ROOT / "README.md")
+    problems += doctor.check_folders(console, programs.data_root(), arguments[1:], thorough=not QUICK.value)
+    return doctor.conclude(console, problems)
+
+
+if __name__ == "__main__":
+    programs.run(main)

@@ -1,0 +1,177 @@
+"""Tells a person whether everything is as it should be: the installation, the machine's speed, models and game data.
+
+Each part is printed as soon as it is known; what has to be cured is repeated at the end.
+"""
+
+import re
+import shutil
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from seraphim import installation
+from seraphim.analysis import LEAVES
+from seraphim.benchmark import measure_latency, measure_uniform
+from seraphim.game import load_game
+from seraphim.health import Report, check_game_data, check_model, number_of_looks
+from seraphim.inference import load_inference, tensorflow
+from seraphim.settings import default_settings
+from seraphim.store import ModelFolder
+
+_FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_ROUNDS, _GAMES = 3, 64  # of a measurement
+
+
+class Figure(NamedTuple):
+    """A figure of the README that can be measured in seconds."""
+
+    row: str
+    """How its row in the README's table begins."""
+    place: int
+    """Which of the figures in that row it is, from 0."""
+    unit: str
+    measure: Callable[[], float]
+
+
+def rules_and_search(row: str, place: int, game: str, seconds: float = 2.0) -> Figure:
+    """Return the figure of self-play with uniform priors, which takes rules and search alone."""
+
+    def measure() -> float:
+        settings, rules = default_settings(game), load_game(game)
+        return statistics.median(measure_uniform(rules, settings, _GAMES, seconds / _ROUNDS) for _ in range(_ROUNDS))
+
+    return Figure(row, place, "readouts/s", measure)
+
+
+def one_search(row: str, place: int, folder: ModelFolder) -> Figure:
+    """Return the figure of one search by a model."""
+
+    def measure() -> float:
+        settings = folder.settings()
+        game = load_game(settings.game)
+        return measure_latency(game, load_inference(folder.champion().path, game, batch=LEAVES), settings.search)
+
+    return Figure(row, place, "ms", measure)
+
+
+def read_figure(readme: Path, figure: Figure) -> float | None:
+    """Return a figure as the README has it; None where there is no README, or no such row in it."""
+    if not readme.is_file():
+        return None
+    for line in readme.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if line.startswith("|") and cells[0].startswith(figure.row):
+            found = [float(text.strip(",").replace(",", "")) for text in _FIGURE.findall(cells[-1])]
+            return found[figure.place] if figure.place < len(found) else None
+    return None
+
+
+def check_installation(console: Console, require_gpu: bool) -> list[str]:
+    """Print what is installed on which machine; return the problems."""
+    console.print(_facts("machine", installation.machine()))
+    table = Table("package", "version", "needed for", title="packages", title_justify="left", box=None)
+    problems, missing = [], {}
+    for package in installation.packages():
+        state = package.version or "missing"
+        if package.broken:
+            state, problem = f"{package.version}, but broken", f"{package.name} is installed, but cannot be imported"
+            problems.append(f"{problem}: pip install --force-reinstall {package.name}")
+        elif package.version is None:
+            missing[package.needed_for] = installation.how_to_install(package.needed_for)
+        table.add_row(package.name, Text(state, "" if package.usable else "yellow"), package.needed_for)
+    console.print(table)
+    for needed_for, command in missing.items():
+        if needed_for == installation.CORE:
+            problems.append(f"what every program needs is not all there: {command}")
+        console.print(Text(f"missing for {needed_for}: {command}", style="yellow"))
+    found = installation.gpus()
+    usable = bool(found) and tensorflow.sees_gpu()
+    if unused := installation.unused_gpu(found, usable):
+        problems.append(unused)
+    elif require_gpu and not usable:
+        problems.append("no GPU is used, because there is none that the system knows: look at its driver")
+    return problems
+
+
+def check_speed(console: Console, figures: Sequence[Figure], readme: Path) -> None:
+    """Measure, and print beside the README's figures; how fast a machine is, is no problem."""
+    table = Table("figure", "here", "README", "ratio", title="speed", title_justify="left", box=None)
+    for figure in figures:
+        here, there = figure.measure(), read_figure(readme, figure)
+        # More is better for rates, less for times.
+        ratio = None if there is None else here / there if figure.unit.endswith("/s") else there / here
+        name = f"{figure.row} ({figure.place + 1})" if figure.place else figure.row
+        known = ("-", "-") if there is None or ratio is None else (f"{there:,.0f}", f"{ratio:.2f} of its speed")
+        table.add_row(name, f"{here:,.0f} {figure.unit}", *known)
+    console.print(table)
+
+
+def check_folders(console: Console, root: Path, names: Sequence[str], thorough: bool) -> list[str]:
+    """Print the state of models and their game data; return the problems.
+
+    Args:
+        console: where to print.
+        root: the folder that holds `models/` and `gamedata/`.
+        names: of the models; none: all that have a folder in one of them.
+        thorough: read every file whole, and compare the checksums.
+
+    Raises:
+        SettingsError: a name is none of a model.
+    """
+    problems = []
+    for name in names or _all_names(root):
+        folder = ModelFolder(root, name)
+        with Progress(
+            TextColumn("[progress.description]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        ) as progress:
+            task = progress.add_task(f"{name}: files", total=number_of_looks(folder))
+
+            def looked() -> None:
+                progress.advance(task)  # noqa: B023  # called in this turn of the loop
+
+            if not folder.path.is_dir() and not names:
+                report = Report({"model": "none of this name: these are games without a model"})
+                check_game_data(folder.game_data, thorough, report, looked)
+            else:
+                report = check_model(folder, shutil.disk_usage(_existing(folder.path)).free, thorough, looked)
+        console.print(_facts(name, report.facts))
+        problems += report.problems
+    return problems
+
+
+def conclude(console: Console, problems: Sequence[str]) -> int:
+    """Print the problems and how many there are; return the exit code."""
+    for problem in problems:
+        console.print(Text(problem, style="bold red"))
+    count = len(problems)
+    console.print("no problem found" if not count else f"{count} problem{'s' if count > 1 else ''} found")
+    return 1 if count else 0
+
+
+def _facts(title: str, facts: dict[str, str]) -> Table:
+    table = Table(title=Text(f"\n{title}"), title_justify="left", box=None, show_header=False)
+    for name, fact in facts.items():
+        table.add_row(Text(name), Text(fact))
+    return table
+
+
+def _all_names(root: Path) -> list[str]:
+    folders = [path for kind in ("models", "gamedata") for path in (root / kind).glob("*")]
+    return sorted({path.name for path in folders if path.is_dir() and not path.name.startswith(".")})
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path
