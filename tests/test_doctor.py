@@ -164,7 +164,7 @@ def test_what_games_will_take_is_estimated_before_there_are_any(folder: ModelFol
         estimates.append(float(re.search(r"grow by ([\d,]+) MiB", report.facts["disk"])[1].replace(",", "")))
         assert len(report.problems) == 1
         add_games(folder)
-    assert estimates[0] == pytest.approx(estimates[1], rel=0.3)
+    assert 0.5 < estimates[0] / estimates[1] < 2
 
 
 def test_games_without_a_model_are_looked_at(folder: ModelFolder) -> None:
