@@ -31,6 +31,7 @@ CSV = flags.DEFINE_string("csv", None, "Write the matches into this file.")
 FIRST = flags.DEFINE_bool("first", False, "No openings: the first player moves first, against each of the others.")
 FOREVER = flags.DEFINE_bool("forever", False, "Go on with the snapshots that appear, until Ctrl-C.")
 RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the networks.")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
     conditions = tournament.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
-    field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value)
+    field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
     game = load_game(field.game_of(names))
     if FIRST.value:
         for other, result in series.play_first(game, field.entrants(names), conditions):

@@ -16,13 +16,16 @@ from absl import flags
 from seraphim import programs
 
 SEARCHES = flags.DEFINE_list("searches", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of models/NAME. Default: the champion.")
+SNAPSHOT = flags.DEFINE_string(
+    "snapshot", None, "Which snapshot of models/NAME, or a path to one. Default: the champion."
+)
 POSITIONS = flags.DEFINE_string("positions", None, "File of positions to be played in.")
 OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --positions, by the largest of --searches.")
 MOST = flags.DEFINE_integer("most", None, "Most positions of each set. Default: all.", lower_bound=1)
 RUNTIME, WORKERS = programs.define_workers()
 programs.define_tracking()
 programs.define_options("search")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -31,10 +34,9 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
     from seraphim.inference import load_inference
-    from seraphim.store import ModelFolder
     from seraphim.workers import count_cores
 
-    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())
     game = load_game(settings.game)
     if not all(text.strip().isdecimal() for text in SEARCHES.value):
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
             f"--searches must be whole numbers with commas between them, not {','.join(SEARCHES.value)}"
         )
     readouts = [int(text) for text in SEARCHES.value]
-    snapshot = folder.snapshot(SNAPSHOT.value) if SNAPSHOT.value else folder.champion()
+    snapshot = folder.choose(SNAPSHOT.value)
     listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [load_inference(snapshot.path, game, RUNTIME.value) for _ in range(WORKERS.value or count_cores())]
     print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")

@@ -17,7 +17,10 @@ from seraphim import programs
 
 FORMAT = programs.define_choice("format", Literal["web", "tflite", "onnx"], "web", "What to write.")
 OUT = flags.DEFINE_string("out", None, "The folder, or the file. Default: site, or NAME.tflite or NAME.onnx.")
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of the one model. Default: the champion.")
+SNAPSHOT = flags.DEFINE_string(
+    "snapshot", None, "Which snapshot of the one model, or a path to one. Default: the champion."
+)
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -33,11 +36,8 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError(f"--snapshot and --format={FORMAT.value} are for one model at a time: name one")
     if len(set(names)) < len(names):
         raise SettingsError(f"a model is named twice: {' '.join(names)}")
-    folders = [ModelFolder(programs.data_root(), name) for name in names]
-    chosen = [
-        Chosen(each.name, each.snapshot(SNAPSHOT.value) if SNAPSHOT.value else each.champion(), each.settings())
-        for each in folders
-    ]
+    folders = [ModelFolder(programs.data_root(), name, programs.FLAGS.trust) for name in names]
+    chosen = [Chosen(each.name, each.choose(SNAPSHOT.value), each.settings()) for each in folders]
     if FORMAT.value != "web":
         (model,) = chosen
         file = Path(OUT.value or f"{model.name}.{FORMAT.value}")

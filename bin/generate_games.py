@@ -18,15 +18,15 @@ RUNTIME, WORKERS = programs.define_workers()
 SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
 programs.define_tracking()
 programs.define_options("search", "self_play", "records")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Generate games."""
     from seraphim.generating import generate_games
-    from seraphim.store import ModelFolder
     from seraphim.workers import ENDLESS, WorkerPool
 
-    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())
     folder.champion()  # a missing one is told before the workers start
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)

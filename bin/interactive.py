@@ -26,9 +26,12 @@ TEMPERATURE = programs.define_choice(
 NOISE = flags.DEFINE_bool("noise", False, "Noise on the priors of the root, as in self-play.")
 LOAD = flags.DEFINE_string("load", None, "The position to begin with.")
 SEED = flags.DEFINE_integer("seed", None, "Makes chance repeat itself. Default: it does not.", lower_bound=0)
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "Which snapshot of models/NAME. Default: the champion.")
+SNAPSHOT = flags.DEFINE_string(
+    "snapshot", None, "Which snapshot of models/NAME, or a path to one. Default: the champion."
+)
 RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the network.")
 programs.define_options("search")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -42,13 +45,12 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.interactive import Interactive
     from seraphim.opponent import PlayOptions
     from seraphim.session import Session, SessionOptions
-    from seraphim.store import ModelFolder
     from seraphim.terminal import survive_ascii
 
     survive_ascii()
-    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())
-    snapshot = folder.snapshot(SNAPSHOT.value) if SNAPSHOT.value else folder.champion()
+    snapshot = folder.choose(SNAPSHOT.value)
     inference = load_inference(snapshot.path, load_game(settings.game), RUNTIME.value, batch=LEAVES)
     session = Session(
         settings.game,

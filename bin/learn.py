@@ -26,6 +26,7 @@ SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, ga
 RUNTIME, WORKERS = programs.define_workers()
 programs.define_tracking()
 programs.define_options("network", "search", "self_play", "records", "training", "gate")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,9 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     from seraphim.learning import Stop, learn
     from seraphim.retraining import bootstrap
     from seraphim.settings import default_settings
-    from seraphim.store import ModelFolder
 
-    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder = programs.model_folder(arguments)
     if GAME.value and folder.is_new():
         settings = programs.with_flags(default_settings(GAME.value, PRESET.value))
         champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)

@@ -19,6 +19,7 @@ HOST = flags.DEFINE_string("host", "127.0.0.1", "Address of this machine to serv
 PORT = flags.DEFINE_integer("port", 8080, "Port to serve at; 0 is any free one.", lower_bound=0, upper_bound=65535)
 NAMES = flags.DEFINE_list("names", [], "Names by which browsers reach this machine, such as play.example.org.")
 OPEN = flags.DEFINE_bool("open", False, "Open the page in a browser.")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.hosting import Host
 
     named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
-    host = Host(programs.data_root(), programs.model_name(arguments) if named else None)
+    host = Host(programs.data_root(), programs.model_name(arguments) if named else None, trust=programs.FLAGS.trust)
     listening = serving.listen(host, HOST.value, PORT.value, frozenset(name.lower() for name in NAMES.value))
     print(f"{', '.join(model.name for model in host.models())} at {listening.url} (Ctrl-C ends)", flush=True)
     if not serving.is_loopback(HOST.value):

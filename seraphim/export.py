@@ -137,7 +137,7 @@ def _to_litert(snapshot: Path, game: Game) -> tuple[bytes, Inference]:
 def _serving(snapshot: Path, game: Game, batch: int | None) -> tuple[Any, Any]:
     # The SavedModel, which has to live as long as it is used, and its signature for batches of one size.
     tf = networks.tensorflow()
-    model = tf.saved_model.load(str(snapshot))
+    model = networks.load_saved_model(snapshot)
     signature = model.signatures[networks.SIGNATURE]
     observation = tf.TensorSpec([batch, *game.observation_shape], tf.uint8, name="observation")
     serve = tf.function(lambda observation: signature(observation=observation), input_signature=[observation])

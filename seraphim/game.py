@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seraphim.errors import GameError
+from seraphim.vetting import check_game_module
 
 Array = NDArray[Any]
 
@@ -306,6 +307,7 @@ def load_game_module(name: str) -> ModuleType:
         raise GameError(f"{name!r} is not a game: {cure}")
     if "" not in sys.path:
         sys.path.append("")  # a game in the current folder needs no installation
+    check_game_module(name)  # a settings.json may name any module there is
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:

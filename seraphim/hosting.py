@@ -54,7 +54,12 @@ class Host:
     """Loads models, each snapshot once for all who open it."""
 
     def __init__(
-        self, root: Path, first: str | None = None, limits: ThinkingLimits | None = None, most_loaded: int = 4
+        self,
+        root: Path,
+        first: str | None = None,
+        limits: ThinkingLimits | None = None,
+        most_loaded: int = 4,
+        trust: bool = False,
     ) -> None:
         """Prepare; nothing is loaded yet.
 
@@ -63,19 +68,21 @@ class Host:
             first: name of the model that is listed first.
             limits: of each engine.
             most_loaded: snapshots that are loaded at a time.
+            trust: whether models that lie outside `models/` are offered.
 
         Raises:
             SettingsError: the name is none of a model, or there is no model.
             ModelError: the first model is not there, or has no champion.
         """
         self.root = root
+        self._trust = trust
         self._first = first
         self._limits = limits or ThinkingLimits()
         self._most_loaded = most_loaded
         self._loaded: OrderedDict[tuple[str, str], Future[Hosted]] = OrderedDict()
         self._lock = threading.Lock()
         if first is not None:
-            ModelFolder(root, first).champion()
+            self._folder(first).champion()
         elif not self.models():
             raise SettingsError(f"there is no model in {root / 'models'}: make one with bin/learn.py, then serve it")
 
@@ -84,7 +91,7 @@ class Host:
         found = []
         for path in sorted((self.root / "models").glob("*")):
             try:
-                folder = ModelFolder(self.root, path.name)
+                folder = self._folder(path.name)
                 snapshots = [snapshot.name for snapshot in reversed(folder.snapshots())]
                 card = (folder.path / CARD).is_file()
                 found.append(Listed(folder.name, folder.settings().game, folder.champion().name, snapshots, card))
@@ -99,7 +106,7 @@ class Host:
             SettingsError: this is no name of a model.
             ModelError: there is no such model.
         """
-        folder = ModelFolder(self.root, model)
+        folder = self._folder(model)
         folder.settings()
         return folder
 
@@ -110,7 +117,7 @@ class Host:
             SettingsError: this is no name of a model.
             ModelError: there is no such model or snapshot, or too many others are in use.
         """
-        folder = ModelFolder(self.root, model)
+        folder = self._folder(model)
         chosen = folder.champion() if snapshot is None else folder.snapshot(snapshot)
         key = (model, chosen.name)
         with self._lock:
@@ -142,6 +149,9 @@ class Host:
         """End all engines."""
         for engine in self.engines:
             engine.close()
+
+    def _folder(self, model: str) -> ModelFolder:
+        return ModelFolder(self.root, model, self._trust)
 
     def _load(self, folder: ModelFolder, snapshot: str, future: Future[Hosted]) -> None:
         try:

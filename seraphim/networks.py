@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from seraphim import vetting
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game
 from seraphim.nativelog import without_native_log
@@ -308,6 +309,20 @@ def save_snapshot(model: Any, path: Path) -> None:
     (path / LITERT).write_bytes(converter.convert())
 
 
+def load_saved_model(path: Path) -> Any:
+    """Return the SavedModel of a snapshot as TensorFlow loads it, which runs what it holds.
+
+    Raises:
+        ModelError: it is damaged, or holds something else than a network.
+    """
+    vetting.check_saved_model(path)
+    tf = tensorflow()
+    try:
+        return tf.saved_model.load(str(path))
+    except (OSError, KeyError, ValueError, tf.errors.OpError) as error:
+        raise ModelError(f"the SavedModel in {path} is damaged: promote another snapshot, or retrain") from error
+
+
 def load_model(path: Path) -> Any:
     """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
 
@@ -318,11 +333,12 @@ def load_model(path: Path) -> Any:
     cure = "point the champion at another snapshot, or start a new model with --init"
     if not archive.is_file():
         raise ModelError(f"{path} cannot be trained, because {ARCHIVE} is missing: {cure}")
+    vetting.check_archive(archive)
     _normalization()  # which Keras finds by its name
     import keras
 
     try:
-        return keras.models.load_model(archive)
+        return keras.models.load_model(archive, safe_mode=True)
     except MemoryError:
         raise
     except Exception as error:  # zip, HDF5 and JSON each have their own

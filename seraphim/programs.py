@@ -77,6 +77,21 @@ def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts:
     return Tracking(folder, program, settings, facts, server, lambda warning: print(warning, file=sys.stderr))
 
 
+def define_trust() -> None:
+    """Define --trust, for programs that load models."""
+    text = "Load a model from outside models/ as well: it can run what its maker put into it (docs/security.md)."
+    flags.DEFINE_bool("trust", False, text, module_name=sys.argv[0])
+
+
+def model_folder(arguments: Sequence[str]) -> ModelFolder:
+    """Return the folder of the model that is named, see `model_name`; --trust says what may be loaded.
+
+    Raises:
+        SettingsError: no name was given, or it is not valid.
+    """
+    return ModelFolder(data_root(), model_name(arguments), FLAGS.trust)
+
+
 def define_preset(text: str) -> flags.FlagHolder[str]:
     """Define --preset, for programs that make new models."""
     text += " They stand in place of the game's own; flags go over them."

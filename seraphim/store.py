@@ -78,9 +78,19 @@ class Snapshot:
 class ModelFolder:
     """The folder of one model below `root`; nothing need exist yet."""
 
-    def __init__(self, root: Path, name: str) -> None:
-        """Raise a SettingsError if the name is not valid."""
+    def __init__(self, root: Path, name: str, trust: bool = False) -> None:
+        """Prepare.
+
+        Args:
+            root: the folder that holds `models/` and `gamedata/`.
+            name: of the model.
+            trust: whether what lies outside `models/` is loaded as well; see docs/security.md.
+
+        Raises:
+            SettingsError: the name is not valid.
+        """
         self.name = check_name(name)
+        self._trust = trust
         self.path = root / "models" / name
         self.game_data = root / "gamedata" / name
         self._locks = 0
@@ -124,6 +134,7 @@ class ModelFolder:
         """
         if not self._settings.is_file():
             raise ModelError(self._unknown())
+        self._check_trust(self.path)
         settings = load_settings(self._settings)
         if game is not None and settings.game != game:
             raise ModelError(
@@ -153,16 +164,44 @@ class ModelFolder:
         Raises:
             ModelError: there is none.
         """
+        self._check_trust(self.path)
         found = {snapshot.name: snapshot for snapshot in self.snapshots()}
         if name not in found:
             raise ModelError(f"model {self.name!r} has no snapshot {name!r}: expected one of {', '.join(found)}")
         return found[name]
 
+    def choose(self, text: str | None) -> Snapshot:
+        """Return what a person asks for: the champion, a snapshot by its name, or one anywhere by its path.
+
+        Args:
+            text: a name; a path, which has a `/`; or None for the champion.
+
+        Raises:
+            ModelError: there is none, or it lies outside `models/` and is not trusted.
+        """
+        if text is None:
+            return self.champion()
+        return self.elsewhere(Path(text)) if "/" in text else self.snapshot(text)
+
+    def elsewhere(self, path: Path) -> Snapshot:
+        """Return the snapshot in a folder that need not be one of this model.
+
+        Raises:
+            ModelError: it is damaged, or lies outside `models/` and is not trusted.
+        """
+        path = path.expanduser()
+        self._check_trust(path)
+        facts = storage.read_manifest(path)
+        if facts is None or storage.fault(path):
+            raise ModelError(f"{path} is no snapshot: {storage.fault(path)}")
+        step = facts.get("step")
+        return Snapshot(path, step if isinstance(step, int) else 0)
+
     def champion(self) -> Snapshot:
         """Return the snapshot that generates games.
 
         Raises:
-            ModelError: there is no such model, or it has no champion, or the champion is gone.
+            ModelError: there is no such model, or it has no champion, or the champion is gone, or is not trusted.
         """
         name = self._read_champion()
         if name is None:
@@ -172,6 +211,7 @@ class ModelFolder:
             raise ModelError(
                 f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._cure()}"
             )
+        self._check_trust(snapshot.path)
         if fault := storage.fault(snapshot.path):
             raise ModelError(
                 f"the champion of model {self.name!r} is damaged: {snapshot.path}: {fault}; {self._cure()}"
@@ -333,6 +373,14 @@ class ModelFolder:
             count += 1
             path = self.path / f"{name}-{count}"
         return path
+
+    def _check_trust(self, path: Path) -> None:
+        models = self.path.parent.resolve()
+        if not self._trust and not path.resolve().is_relative_to(models):
+            raise ModelError(
+                f"{path} lies outside {models}, and a model can run what its maker put into it: "
+                "if you trust that person, add --trust"
+            )
 
     def _cure(self) -> str:
         # Of a champion that cannot be used.

@@ -2,7 +2,7 @@
 
 A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (a position), or a model's:
 `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
-search.
+search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays by the settings that models of the game begin with.
 """
 
 import csv
@@ -20,6 +20,7 @@ from seraphim.game import Game, load_game
 from seraphim.inference import Runtime, load_inference
 from seraphim.players import Choose
 from seraphim.ratings import Match
+from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder, Snapshot
 
 RESULTS = "arena.csv"
@@ -68,7 +69,9 @@ class Entrant:
 class Field:
     """Who may play: finds players by their names."""
 
-    def __init__(self, root: Path, game: str | None, conditions: Conditions, runtime: Runtime = "auto") -> None:
+    def __init__(
+        self, root: Path, game: str | None, conditions: Conditions, runtime: Runtime = "auto", trust: bool = False
+    ) -> None:
         """Prepare.
 
         Args:
@@ -76,7 +79,9 @@ class Field:
             game: package or module of the game; None takes that of the models.
             conditions: of all matches.
             runtime: what runs the networks.
+            trust: whether models that lie outside `models/` are loaded.
         """
+        self._trust = trust
         self._root = root
         self._game = game
         self._conditions = conditions
@@ -90,7 +95,7 @@ class Field:
             ModelError: there is no such model.
         """
         games = {"--game": self._game} if self._game else {}
-        games |= {name: self._folder(name).settings().game for name in names if not _is_built_in(name)}
+        games |= {name: self._folder(name).settings().game for name in names if _is_model(name)}
         if not games:
             raise SettingsError("which game? No model is among the players: give --game as well")
         (one, game), *others = games.items()
@@ -111,7 +116,11 @@ class Field:
         game = load_game(module)
         found: dict[str, Entrant] = {}
         for name in names:
-            for entrant in self._built_in(module, game, name) if _is_built_in(name) else self._of_model(game, name):
+            if _is_built_in(name):
+                entrants = self._built_in(module, game, name)
+            else:
+                entrants = self._of_model(game, name) if _is_model(name) else [self._of_path(module, game, name)]
+            for entrant in entrants:
                 found.setdefault(entrant.name, entrant)
         return list(found.values())
 
@@ -123,13 +132,13 @@ class Field:
             ModelError: there is no such model.
         """
         for name in names:
-            if not _is_built_in(name):
+            if _is_model(name):
                 return self._folder(name)
         raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
 
     def _folder(self, name: str) -> ModelFolder:
         try:
-            folder = ModelFolder(self._root, _model(name))
+            folder = ModelFolder(self._root, _model(name), self._trust)
         except SettingsError as error:
             raise SettingsError(f"{name!r} is no player: expected {_KINDS}") from error
         if folder.is_new() and not folder.snapshots():
@@ -161,19 +170,25 @@ class Field:
         if wanted == ALL:
             snapshots = folder.snapshots()
         elif not wanted:
-            return [self._entrant(game, folder, folder.champion(), name)]
+            return [self._entrant(game, folder.settings, folder.champion(), name)]
         else:
             snapshots = [folder.champion() if wanted == CHAMPION else folder.snapshot(wanted)]
         ending = f":{how}" if how else ""
-        return [self._entrant(game, folder, each, f"{folder.name}/{each.name}{ending}") for each in snapshots]
+        return [self._entrant(game, folder.settings, each, f"{folder.name}/{each.name}{ending}") for each in snapshots]
 
-    def _entrant(self, game: Game, folder: ModelFolder, snapshot: Snapshot, name: str) -> Entrant:
+    def _of_path(self, module: str, game: Game, name: str) -> Entrant:
+        path = Path(name.removesuffix(f":{_RAW}"))
+        # A folder of no name of its own: what it knows is where models are.
+        snapshot = ModelFolder(self._root, "_", self._trust).elsewhere(path)
+        return self._entrant(game, lambda: default_settings(module), snapshot, name)
+
+    def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
         def load() -> Choose:
             batch = 1 + self._conditions.games // 2
             inference = load_inference(snapshot.path, game, self._runtime, batch=batch)
             if name.endswith(f":{_RAW}"):
                 return players.raw_player(game, inference)
-            options = folder.settings().search
+            options = settings().search
             readouts = self._conditions.readouts or options.readouts
             return players.search_player(game, inference, dataclasses.replace(options, readouts=readouts))
 
@@ -188,7 +203,7 @@ def check_two(entrants: Sequence[Entrant]) -> None:
 
 def every_snapshot(name: str) -> str:
     """Return the name of all snapshots of a model for that of its champion; other names stay as they are."""
-    if _is_built_in(name) or "/" in name:
+    if "/" in name or not _is_model(name):
         return name
     model, colon, how = name.partition(":")
     return f"{model}/{ALL}{colon}{how}"
@@ -196,6 +211,10 @@ def every_snapshot(name: str) -> str:
 
 def _is_built_in(name: str) -> bool:
     return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
+
+
+def _is_model(name: str) -> bool:
+    return not _is_built_in(name) and not name.startswith((".", "/", "~"))
 
 
 def _is_positive(text: str) -> bool:

@@ -22,6 +22,7 @@ SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, an
 PRESET = programs.define_preset(f"Settings that a new model starts from: {', '.join(PRESETS)}.")
 programs.define_tracking()
 programs.define_options("network", "search", "self_play", "records", "training", "gate")
+programs.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -29,9 +30,8 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game
     from seraphim.retraining import bootstrap, retrain
     from seraphim.settings import default_settings
-    from seraphim.store import ModelFolder
 
-    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder = programs.model_folder(arguments)
     game = load_game(GAME_NAME)
     if INIT.value:
         settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value))

@@ -16,11 +16,11 @@ class TensorFlowModel:
     def __init__(self, snapshot: Path, game: Game) -> None:
         """Load; raise a ModelError where that fails, or where the model does not fit the game."""
         tensorflow = networks.tensorflow()
+        # The loaded object owns the variables: it has to live as long as the signature.
+        self._model = networks.load_saved_model(snapshot)
         try:
-            # The loaded object owns the variables: it has to live as long as the signature.
-            self._model = tensorflow.saved_model.load(str(snapshot))
             self._signature = self._model.signatures[networks.SIGNATURE]
-        except (OSError, KeyError, ValueError, tensorflow.errors.OpError) as error:
+        except KeyError as error:
             raise damaged(snapshot) from error
         inputs = {name: tuple(spec.shape)[1:] for name, spec in self._signature.structured_input_signature[1].items()}
         outputs = {name: tuple(spec.shape)[1:] for name, spec in self._signature.structured_outputs.items()}
