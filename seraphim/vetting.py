@@ -81,7 +81,10 @@ def check_archive(file: Path) -> None:
         with zipfile.ZipFile(file) as archive:
             objects = set(_objects(json.loads(archive.read("config.json"))))
     except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile) as error:
-        raise ModelError(f"{file} is damaged: promote another snapshot, or retrain") from error
+        raise ModelError(
+            f"{file} is damaged ({error or type(error).__name__}): point the champion at another snapshot, or start a new "
+            "model with --init"
+        ) from error
     foreign = {name for module, name in objects if not _is_known(module, name)}
     if foreign:
         raise ModelError(
