@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim import networks, storage
+from seraphim import networks, storage, vetting
 from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
 from seraphim.examples import END_OF_GAME, GameRecord, encode, end_of
@@ -72,12 +72,15 @@ def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable
         _check_parts(champion, report)
     if settings is not None and game is not None and champion is not None:
         with report.checking():
+            vetting.check_saved_model(champion.path)
+            if (champion.path / networks.ARCHIVE).is_file():
+                vetting.check_archive(champion.path / networks.ARCHIVE)
             _check_network(champion, settings, game, report)
     check_game_data(folder.game_data, thorough, report, looked)
     if settings is not None and game is not None:
         with report.checking():
             check_disk(folder, settings, game, free, report)
-    _tell_locks(report, *folder.path.glob(".*lock"), *folder.game_data.glob(".*lock"))
+    _tell_locks(report, *folder.path.glob(".*"), *folder.game_data.glob(".*"))
     return report
 
 
@@ -210,7 +213,7 @@ def _size(folder: Path) -> int:
 
 
 def _tell_locks(report: Report, *files: Path) -> None:
-    held = [path for path in files if _is_locked(path)]
+    held = [path for path in files if path.is_file() and _is_locked(path)]
     if held:
         report.facts["at work"] = ", ".join(f"{path.name} is held by {_holder(path)}" for path in held)
 

@@ -19,7 +19,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,35 +114,63 @@ def _fault_of_file(path: Path, size: int, checksum: str | None) -> str | None:
 # ---------------------------------------------------------------- pointers
 
 
-def read_pointer(pointer: Path) -> str | None:
-    """Return the name that a pointer holds, nothing if it holds none; None if there is no pointer."""
+class Pointer:
+    """A file that points at one of the folders beside it."""
+
+    def __init__(self, path: Path, counts: Callable[[str], bool]) -> None:
+        """Prepare.
+
+        Args:
+            path: of the pointer.
+            counts: says of a name whether there is such a folder.
+        """
+        self._path = path
+        self._next = path.with_name(f".next-{path.name}")
+        self._counts = counts
+
+    def read(self) -> str | None:
+        """Return the name that the pointer holds, nothing if it holds none; None if there is no pointer."""
+        name = _read_name(self._path)
+        if name is None or not self._counts(name):
+            # It is being replaced, maybe.
+            following = _read_name(self._next)
+            if following is not None and self._counts(following):
+                return following
+        return name
+
+    def announce(self, name: str) -> None:
+        """Say where the pointer is to point, which it does after `succeed`; the folder need not be there yet."""
+        self._next.unlink(missing_ok=True)
+        try:
+            self._next.symlink_to(name)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            write_file(self._next, f"{name}\n".encode())
+        sync(self._next.parent)
+
+    def succeed(self) -> None:
+        """Point where it was announced, if that folder got there; can be broken off anywhere, and done again."""
+        following = _read_name(self._next)
+        if following is None:
+            return
+        if self._counts(following):
+            self._next.replace(self._path)
+        else:
+            self._next.unlink()
+        sync(self._path.parent)
+
+
+def _read_name(path: Path) -> str | None:
     try:
-        if pointer.is_symlink():
-            return str(pointer.readlink())
+        if path.is_symlink():
+            return str(path.readlink())
         # Where there are no links, git too writes such a file in place of one.
-        return pointer.read_bytes()[:_LONGEST_NAME].decode().strip()
+        return path.read_bytes()[:_LONGEST_NAME].decode().strip()
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
         return ""
-
-
-def write_pointer(pointer: Path, name: str) -> None:
-    """Make a pointer, in place of what may have been left of one: a link if the file system has them, else a file."""
-    pointer.unlink(missing_ok=True)
-    try:
-        pointer.symlink_to(name)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        write_file(pointer, f"{name}\n".encode())
-    sync(pointer.parent)
-
-
-def move_pointer(new: Path, pointer: Path) -> None:
-    """Put a pointer in place of another; can be broken off anywhere, and done again as long as `new` is there."""
-    new.replace(pointer)
-    sync(pointer.parent)
 
 
 # ---------------------------------------------------------------- files and locks

@@ -16,63 +16,21 @@ files, no network.
 """
 
 import contextlib
-import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from seraphim import storage
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError
 from seraphim.settings import Settings, dump_settings, load_settings
+from seraphim.snapshots import MAX_NAME, Snapshot, annotate, check_inside, check_name, to_snapshot
+from seraphim.storage import Pointer
 
-MAX_NAME = 64
-FIGURES = "figures.json"
+__all__ = ["MAX_NAME", "ModelFolder", "Snapshot", "check_name"]
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_SNAPSHOT = re.compile(r"([0-9]{8,})-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?")
 _UNFINISHED = ".unfinished-"  # prefix of all that is not whole yet
-
-
-def check_name(name: str) -> str:
-    """Return a model's name if it is one: letters, digits, `-`, `_` and `.`, not starting with `.` or `-`.
-
-    Raises:
-        SettingsError: it is not.
-    """
-    if len(name) > MAX_NAME or not _NAME.fullmatch(name):
-        raise SettingsError(
-            f"{name!r} cannot be the name of a model: use up to {MAX_NAME} letters, digits, '-', '_' and '.', "
-            "not starting with '.' or '-'"
-        )
-    return name
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One trained generation of a model on disk."""
-
-    path: Path
-    """Its folder."""
-    step: int
-    """Batches that the model had been trained on."""
-
-    @property
-    def name(self) -> str:
-        """Return the folder's name."""
-        return self.path.name
-
-    def metrics(self) -> dict[str, float]:
-        """Return its figures, those of its training and those added later; none if the files are missing or damaged."""
-        figures: dict[str, float] = {}
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            figures |= (storage.read_manifest(self.path) or {})["metrics"]
-        with contextlib.suppress(OSError, TypeError, ValueError):
-            figures |= json.loads((self.path / FIGURES).read_text())
-        return figures
 
 
 class ModelFolder:
@@ -93,6 +51,7 @@ class ModelFolder:
         self._trust = trust
         self.path = root / "models" / name
         self.game_data = root / "gamedata" / name
+        self._pointer = Pointer(self._champion, self._is_published)
         self._locks = 0
 
     def create(self, settings: Settings) -> None:
@@ -112,7 +71,7 @@ class ModelFolder:
 
     def is_new(self) -> bool:
         """Return whether there is no such model yet: none that has a champion or was ever trained."""
-        return self._read_champion() is None and all(each.step == 0 for each in self.folders())
+        return self._pointer.read() is None and all(each.step == 0 for each in self.folders())
 
     def check_new(self) -> None:
         """Raise a ModelError if the model exists."""
@@ -151,7 +110,7 @@ class ModelFolder:
         """Return the snapshots, and what is not whole but has the name of one, in the same order."""
         if not self.path.is_dir():
             return []
-        found = [_to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
+        found = [to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
         return sorted((each for each in found if each is not None), key=lambda each: (each.step, each.name))
 
     def is_unfinished(self, snapshot: Snapshot) -> bool:
@@ -203,10 +162,10 @@ class ModelFolder:
         Raises:
             ModelError: there is no such model, or it has no champion, or the champion is gone, or is not trusted.
         """
-        name = self._read_champion()
+        name = self._pointer.read()
         if name is None:
             raise ModelError(self._unknown())
-        snapshot = _to_snapshot(self.path / name)
+        snapshot = to_snapshot(self.path / name)
         if snapshot is None or not snapshot.path.is_dir():
             raise ModelError(
                 f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._cure()}"
@@ -244,21 +203,15 @@ class ModelFolder:
             created = datetime.now(UTC).isoformat(timespec="seconds")
             if promote():
                 self._check_champion()
-                storage.write_pointer(self._next_champion, folder.name)
+                self._pointer.announce(folder.name)
             storage.seal(folder, {"step": step, "created": created, "metrics": dict(metrics or {})})
-            self._succeed()
+            self._pointer.succeed()
             return Snapshot(folder, step)
 
     def annotate(self, snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
         """Add figures to those of a snapshot; if it is gone meanwhile, do nothing."""
-        file = snapshot.path / FIGURES
         with self.lock(), contextlib.suppress(FileNotFoundError):
-            known: dict[str, float] = {}
-            with contextlib.suppress(OSError, ValueError):
-                known = json.loads(file.read_text())
-            changed = file.with_name(f".{FIGURES}")
-            storage.write_file(changed, json.dumps({**known, **metrics}, indent=2).encode() + b"\n")
-            changed.replace(file)
+            annotate(snapshot, metrics)
 
     def promote(self, snapshot: Snapshot) -> None:
         """Make a snapshot the champion; whoever looks sees the old one or the new one.
@@ -270,8 +223,8 @@ class ModelFolder:
             if not snapshot.path.is_dir():
                 raise ModelError(f"{snapshot.path} is gone: another program removed it; train again")
             self._check_champion()
-            storage.write_pointer(self._next_champion, snapshot.name)
-            self._succeed()
+            self._pointer.announce(snapshot.name)
+            self._pointer.succeed()
 
     def recover(self) -> None:
         """Finish what a program that was killed had begun: remove what is not whole, promote what it had to promote."""
@@ -281,7 +234,7 @@ class ModelFolder:
     def prune(self, keep: int) -> list[Snapshot]:
         """Remove all but the newest `keep` snapshots and the champion; return those removed."""
         with self.lock():
-            champion = self._read_champion()
+            champion = self._pointer.read()
             removed = [each for each in self.snapshots()[:-keep] if each.name != champion]
             for snapshot in removed:
                 self._remove(snapshot.path)
@@ -298,7 +251,7 @@ class ModelFolder:
             self._locks += 1
             try:
                 self._clear(alone)
-                self._succeed()
+                self._pointer.succeed()
                 yield
             finally:
                 self._locks -= 1
@@ -312,7 +265,7 @@ class ModelFolder:
                 continue
             folder = self.path / leftover.name.removeprefix(_UNFINISHED)
             # Killed after it was published, or before: either all of it is there, or nothing stays.
-            if _to_snapshot(folder) and folder.is_dir() and storage.read_manifest(folder) is None:
+            if to_snapshot(folder) and folder.is_dir() and storage.read_manifest(folder) is None:
                 shutil.rmtree(folder)
             leftover.unlink()
 
@@ -327,26 +280,8 @@ class ModelFolder:
         if self._champion.is_dir() and not self._champion.is_symlink():
             raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
 
-    def _read_champion(self) -> str | None:
-        # The name that the pointer holds; while it is replaced, that of the next one may count.
-        name = storage.read_pointer(self._champion)
-        if name is None or not self._is_published(name):
-            following = storage.read_pointer(self._next_champion)
-            if following is not None and self._is_published(following):
-                return following
-        return name
-
     def _is_published(self, name: str) -> bool:
-        return _to_snapshot(Path(name)) is not None and storage.fault(self.path / name) is None
-
-    def _succeed(self) -> None:
-        # The next champion, if there is one, becomes the champion; if its snapshot did not get there, nothing does.
-        if os.path.lexists(self._next_champion):
-            name = storage.read_pointer(self._next_champion)
-            if name is not None and self._is_published(name):
-                storage.move_pointer(self._next_champion, self._champion)
-            else:
-                self._next_champion.unlink()
+        return to_snapshot(Path(name)) is not None and storage.fault(self.path / name) is None
 
     @contextlib.contextmanager
     def _unfinished(self, step: int) -> Iterator[Path]:
@@ -375,12 +310,8 @@ class ModelFolder:
         return path
 
     def _check_trust(self, path: Path) -> None:
-        models = self.path.parent.resolve()
-        if not self._trust and not path.resolve().is_relative_to(models):
-            raise ModelError(
-                f"{path} lies outside {models}, and a model can run what its maker put into it: "
-                "if you trust that person, add --trust"
-            )
+        if not self._trust:
+            check_inside(path, self.path.parent)
 
     def _cure(self) -> str:
         # Of a champion that cannot be used.
@@ -402,13 +333,3 @@ class ModelFolder:
     @property
     def _champion(self) -> Path:
         return self.path / "champion"
-
-    @property
-    def _next_champion(self) -> Path:
-        # A pointer that is there only while a snapshot is promoted.
-        return self.path / ".next-champion"
-
-
-def _to_snapshot(path: Path) -> Snapshot | None:
-    match = _SNAPSHOT.fullmatch(path.name)
-    return Snapshot(path, int(match[1])) if match else None

@@ -82,8 +82,8 @@ def check_archive(file: Path) -> None:
             objects = set(_objects(json.loads(archive.read("config.json"))))
     except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile) as error:
         raise ModelError(
-            f"{file} is damaged ({error or type(error).__name__}): point the champion at another snapshot, or start a new "
-            "model with --init"
+            f"{file} is damaged ({str(error) or type(error).__name__}): point the champion at another snapshot, or "
+            "start a new model with --init"
         ) from error
     foreign = {name for module, name in objects if not _is_known(module, name)}
     if foreign:
