@@ -20,7 +20,7 @@ HAS_VENV = import venv, ensurepip
 # The stamps of what was set up mean nothing once the Python behind it is gone.
 _ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable)
 
-.PHONY: help setup play learn test format lock
+.PHONY: help setup play learn test audit format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
@@ -43,6 +43,9 @@ test: setup node_modules/.installed ## Lint, type check and test, compiled and, 
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --cov --cov-append --cov-report=
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels
 	$(BIN)/coverage report --fail-under=90
+
+audit: setup ## Look the pinned versions up in the list of known vulnerabilities, where that can be reached
+	PYTHON=$(BIN)/python .ci/audit
 
 format: setup ## Format the code as `make test` wants it
 	$(BIN)/ruff check --select=I --fix

@@ -146,6 +146,14 @@ def test_pinned_versions_are_within_the_declared_ranges(group: str) -> None:
         assert requirement.specifier.contains(pins[requirement.name.lower()]), requirement
 
 
+def test_an_audit_without_its_list_is_skipped_with_a_reason() -> None:
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "no_proxy": "", "PYTHON": sys.executable}
+    done = subprocess.run([ROOT / ".ci/audit"], env=os.environ | nowhere, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "audit skipped: the list of vulnerabilities at pypi.org cannot be reached\n"
+    assert "\nmake audit" in (ROOT / ".ci/run").read_text()
+
+
 # ---------------------------------------------------------------- the compose file
 
 
