@@ -6,8 +6,8 @@ a copy and a removal there, and others look in between. So nothing here relies o
     a folder    counts from the moment its manifest, which is written last, is there and all files that it lists match
     a pointer   is a symbolic link or, where there are none, a file that holds the name; before it is replaced, the new
                 one lies beside it, which counts as long as the pointer itself cannot be read
-    a lock      is held where the file system has locks; elsewhere nobody waits, and what was not changed for a day
-                counts as left behind
+    a lock      is held where the file system has locks; elsewhere nobody waits. Unless a lock keeps all others away,
+                only what was not changed for a day counts as left behind
 
 Knows files, not what they are for.
 """
@@ -17,6 +17,7 @@ import errno
 import fcntl
 import json
 import os
+import platform
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -230,9 +231,28 @@ def locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[bool]:
         os.close(file)
 
 
+def sign(path: Path) -> None:
+    """Write a file that says which machine is at work."""
+    write_file(path, platform.node().encode())
+
+
 def is_left_behind(path: Path, alone: bool) -> bool:
-    """Return whether nobody is at work at a file any more; `alone` says that a lock keeps all others away."""
-    return alone or time.time() - path.stat().st_mtime > _ABANDONED
+    """Return whether nobody is at work any more where a file is.
+
+    Args:
+        path: of what was left.
+        alone: whether a lock keeps all others away.
+    """
+    with contextlib.suppress(FileNotFoundError):  # its owner has just removed it
+        return alone or time.time() - path.stat().st_mtime > _ABANDONED
+    return False
+
+
+def is_signed_elsewhere(path: Path) -> bool:
+    """Return whether another machine has signed a file. Locks in a mounted folder may say nothing about that one."""
+    with contextlib.suppress(OSError):
+        return not platform.node().encode().startswith(path.read_bytes())
+    return False
 
 
 def _checksum(path: Path) -> str:

@@ -64,7 +64,7 @@ class ModelFolder:
             self.check_new()
             for unfinished in self.folders():
                 self._remove(unfinished.path)
-            file = self._marker(self._settings.name)
+            file = self._settings.with_name(f".{self._settings.name}")
             storage.write_file(file, dump_settings(settings).encode())
             file.replace(self._settings)
             storage.sync(self.path)
@@ -258,7 +258,7 @@ class ModelFolder:
 
     def _clear(self, alone: bool) -> None:
         for leftover in self.path.glob(f"{_UNFINISHED}*"):
-            if not storage.is_left_behind(leftover, alone):
+            if not storage.is_left_behind(leftover, alone and not storage.is_signed_elsewhere(leftover)):
                 continue
             if leftover.is_dir():
                 shutil.rmtree(leftover)
@@ -271,7 +271,7 @@ class ModelFolder:
 
     def _remove(self, folder: Path) -> None:
         marker = self._marker(folder.name)
-        marker.touch()
+        storage.sign(marker)
         storage.unseal(folder)
         shutil.rmtree(folder)
         marker.unlink()
@@ -288,7 +288,7 @@ class ModelFolder:
         # A new snapshot's folder, which is removed if the block fails.
         folder = self._free(f"{step:08d}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
         marker = self._marker(folder.name)
-        marker.touch()
+        storage.sign(marker)
         folder.mkdir()
         try:
             yield folder

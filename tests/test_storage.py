@@ -197,6 +197,20 @@ def test_a_marker_does_not_remove_what_was_published(folder: ModelFolder) -> Non
     assert not list(folder.path.glob(".unfinished*"))
 
 
+def test_what_another_machine_writes_is_left_alone_for_a_day(folder: ModelFolder) -> None:
+    # Whose locks may be unknown here, as on most mounted buckets.
+    name = "00000007-20250101T000000Z"
+    (folder.path / name).mkdir()
+    marker = folder.path / f".unfinished-{name}"
+    marker.write_text("elsewhere")
+    folder.recover()
+    assert (folder.path / name).is_dir()
+    os.utime(marker, (time.time() - 90_000,) * 2)
+    folder.recover()
+    assert not (folder.path / name).exists()
+    assert not marker.exists()
+
+
 def test_a_marker_removes_nothing_but_snapshots(folder: ModelFolder) -> None:
     (folder.path / "logs").mkdir()
     (folder.path / ".unfinished-logs").touch()
