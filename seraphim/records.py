@@ -3,6 +3,7 @@
 Game data is a folder of TFRecord files (`seraphim.gamefiles`), whose records are positions (`seraphim.examples`).
 """
 
+import contextlib
 import os
 import uuid
 from collections.abc import Sequence
@@ -139,12 +140,15 @@ class GameWriter:
         Raises:
             OSError: the disk is full, say; the games are kept for a later writer.
         """
+        published = False
         try:
             self.publish()
-            with writing(self._folder):
-                self._partial.unlink()
+            published = True
         finally:
-            os.close(self._file)  # and with it the lock
+            with writing(self._folder) if published else contextlib.nullcontext():
+                os.close(self._file)  # and with it the lock; before the file is removed, as some mounts make it now
+                if published:
+                    self._partial.unlink()
 
     def __enter__(self) -> Self:
         """Return the writer."""

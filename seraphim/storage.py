@@ -4,8 +4,8 @@ A local disk renames a folder at once, links, and locks. A bucket mounted as a f
 a copy and a removal there, and others look in between. So nothing here relies on them:
 
     a folder    counts from the moment its manifest, which is written last, is there and all files that it lists match
-    a pointer   is a symbolic link or, where there are none, a file that holds the name; before it is replaced, the new
-                one lies beside it, which counts as long as the pointer itself cannot be read
+    a pointer   is a symbolic link or, where there are no links, a file that holds the name; before it is replaced, the
+                new one lies beside it, which counts as long as the pointer itself cannot be read
     a lock      is held where the file system has locks; elsewhere nobody waits. Unless a lock keeps all others away,
                 only what was not changed for a day counts as left behind
 
@@ -127,6 +127,7 @@ class Pointer:
         """
         self._path = path
         self._next = path.with_name(f".next-{path.name}")
+        self._probe = path.with_name(f".next-{path.name}-link")
         self._counts = counts
 
     def read(self) -> str | None:
@@ -141,13 +142,10 @@ class Pointer:
 
     def announce(self, name: str) -> None:
         """Say where the pointer is to point, which it does after `succeed`; the folder need not be there yet."""
-        self._next.unlink(missing_ok=True)
-        try:
+        write_file(self._next, f"{name}\n".encode())
+        if self._has_links():
+            self._next.unlink()
             self._next.symlink_to(name)
-        except OSError as error:
-            if error.errno not in NO_LINKS:
-                raise
-            write_file(self._next, f"{name}\n".encode())
         sync(self._next.parent)
 
     def succeed(self) -> None:
@@ -155,11 +153,25 @@ class Pointer:
         following = _read_name(self._next)
         if following is None:
             return
+        self._probe.unlink(missing_ok=True)
         if self._counts(following):
             self._next.replace(self._path)
         else:
             self._next.unlink()
         sync(self._path.parent)
+
+    def _has_links(self) -> bool:
+        # Hard links are asked for. Buckets mounted by s3fs have symbolic links too, but after one was replaced, the
+        # mount goes on to tell for minutes where it led before.
+        self._probe.unlink(missing_ok=True)
+        try:
+            os.link(self._next, self._probe)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            return False
+        self._probe.unlink()
+        return True
 
 
 def _read_name(path: Path) -> str | None:

@@ -1,7 +1,8 @@
 """Makes the files of this process behave as those of a bucket that is mounted as a folder.
 
 A rename is a copy and a removal, and others look at the copy when it is half written; folders cannot be renamed, and
-there are no links and no locks.
+there are no hard links and no locks. As where s3fs mounts a bucket, symbolic links lead on to where they led after they
+were replaced, and a file that is removed while it is open is there again when it is closed.
 """
 
 import errno
@@ -10,26 +11,62 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-CALLS = ("rename", "replace", "link", "symlink")
+_open: dict[int, str] = {}  # the files that are open to be written
+_removed: set[str] = set()  # of these
 
 
 def mount() -> None:
     """Do it, for all files, until the process ends."""
+    os.open, os.close, os.unlink = open_file(os.open), close(os.close), unlink(os.unlink)
     os.rename = os.replace = rename
     os.link = refuse(errno.EPERM)
-    os.symlink = refuse(errno.EPERM)
     fcntl.flock = refuse(errno.ENOLCK)
 
 
 def rename(source, target, **_) -> None:
-    if Path(source).is_dir():
+    if Path(source).is_symlink():
+        if not Path(target).is_symlink():
+            Path(target).unlink(missing_ok=True)
+            Path(target).symlink_to(Path(source).readlink())
+    elif Path(source).is_dir():
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-    content = Path(source).read_bytes()
-    copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    os.write(copy, content[: len(content) // 2])
-    os.write(copy, content[len(content) // 2 :])
-    os.close(copy)
+    else:
+        content = Path(source).read_bytes()
+        copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        os.write(copy, content[: len(content) // 2])
+        os.write(copy, content[len(content) // 2 :])
+        os.close(copy)
     Path(source).unlink()
+
+
+def open_file(real: Callable[..., int]) -> Callable[..., int]:
+    def call(path, flags, *arguments, **options) -> int:
+        file = real(path, flags, *arguments, **options)
+        if flags & os.O_CREAT:
+            _open[file] = str(path)
+        return file
+
+    return call
+
+
+def close(real: Callable[[int], None]) -> Callable[[int], None]:
+    def call(file: int) -> None:
+        real(file)
+        path = _open.pop(file, None)
+        if path in _removed:
+            _removed.remove(path)
+            Path(path).touch()
+
+    return call
+
+
+def unlink(real: Callable[..., None]) -> Callable[..., None]:
+    def call(path, **options) -> None:
+        real(path, **options)
+        if str(path) in _open.values():
+            _removed.add(str(path))
+
+    return call
 
 
 def refuse(number: int) -> Callable[..., None]:

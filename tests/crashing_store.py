@@ -22,7 +22,7 @@ from seraphim.errors import ModelError
 from seraphim.settings import default_settings
 from seraphim.store import ModelFolder
 
-CALLS = ("open", "write", "mkdir", "rmdir", "unlink", "rename", "replace", "symlink")
+CALLS = ("open", "write", "mkdir", "rmdir", "unlink", "rename", "replace", "link", "symlink")
 STEPS = range(4)
 KEPT = 2
 
