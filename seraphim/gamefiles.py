@@ -12,6 +12,7 @@ the file system has no hard links, a published file is a copy of the sealed one;
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -94,7 +95,7 @@ def rescue(folder: Path) -> int:
         try:
             alone = storage.lock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if storage.is_left_behind(partial, alone):
-                games += publish(partial)
+                games += publish(partial, file)
                 partial.unlink()
         except BlockingIOError:
             pass  # its writer lives
@@ -103,23 +104,28 @@ def rescue(folder: Path) -> int:
     return games
 
 
-def publish(partial: Path) -> int:
+def publish(partial: Path, file: int) -> int:
     """Publish the whole games of a partial file, empty it, and return the number of games.
 
     Can be broken off anywhere: the next call does the rest.
+
+    Args:
+        partial: the file.
+        file: the same, open: on some mounts, what is done to a file by its name is not seen by who has it open.
     """
     sealed = partial.with_suffix(SEALED)
-    games = _finish(sealed, partial)
-    examples = _whole_games(partial)
+    content = os.pread(file, os.fstat(file).st_size, 0)
+    games = _finish(sealed, content)
+    examples = _whole_games(content)
     if not examples:
         return games
     unchanged = sum(len(example) + FRAME_BYTES for example in examples[:-1])
     try:
-        storage.write_file(sealed, partial.read_bytes()[:unchanged] + frame(with_end_of_file(examples[-1])))
+        storage.write_file(sealed, content[:unchanged] + frame(with_end_of_file(examples[-1])))
     except BaseException:
         sealed.unlink(missing_ok=True)
         raise
-    os.truncate(partial, 0)
+    _empty(file)
     _put_in_place(sealed)
     return games + sum(end_of(example) > 0 for example in examples)
 
@@ -139,7 +145,15 @@ def is_begun(path: Path) -> bool:
     return any(_is_beginning(path, sealed.read_bytes()) for sealed in path.parent.glob(f".*{SEALED}"))
 
 
-def _finish(sealed: Path, partial: Path) -> int:
+def _empty(file: int) -> None:
+    """Empty an open file, or fail loudly: its games would be published again."""
+    os.fsync(file)  # s3fs does nothing, and says that it did, while something waits to be written
+    os.ftruncate(file, 0)
+    if os.fstat(file).st_size:
+        raise OSError(errno.EIO, "this file system did not empty a file; write game data elsewhere")
+
+
+def _finish(sealed: Path, partial: bytes) -> int:
     """Do what is left of a call of `publish` that was broken off, and return the number of games published."""
     if not sealed.exists():
         return 0
@@ -158,11 +172,11 @@ def _finish(sealed: Path, partial: Path) -> int:
     return sum(end_of(example) > 0 for example in examples)
 
 
-def _whole_games(partial: Path) -> list[bytes]:
-    """Return the examples of the whole games of a partial file, up to its torn tail, if it has one."""
+def _whole_games(partial: bytes) -> list[bytes]:
+    """Return the examples of the whole games of a partial file's content, up to its torn tail, if it has one."""
     examples = []
     with contextlib.suppress(DamageError):
-        for example in frames(partial.read_bytes()):
+        for example in frames(partial):
             examples.append(example)
     while examples and not end_of(examples[-1]):
         examples.pop()

@@ -130,7 +130,7 @@ class GameWriter:
             OSError: the disk is full, say; the games are kept, for a later call or writer.
         """
         with writing(self._folder):
-            publish(self._partial)
+            publish(self._partial, self._file)
             self._games = 0
             remove_oldest(self._folder, self._options.max_files)
 

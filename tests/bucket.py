@@ -2,7 +2,8 @@
 
 A rename is a copy and a removal, and others look at the copy when it is half written; folders cannot be renamed, and
 there are no hard links and no locks. As where s3fs mounts a bucket, symbolic links lead on to where they led after they
-were replaced, and a file that is removed while it is open is there again when it is closed.
+were replaced, a file that is removed while it is open is there again when it is closed, and one to which something was
+written is not cut short before it was synced.
 """
 
 import errno
@@ -13,11 +14,13 @@ from pathlib import Path
 
 _open: dict[int, str] = {}  # the files that are open to be written
 _removed: set[str] = set()  # of these
+_unsynced: set[int] = set()
 
 
 def mount() -> None:
     """Do it, for all files, until the process ends."""
     os.open, os.close, os.unlink = open_file(os.open), close(os.close), unlink(os.unlink)
+    os.write, os.fsync, os.ftruncate = write(os.write), fsync(os.fsync), ftruncate(os.ftruncate)
     os.rename = os.replace = rename
     os.link = refuse(errno.EPERM)
     fcntl.flock = refuse(errno.ENOLCK)
@@ -52,6 +55,7 @@ def open_file(real: Callable[..., int]) -> Callable[..., int]:
 def close(real: Callable[[int], None]) -> Callable[[int], None]:
     def call(file: int) -> None:
         real(file)
+        _unsynced.discard(file)
         path = _open.pop(file, None)
         if path in _removed:
             _removed.remove(path)
@@ -65,6 +69,30 @@ def unlink(real: Callable[..., None]) -> Callable[..., None]:
         real(path, **options)
         if str(path) in _open.values():
             _removed.add(str(path))
+
+    return call
+
+
+def write(real: Callable[..., int]) -> Callable[..., int]:
+    def call(file: int, content: bytes) -> int:
+        _unsynced.add(file)
+        return real(file, content)
+
+    return call
+
+
+def fsync(real: Callable[[int], None]) -> Callable[[int], None]:
+    def call(file: int) -> None:
+        real(file)
+        _unsynced.discard(file)
+
+    return call
+
+
+def ftruncate(real: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def call(file: int, size: int) -> None:
+        if file not in _unsynced:
+            real(file, size)
 
     return call
 

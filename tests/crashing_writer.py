@@ -25,7 +25,8 @@ from seraphim.gamefiles import published_files, read_examples
 from seraphim.records import GameWriter, RecordOptions, read_window
 from seraphim.tfrecord import parse_example
 
-CALLS = ("open", "write", "fsync", "truncate", "link", "unlink", "close")
+CALLS = ("open", "write", "fsync", "ftruncate", "link", "unlink", "close")
+FAILED = 3
 OPTIONS = RecordOptions(games_per_file=2)
 GAMES = [encode(GAME, play(seed, plies=2)) for seed in range(3)]
 
@@ -79,10 +80,12 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
         except OSError as error:
             if error.__context__:
                 real_write(name_writer, b" hides the first error and")
+            os._exit(0 if way == "full" else FAILED)
         os._exit(0)
     os.close(log)
     os.close(name_writer)
-    os.waitpid(child, 0)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == FAILED:
+        sys.exit(f"the writer failed by itself, before call {number}")
     with os.fdopen(log_reader, "rb") as finished, os.fdopen(name_reader) as name:
         broken_at = name.read()
         return broken_at and f"{broken_at} {check(folder, finished.read().split())}"
