@@ -178,6 +178,8 @@ class Field:
 
     def _of_path(self, module: str, game: Game, name: str) -> Entrant:
         path = Path(name.removesuffix(f":{_RAW}"))
+        if not path.expanduser().is_dir():
+            raise SettingsError(f"{name!r} is no player: expected {_KINDS}, or the path of a snapshot")
         # A folder of no name of its own: what it knows is where models are.
         snapshot = ModelFolder(self._root, "_", self._trust).elsewhere(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)

@@ -231,7 +231,8 @@ def test_a_snapshot_that_is_removed_meanwhile_does_not_matter(root: Path, folder
 
 
 def test_a_damaged_snapshot_is_told(root: Path, folder: ModelFolder) -> None:
-    (folder.champion().path / "saved_model.pb").write_bytes(b"garbage")
+    graph = folder.champion().path / "saved_model.pb"
+    graph.write_bytes(bytes(graph.stat().st_size))
     _, step = standing(root, folder)
     with pytest.raises(ModelError, match="is damaged"):
         step()
