@@ -201,7 +201,7 @@ def test_an_unfinished_position_without_an_action_is_found() -> None:
         legal = GAME.legal(states)
         return legal & (legal.sum(axis=1) > 1)[:, None]
 
-    assert "ended is False and the legal actions are []" in finding(tictactoe_with(legal=no_last_cell))
+    assert "ended is False and the legal actions are none" in finding(tictactoe_with(legal=no_last_cell))
 
 
 @pytest.mark.parametrize(("result", "shown"), [(2.0, "2.0"), (np.nan, "nan"), (-np.inf, "-inf")])
@@ -394,7 +394,9 @@ def test_an_observation_that_does_not_fit_into_a_byte_is_found(value: float) -> 
 
 
 def test_a_plain_observation_of_another_shape_is_found() -> None:
-    assert "of shape [16], but gave 1\nposition:\n(15, 0)" in plain_finding(observe=lambda self, state: 1)
+    assert "of shape [16], but gave 1\nposition after no moves:\n(15, 0)" in plain_finding(
+        observe=lambda self, state: 1
+    )
 
 
 @pytest.mark.parametrize(("actions", "shown"), [((-1,), "[-1]"), ((3,), "[3]"), ((), "[]")])
