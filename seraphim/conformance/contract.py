@@ -136,18 +136,20 @@ class ContractWalk:
         if cells.ndim != 2 or ((cells != EMPTY) & ((cells < 0) | (cells >= len(board.marks)))).any():
             rule = f"board gives cells [R, C] that are {EMPTY} or number one of its {len(board.marks)} marks"
             self._calls.fail(rule, f"gave {cells.tolist()}", 0)
-        actions = np.flatnonzero(legal).tolist()
-        if sorted(board.targets) != actions:
+        actions = set(np.flatnonzero(legal).tolist())
+        if actions != set(board.targets):
+            missing = name_actions(self._game, sorted(actions - set(board.targets)))
+            more = name_actions(self._game, sorted(set(board.targets) - actions))
             rule = "board gives targets for the legal actions and no others"
-            received = (
-                f"gave {name_actions(self._game, sorted(board.targets))}, legal are {name_actions(self._game, actions)}"
-            )
-            self._calls.fail(rule, received, 0)
+            self._calls.fail(rule, f"missing are: {missing}; not legal are: {more}", 0)
         rows, columns = cells.shape
         for action, places in board.targets.items():
             if not places or not all(0 <= row < rows and 0 <= column < columns for row, column in places):
                 rule = f"board gives each action one cell or more, (row, column) on a board of {rows}×{columns}"
                 self._calls.fail(rule, f"gave {places} for {self._game.action_label(action)}", 0)
+        for names, length in ((board.row_names, rows), (board.column_names, columns)):
+            if len(names) not in (0, length):
+                self._calls.fail("board names all rows and columns or none", f"gave the names {names}", 0)
 
     def _looks_of(self, states: Array) -> Array:
         # All that can be told about each state, float32 [B, prod(O) + A + 3].
