@@ -87,7 +87,8 @@ def _cell_width(tree: GameTree, board: Board) -> int:
 def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> Table:
     """Return a board: pieces, the last of them in brackets, and the names of legal moves where a piece would land.
 
-    Where those are too long, as names of moves from cell to cell are, empty cells have their own names. The cells that decided the game are marked with `*`.
+    Where those are too long, as names of moves from cell to cell are, empty cells have their own names. The cells that
+    decided the game are marked with `*`.
     """
     grid = Table(box=box.ROUNDED, show_header=False, show_lines=not compact, padding=0, border_style="dim")
     landings = {targets[0]: action for action, targets in board.targets.items()}

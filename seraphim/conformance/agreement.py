@@ -72,7 +72,7 @@ class AgreementWalk:
         for seen, states in zip(self._seen, self._states, strict=True):
             seen.update(state.tobytes() for state in states)
         legal = self._same("legal actions", lambda game, states: game.legal(states), self._name_legal)
-        ended = self._same("answer whether the game has ended", lambda game, states: game.outcome(states)[0])
+        ended = self._same("end of the game", lambda game, states: game.outcome(states)[0])
         results = self._same("result", lambda game, states: game.outcome(states)[1])
         self._same("player to move", lambda game, states: game.to_play(states))
         self._same("observation", lambda game, states: game.observe(states), self._name_observations)
@@ -94,7 +94,7 @@ class AgreementWalk:
             row = int(same.argmin())
             describe = name or (lambda first, second: self._pair.versus(first.item(), second.item()))
             raise ContractError(
-                self._pair.subject, f"the {what} is the same", describe(first[row], second[row]), self._place(row)
+                self._pair.subject, f"the same {what}", describe(first[row], second[row]), self._place(row)
             )
         return first
 

@@ -15,7 +15,7 @@ from seraphim.game import Array
 
 MOST_POSITIONS = 4_000  # that are looked at near the beginning
 MOST_PLIES = 4_000  # that are replayed in search of moves to leave out
-COPIES = 4  # of a game that is replayed, as a rule may break only among others
+COPIES = 4  # of a game that is played again, as a rule may break only among others, or only alone
 
 Begin = Callable[[int], Walk]
 """Begins the walk that made a finding anew, with so many games."""
@@ -30,12 +30,12 @@ def shrink(begin: Begin, found: ContractError) -> ContractError:
 
 
 def _near_the_beginning(begin: Begin, plies: int) -> ContractError | None:
-    # Whatever breaks after fewer moves is as good a finding, be it another rule.
+    # Whatever breaks after no more moves is as good a finding, be it another rule; and it does not depend on chance.
     looked_at, known = 0, set[bytes]()
     try:
-        walk = begin(1)
-        fresh = np.ones(1, np.bool_)
-        for _ in range(plies):
+        walk = begin(COPIES)
+        fresh = np.arange(COPIES) == 0
+        for _ in range(plies + 1):
             rows, actions = np.nonzero(walk.look().legal & fresh[:, None])
             looked_at += len(rows)
             if not len(rows) or looked_at > MOST_POSITIONS:
