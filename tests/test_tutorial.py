@@ -25,6 +25,8 @@ TYPED = {"bin/interactive.py": "d2d3\nq\n"}  # what a person types
 SET_UP = ("git", "make", "source")  # what has been done already where tests run
 MODEL = "my-breakthrough"
 
+pytestmark = pytest.mark.slow
+
 
 class Block(NamedTuple):
     """A block of code or text."""
@@ -162,7 +164,7 @@ def test_the_mistake_that_the_page_shows_is_found_as_it_is_shown(tmp_path: Path)
 def test_the_terminal_plays_a_move(printed: dict[str, str]) -> None:
     text = printed[f"python bin/interactive.py {MODEL}"]
     assert "B plays" in text
-    assert "a3 │ b3" in text  # empty cells say their names, as those of moves are too long
+    assert "│ a3│ b3│" in text  # empty cells say their names, as those of moves are too long
 
 
 def test_the_viewer_shows_a_game(printed: dict[str, str]) -> None:

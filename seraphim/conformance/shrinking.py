@@ -25,12 +25,15 @@ def shrink(begin: Begin, found: ContractError) -> ContractError:
     """Return a finding after the fewest moves that can be found in a moment; one without a place stays as it is."""
     if found.place is None:
         return found
-    shorter = _near_the_beginning(begin, len(found.place.actions)) or _without_detours(begin, found)
-    return shorter.instead_of(found)
+    nearest = _near_the_beginning(begin, len(found.place.actions))
+    if nearest is None:
+        return _without_detours(begin, found).instead_of(found)
+    fewer = len(_actions(nearest)) < len(_actions(found))
+    return nearest.instead_of(found) if fewer or nearest.rule == found.rule else found
 
 
 def _near_the_beginning(begin: Begin, plies: int) -> ContractError | None:
-    # Whatever breaks after no more moves is as good a finding, be it another rule; and it does not depend on chance.
+    # The first rule that breaks there, be it another one.
     looked_at, known = 0, set[bytes]()
     try:
         walk = begin(COPIES)
