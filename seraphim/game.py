@@ -201,6 +201,8 @@ class PlainRules:
         self.parse_action = plain.parse_action
         if hasattr(plain, "board"):
             self.board = lambda state: plain.board(self._objects(state[None])[0])
+        if hasattr(plain, "label_in"):
+            self.label_in = lambda state, action: plain.label_in(self._objects(state[None])[0], action)
 
     def _objects(self, states: Array) -> list[Any]:
         return [self._plain.from_words(tuple(row)) for row in states.tolist()]

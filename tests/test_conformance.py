@@ -209,6 +209,16 @@ def test_an_error_in_the_rules_is_told_with_its_line_and_position(form: Callable
     assert message.endswith("position after no moves:\n(15, 0)")
 
 
+@pytest.mark.parametrize("form", [lambda plain: plain, PlainRules], ids=["plain", "batched"])
+def test_two_moves_of_one_name_in_a_position_are_found(form: Callable[[PlainGame], Any]) -> None:
+    class Nameless(games.Nim):
+        def label_in(self, state: games.Words, action: int) -> str:
+            return "all" if action == state[0] - 1 else "some"
+
+    message = finding(form(Nameless(15)))
+    assert "label_in gives each legal action a name of its own, but gave some some some\nposition after no" in message
+
+
 # ---------------------------------------------------------------- boards
 
 

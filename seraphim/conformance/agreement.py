@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seraphim.conformance.finding import ContractError, Place, name_actions, name_moves
+from seraphim.conformance.finding import ContractError, Place, name_actions
 from seraphim.conformance.walks import Look, Trail
 from seraphim.game import Array, Game
 
@@ -117,4 +117,5 @@ class AgreementWalk:
             drawing = drawings[0]
         else:
             drawing = "\n".join(f"{name}:\n{one}" for name, one in zip(self._pair.names, drawings, strict=True))
-        return Place(actions, name_moves(self._pair.games[0], actions), drawing)
+        labels = tuple(self._pair.games[0].action_label(action) for action in actions)
+        return Place(actions, labels, drawing)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from seraphim.conformance.calls import Calls
-from seraphim.conformance.finding import Place, kind_of, name_actions, name_moves
+from seraphim.conformance.finding import Place, kind_of, name_actions
 from seraphim.conformance.members import IDENTITY
 from seraphim.conformance.walks import THOROUGH_PLIES, Look, Trail
 from seraphim.game import EMPTY, Array, Game, Symmetries, board_of
+from seraphim.moves import label_in, labels_along
 
 
 class ContractWalk:
@@ -82,7 +83,8 @@ class ContractWalk:
 
     def _place(self, row: int) -> Place:
         actions = self._trail.to(row)
-        return Place(actions, name_moves(self._game, actions), self._game.render(self._states[row]))
+        labels = labels_along(self._game, self._game.initial(1)[0], actions)
+        return Place(actions, tuple(labels), self._game.render(self._states[row]))
 
     def _initial(self, batch: int) -> Array:
         first = self._game.initial(batch)
@@ -129,6 +131,9 @@ class ContractWalk:
         drawing = self._game.render(self._states[0])
         if not isinstance(drawing, str) or not drawing.strip():
             self._calls.fail("render gives a drawing as text", f"gave {drawing!r}")
+        labels = [label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()]
+        if len(set(labels)) < len(labels):
+            self._calls.fail("label_in gives each legal action a name of its own", f"gave {' '.join(labels)}", 0)
         board = board_of(self._game, self._states[0])
         if board is None:
             return

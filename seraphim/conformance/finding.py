@@ -15,7 +15,7 @@ class Place(NamedTuple):
     """A position of a game, and how play came there."""
 
     actions: tuple[int, ...]  # from the initial position
-    moves: str  # the same by their labels
+    labels: tuple[str, ...]  # of these actions
     drawing: str
 
 
@@ -37,7 +37,7 @@ class ContractError(GameError):
         text = f"{subject}: {rule}, but {received}"
         if place is not None:
             found = f" (first found after {found_after} moves)" if found_after else ""
-            text += f"\nposition after {place.moves or 'no moves'}{found}:\n{place.drawing}"
+            text += f"\nposition after {' '.join(place.labels) or 'no moves'}{found}:\n{place.drawing}"
         super().__init__(text)
         self.subject = subject
         self.rule = rule
@@ -56,11 +56,6 @@ def name_actions(game: Game | PlainGame, actions: Sequence[int] | Array) -> str:
     labels = [game.action_label(int(action)) for action in actions]
     rest = f" and {len(labels) - MOST_LABELS} more" if len(labels) > MOST_LABELS else ""
     return " ".join(labels[:MOST_LABELS]) + rest or "none"
-
-
-def name_moves(game: Game | PlainGame, actions: Sequence[int]) -> str:
-    """Return all the moves of a game by their labels."""
-    return " ".join(game.action_label(int(action)) for action in actions)
 
 
 def kind_of(array: object) -> str:

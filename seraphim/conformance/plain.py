@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from seraphim.conformance.calls import raised
-from seraphim.conformance.finding import ContractError, Place, kind_of, name_moves
+from seraphim.conformance.finding import ContractError, Place, kind_of
 from seraphim.conformance.walks import Look, Trail
 from seraphim.game import Array, PlainGame
 
@@ -61,7 +61,8 @@ class PlainWalk:
 
     def _place(self, row: int) -> Place:
         actions = self._trail.to(row)
-        return Place(actions, name_moves(self._plain, actions), self._plain.render(self._states[row]))
+        labels = tuple(self._plain.action_label(action) for action in actions)
+        return Place(actions, labels, self._plain.render(self._states[row]))
 
     def _fail(self, rule: str, received: str, row: int) -> NoReturn:
         raise ContractError(f"{self._plain.name} breaks the contract", rule, received, self._place(row))
