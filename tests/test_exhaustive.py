@@ -131,7 +131,7 @@ def test_a_small_game_offers_its_positions_in_a_line(nim: Path, monkeypatch: pyt
 
 
 def test_learning_knows_when_it_plays_a_small_game_perfectly(nim: Path) -> None:
-    flags = "--goal=search --generations=3 --games_per_generation=40 --steps=40 --workers=1 --runtime=openvino"
+    flags = "--goal=search --generations=3 --games_per_generation=60 --steps=60 --readouts=200 --solver --workers=1"
     done = subprocess.run(
         [sys.executable, ROOT / "bin/learn.py", "my-nim", "--game=nim", *flags.split()],
         cwd=nim,
@@ -141,7 +141,6 @@ def test_learning_knows_when_it_plays_a_small_game_perfectly(nim: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert re.search(
-        r"checked all positions: searched move wrong in 0 of 28, raw network in \d+; never loses", done.stdout
-    )
+    checked = "checked all positions: searched move wrong in 0 of 28, raw network in "
+    assert re.search(rf"{checked}\d+; never loses from the start moving first$", done.stdout, flags=re.MULTILINE)
     assert "and plays perfectly after" in done.stdout
