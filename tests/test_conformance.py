@@ -177,11 +177,12 @@ def test_moves_that_do_not_matter_are_left_out_of_a_finding() -> None:
 
 
 def test_the_fewest_moves_are_found_near_the_beginning() -> None:
-    def cross_in_the_last_cell(self: TicTacToe, states: Array) -> Array:
-        return np.where((states[:, 0] >> 8 & 1) & (states[:, 1] >> 7 & 1), 5, GAME.to_play(states)).astype(np.int8)
+    def noughts_in_the_centre_confuse(self: TicTacToe, states: Array) -> Array:
+        return np.where(states[:, 1] >> 4 & 1, 5, GAME.to_play(states)).astype(np.int8)
 
-    lines = finding(tictactoe_with(to_play=cross_in_the_last_cell)).split("\n")
-    assert lines[1] in ("position after c3 c2:", "position after c3 c2 (first found after 3 moves):")
+    with pytest.raises(GameError, match="to_play is 0 or 1, but it is 5") as caught:
+        check_game(tictactoe_with(to_play=noughts_in_the_centre_confuse), games=1, seed=7)
+    assert str(caught.value).split("\n")[1] == "position after a1 b2 (first found after 6 moves):"
 
 
 def test_a_finding_of_a_move_leads_to_where_it_was_made() -> None:
