@@ -1,9 +1,11 @@
-"""Check a game against the contract that the search relies on.
+"""Check a game against the contract that the search relies on, and say how fast its rules are.
 
     python bin/check_game.py tictactoe
+    python bin/check_game.py tictactoe tictactoe.plain
 
-plays random games, and prints what was played, or the first rule that the game breaks, with position and moves. The
-game is named by its package or module, in the current folder or installed.
+plays random games, and prints what was played, or the first rule that the game breaks, with the fewest moves that show
+it. Two forms of one game are compared, too. A game whose positions are few is solved. Games are named by package or
+module, in the current folder or installed.
 """
 
 from collections.abc import Sequence
@@ -14,17 +16,33 @@ from seraphim import programs
 
 GAMES = flags.DEFINE_integer("games", 200, "Random games to play.", lower_bound=1)
 SEED = flags.DEFINE_integer("seed", 0, "Of the random moves.", lower_bound=0)
+SOLVE = flags.DEFINE_integer(
+    "solve", 20_000, "Solve the game if play can reach no more than so many positions; 0: do not try.", lower_bound=0
+)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Check one game."""
-    from seraphim.conformance import check_game
+    """Check one game, or two forms of it."""
+    from seraphim.conformance import check_agreement, check_game, draw_speeds, measure_speed
     from seraphim.errors import GameError
-    from seraphim.game import load_game_module
+    from seraphim.exhaustive import UnsolvedError, solve
+    from seraphim.game import load_game, load_game_module
 
-    if len(arguments) != 2:
-        raise GameError("which game? Try: check_game.py tictactoe")
-    print(check_game(load_game_module(arguments[1]).GAME, GAMES.value, SEED.value))
+    names = arguments[1:]
+    if not 1 <= len(names) <= 2:
+        raise GameError("which game? Try: check_game.py tictactoe, or two forms of it: tictactoe tictactoe.plain")
+    for name in names:
+        print(check_game(load_game_module(name).GAME, GAMES.value, SEED.value), flush=True)
+    games = {name: load_game(name) for name in names}
+    if len(games) == 2:
+        first, second = games
+        print(check_agreement(games[first], games[second], (first, second), GAMES.value, SEED.value), flush=True)
+    if SOLVE.value:
+        try:
+            print(solve(games[names[-1]], SOLVE.value), flush=True)
+        except UnsolvedError as error:
+            print(error, flush=True)
+    print(draw_speeds({name: measure_speed(game, SEED.value) for name, game in games.items()}))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ In dependency order (each module imports only from those above it):
     compiled       how kernels are compiled
     game           the rules of a game, a batch of positions at a time
     openspiel      the games of OpenSpiel
-    conformance    checks a game against that contract
     moves          moves as text: what they are called, written and read
+    conformance    checks a game against that contract, and two forms of a game against each other
     gametree       the history of a game as a tree one can walk
     nativelog      keeps off the terminal what C++ libraries log while they start
     networks       dual-head Keras models, and snapshots of them
@@ -29,6 +29,7 @@ In dependency order (each module imports only from those above it):
     engine         a shared search in a thread of its own, with seats for players
     players        functions that choose an action in each of many positions
     evaluation     a player against solved positions
+    exhaustive     small games, solved: every position that play can reach
     positions      solved positions of a game, and lists of a person's own
     strength       error rates by set and by readouts, with intervals
     scalars        figures over steps, as TensorBoard shows them

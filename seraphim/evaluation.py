@@ -37,10 +37,13 @@ class Mistakes(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Whether a player that starts from the initial position ever loses, whatever the other player does."""
+    """Whether a player that starts from the initial position ever loses, whatever the other player does.
 
-    moving_first: bool
-    moving_second: bool
+    None for a side that loses against best play whatever it does.
+    """
+
+    moving_first: bool | None
+    moving_second: bool | None
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Evaluation:
             figures[f"{one.name}/searched_mistakes"] = one.searched
             figures[f"{one.name}/raw_mistakes"] = one.raw
         if self.losses:
-            figures["loses/moving_first"] = self.losses.moving_first
-            figures["loses/moving_second"] = self.losses.moving_second
+            sides = self.losses._asdict().items()
+            figures |= {f"loses/{side}": loses for side, loses in sides if loses is not None}
         return figures
 
     def __str__(self) -> str:
@@ -75,8 +78,13 @@ class Evaluation:
             for one in self.sets
         ]
         if self.losses is not None:
-            sides = [side.replace("_", " ") for side, loses in self.losses._asdict().items() if loses]
-            parts.append(f"loses from the start {' and '.join(sides)}" if sides else "never loses from the start")
+            sides = {side.replace("_", " "): loses for side, loses in self.losses._asdict().items()}
+            losing = [side for side, loses in sides.items() if loses]
+            safe = [side for side, loses in sides.items() if loses is False]
+            where = f" {safe[0]}" if len(safe) == 1 else ""  # the other side cannot help it
+            parts.append(
+                f"loses from the start {' and '.join(losing)}" if losing else f"never loses from the start{where}"
+            )
         return "; ".join(parts)
 
 
@@ -189,4 +197,16 @@ def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose,
         losses = loses_from_start(game, remembered)
     except KeyError:  # the sets are samples of a game that is too large to be walked through
         losses = None
-    return Evaluation(tuple(sets), losses)
+    return Evaluation(tuple(sets), None if losses is None else _avoidable(game, position_sets, losses))
+
+
+def _avoidable(game: Game, position_sets: Sequence[PositionSet], losses: Losses) -> Losses:
+    # Without the side that loses anyway, if the sets tell what the initial position is worth.
+    for positions in position_sets:
+        start = np.flatnonzero((positions.states == game.initial(1)).all(axis=1))
+        if len(start):
+            value = np.nanmax(positions.action_values[start[0]])
+            return losses._replace(
+                **({"moving_second": None} if value > 0 else {"moving_first": None} if value < 0 else {})
+            )
+    return losses

@@ -49,9 +49,17 @@ class Board(NamedTuple):
     cells: Array  # int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top
     marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0 and one of player 1
     # For each legal action the cells (row, column) that name it. The first is where the piece lands; the others, such
-    # as the rest of a column of connect four, play it as well.
+    # as the rest of a column of connect four, play it as well. For a piece that moves: where it lands, where it stands.
     targets: dict[int, list[tuple[int, int]]]
     line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
+    # What rows and columns are called, if cells have names: a cell is its column, then its row, such as c3 in chess.
+    row_names: tuple[str, ...] = ()
+    column_names: tuple[str, ...] = ()
+
+
+def cell_name(board: Board, row: int, column: int) -> str:
+    """Return what a cell of a board is called, `` if it has no name."""
+    return board.column_names[column] + board.row_names[row] if board.row_names and board.column_names else ""
 
 
 FAMILIES = "seraphim.games"  # the group of entry points of those who offer many games
@@ -194,6 +202,8 @@ class PlainRules:
         self.parse_action = plain.parse_action
         if hasattr(plain, "board"):
             self.board = lambda state: plain.board(self._objects(state[None])[0])
+        if hasattr(plain, "label_in"):
+            self.label_in = lambda state, action: plain.label_in(self._objects(state[None])[0], action)
 
     def _objects(self, states: Array) -> list[Any]:
         return [self._plain.from_words(tuple(row)) for row in states.tolist()]

@@ -126,12 +126,14 @@ def to_board(game: Game, state: Array) -> Message | None:
 
 def _to_board(board: Board) -> Message:
     rows, columns = board.cells.shape
+    names = {"row_names": list(board.row_names), "column_names": list(board.column_names)}
     return {
         "rows": rows,
         "columns": columns,
         "cells": board.cells.tolist(),
         "marks": list(board.marks),
         "targets": {str(action): _cells(cells) for action, cells in board.targets.items()},
+        **(names if board.row_names and board.column_names else {}),
     }
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.analysis import Candidate
-from seraphim.game import EMPTY, Board, Game, board_of
+from seraphim.game import EMPTY, Board, Game, board_of, cell_name
 from seraphim.gametree import GameTree
 from seraphim.moves import format_moves
 from seraphim.opponent import Reading
@@ -87,7 +87,8 @@ def _cell_width(tree: GameTree, board: Board) -> int:
 def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> Table:
     """Return a board: pieces, the last of them in brackets, and the names of legal moves where a piece would land.
 
-    The cells that decided the game are marked with `*`.
+    Where those are too long, as names of moves from cell to cell are, empty cells have their own names. The cells that
+    decided the game are marked with `*`.
     """
     grid = Table(box=box.ROUNDED, show_header=False, show_lines=not compact, padding=0, border_style="dim")
     landings = {targets[0]: action for action, targets in board.targets.items()}
@@ -105,7 +106,8 @@ def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> 
                 drawn.append(Text(mark.center(cell_width), style))
             else:
                 label = tree.label(landings[place]) if place in landings else ""
-                drawn.append(Text(label.center(cell_width), "dim") if len(label) <= cell_width else Text())
+                name = label if 0 < len(label) <= cell_width else cell_name(board, row, column)
+                drawn.append(Text(name.center(cell_width), "dim") if len(name) <= cell_width else Text())
         grid.add_row(*drawn)
     return grid
 

@@ -38,7 +38,7 @@ SEARCH_ORDER = [
     "search",
 ]
 # What a game may use of the library, but for its training program.
-FOR_GAMES = {"errors", "game", "compiled", "evaluation"}
+FOR_GAMES = {"errors", "game", "compiled", "evaluation", "exhaustive"}
 
 # Outside libraries, and the only modules that import them. Some take seconds: they are imported inside functions.
 HEAVY = {

@@ -1,5 +1,6 @@
 """A game that breaks its contract is told so: each rule is broken here once, by a game that is right but for that."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -11,9 +12,9 @@ import games
 import numpy as np
 import pytest
 
-from seraphim.conformance import check_game
+from seraphim.conformance import Speed, check_agreement, check_game, draw_speeds, measure_speed
 from seraphim.errors import GameError
-from seraphim.game import Array, PlainRules, Symmetries
+from seraphim.game import Array, PlainGame, PlainRules, Symmetries
 from tictactoe.game import GAME, TicTacToe
 
 ROOT = Path(__file__).parents[1]
@@ -137,12 +138,227 @@ def test_a_finding_tells_all_moves_in_order() -> None:
     assert GAME.outcome(state)[0].all()
 
 
+# ---------------------------------------------------------------- fewer moves
+
+
+class Marathon(PlainGame):
+    """Twelve moves that do nothing; the fifth move 0 gives a result that is none."""
+
+    name = "marathon"
+    num_actions, observation_shape, state_words, max_plies = 12, (2,), 3, 300
+
+    def initial(self) -> games.Words:
+        return (0, 0, 0)  # zeros, what was played, ply
+
+    def step(self, state: games.Words, action: int) -> games.Words:
+        return (state[0] + (action == 0), (state[1] * 31 + action) % (1 << 40), state[2] + 1)
+
+    def legal(self, state: games.Words) -> Sequence[int]:
+        return range(12)
+
+    def to_play(self, state: games.Words) -> int:
+        return 0
+
+    def outcome(self, state: games.Words) -> float | None:
+        return 7.0 if state[0] == 5 else None
+
+    def observe(self, state: games.Words) -> Array:
+        return np.array([state[0], state[2] % 256])
+
+
+def test_moves_that_do_not_matter_are_left_out_of_a_finding() -> None:
+    with pytest.raises(GameError) as caught:
+        check_game(Marathon(), games=1)
+    lines = str(caught.value).split("\n")
+    assert "a result is from -1 to 1, but it is 7.0" in lines[0]
+    found = re.fullmatch(r"position after 0 0 0 0 0 \(first found after (\d+) moves\):", lines[1])
+    assert found
+    assert int(found[1]) > 5
+
+
+def test_the_fewest_moves_are_found_near_the_beginning() -> None:
+    def noughts_in_the_centre_confuse(self: TicTacToe, states: Array) -> Array:
+        return np.where(states[:, 1] >> 4 & 1, 5, GAME.to_play(states)).astype(np.int8)
+
+    with pytest.raises(GameError, match="to_play is 0 or 1, but it is 5") as caught:
+        check_game(tictactoe_with(to_play=noughts_in_the_centre_confuse), games=1, seed=7)
+    assert str(caught.value).split("\n")[1] == "position after a1 b2 (first found after 6 moves):"
+
+
+def test_a_finding_of_a_move_leads_to_where_it_was_made() -> None:
+    def forgets_the_third(self: TicTacToe, states: Array, actions: Array) -> Array:
+        successors = GAME.step(states, actions)
+        third = np.bitwise_count(states).sum(axis=1) == 2
+        if third.any():
+            states[:] = 0
+        return successors
+
+    lines = finding(tictactoe_with(step=forgets_the_third)).split("\n")
+    assert "step does not modify its arguments, but did here" in lines[0]
+    assert len(lines[1].removeprefix("position after ").split()) == 2
+
+
+@pytest.mark.parametrize("form", [lambda plain: plain, PlainRules], ids=["plain", "batched"])
+def test_an_error_in_the_rules_is_told_with_its_line_and_position(form: Callable[[PlainGame], Any]) -> None:
+    class Fragile(games.Nim):
+        def legal(self, state: games.Words) -> Sequence[int]:
+            return [[0, 1, 2], [0], [0, 1]][state[0] % 4]
+
+    message = finding(form(Fragile(15)))
+    assert "nim breaks the contract: legal raises no error, but raised IndexError: list index out of range" in message
+    assert "(test_conformance.py, line " in message
+    assert message.endswith("position after no moves:\n(15, 0)")
+
+
+@pytest.mark.parametrize("form", [lambda plain: plain, PlainRules], ids=["plain", "batched"])
+def test_two_moves_of_one_name_in_a_position_are_found(form: Callable[[PlainGame], Any]) -> None:
+    class Nameless(games.Nim):
+        def label_in(self, state: games.Words, action: int) -> str:
+            return "all" if action == state[0] - 1 else "some"
+
+    message = finding(form(Nameless(15)))
+    assert "label_in gives each legal action a name of its own, but gave some some some\nposition after no" in message
+
+
+# ---------------------------------------------------------------- boards
+
+
+def with_board(**changes: Any) -> TicTacToe:
+    return tictactoe_with(board=lambda self, state: GAME.board(state)._replace(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"cells": np.full((3, 3), 2)}, "board gives cells [R, C] that are -1 or number one of its 2 marks, but gave"),
+        ({"targets": {0: [(0, 0)]}}, "but missing are: a2 a3 b1 b2 b3 c1 c2 c3; not legal are: none"),
+        ({"targets": {cell: [(cell, 0)] for cell in range(9)}}, "on a board of 3×3, but gave [(3, 0)] for b1"),
+        ({"targets": {cell: [] for cell in range(9)}}, "board gives each action one cell or more"),
+        ({"row_names": ("a", "b")}, "board names all rows and columns or none, but gave the names ('a', 'b')"),
+    ],
+)
+def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], rule: str) -> None:
+    message = finding(with_board(**changes))
+    assert rule in message
+    assert "position after no moves" in message
+
+
+# ---------------------------------------------------------------- two forms of one game
+
+
+def disagreement(**members: object) -> str:
+    with pytest.raises(GameError) as caught:
+        check_agreement(GAME, tictactoe_with(**members), ("right", "wrong"), games=20)
+    return str(caught.value)
+
+
+def test_two_forms_of_a_game_agree_though_their_states_differ() -> None:
+    report = check_agreement(GAME, PlainRules(games.PLAIN_TICTACTOE), games=100)
+    assert report.positions[0] == report.positions[1] > 300
+    assert str(report).startswith("plain tictactoe is the same game as tictactoe: 100 random games, ")
+
+
+def test_a_form_that_tells_more_states_apart_is_reported() -> None:
+    class KnowsTheOrder(PlainGame):
+        name, num_actions, observation_shape, state_words, max_plies = "ordered", 3, (16,), 2, 15
+
+        def initial(self) -> games.Words:
+            return (15, 0)
+
+        def step(self, state: games.Words, action: int) -> games.Words:
+            return (state[0] - 1 - action, 4 * state[1] + action + 1)
+
+        def legal(self, state: games.Words) -> Sequence[int]:
+            return range(min(3, state[0]))
+
+        def to_play(self, state: games.Words) -> int:
+            return len(self.moves(state[1])) % 2
+
+        def outcome(self, state: games.Words) -> float | None:
+            return None if state[0] else (1.0 if self.to_play(state) else -1.0)
+
+        def observe(self, state: games.Words) -> Array:
+            return np.arange(16) == state[0]
+
+        def action_label(self, action: int) -> str:
+            return f"take {action + 1}"
+
+        def moves(self, number: int) -> list[int]:
+            return [] if not number else [*self.moves(number // 4), number % 4]
+
+    report = check_agreement(PlainRules(games.NIM), PlainRules(KnowsTheOrder()), games=100)
+    assert report.positions[0] < report.positions[1]
+    assert str(report).endswith(f"{report.positions[0]} positions, which are {report.positions[1]} states of ordered")
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"max_plies": 10}, "wrong is another game than right: max_plies is the same, but right has 9 and wrong 10"),
+        (
+            {"action_label": lambda self, action: str(action)},
+            "action 0 has the same label, but right has 'a1' and wrong '0'",
+        ),
+        (
+            {"to_play": lambda self, states: np.zeros(len(states), np.int8)},
+            "the same player to move, but right has 1 and wrong 0\nposition after a1:\n",
+        ),
+        (
+            {"legal": lambda self, states: GAME.legal(states) & (np.arange(9) != 4)},
+            "the same legal actions, but only right has b2\nposition after no moves:\n",
+        ),
+        (
+            {"outcome": lambda self, states: (GAME.outcome(states)[0], np.abs(GAME.outcome(states)[1]))},
+            "the same result, but right has -1.0 and wrong 1.0\nposition after ",
+        ),
+        (
+            {"observe": lambda self, states: GAME.observe(states)[..., ::-1]},
+            "the same observation, but right has 0 and wrong 1 at [0, 0, 0]\nposition after a1:\n",
+        ),
+    ],
+)
+def test_what_differs_between_two_forms_is_told_after_few_moves(members: dict[str, object], message: str) -> None:
+    assert message in disagreement(**members)
+
+
+# ---------------------------------------------------------------- speed
+
+
+def test_every_rule_is_timed() -> None:
+    speed = measure_speed(GAME)
+    assert list(speed.microseconds) == ["step", "legal", "to_play", "outcome", "observe"]
+    assert all(figure > 0 for figures in speed.microseconds.values() for figure in figures)
+    # One call takes about as long for many positions as for one.
+    assert all(one > 3 * many for one, many in speed.microseconds.values())
+
+
+def test_speeds_are_drawn_side_by_side() -> None:
+    rules = ("step", "legal", "to_play", "outcome", "observe")
+    slow, fast = Speed(dict.fromkeys(rules, (120.0, 2.0))), Speed(dict.fromkeys(rules, (0.5, 0.004)))
+    lines = draw_speeds({"slow": slow, "fast": fast}).splitlines()
+    assert lines[1].split() == ["in", "batches", "of", "1", "256", "1", "256"]
+    assert lines[2].split() == ["step", "120", "2", "0.5", "0.004"]
+    assert "slow: a readout takes each of these once, 10.0 µs in large batches" in lines[7]
+    assert lines[7].endswith("100,000 readouts/s a core")
+    assert lines[8].endswith("50,000,000 readouts/s a core")
+
+
 # ---------------------------------------------------------------- shapes, types, members
 
 
 def test_a_missing_member_is_named() -> None:
     members = {name: getattr(GAME, name) for name in dir(GAME) if name not in ("observe", "render")}
     assert "is no game: it lacks observe, render" in finding(SimpleNamespace(**members))
+
+
+def test_a_missing_member_of_a_plain_game_is_named() -> None:
+    class Unfinished(PlainGame):
+        name, num_actions, observation_shape, state_words = "unfinished", 2, (2,), 1
+
+        def initial(self) -> games.Words:
+            return (0,)
+
+    assert "Unfinished is no game: it lacks max_plies, step, legal, to_play, outcome, observe" in finding(Unfinished())
 
 
 @pytest.mark.parametrize(
@@ -201,7 +417,7 @@ def test_an_unfinished_position_without_an_action_is_found() -> None:
         legal = GAME.legal(states)
         return legal & (legal.sum(axis=1) > 1)[:, None]
 
-    assert "ended is False and the legal actions are []" in finding(tictactoe_with(legal=no_last_cell))
+    assert "ended is False and the legal actions are none" in finding(tictactoe_with(legal=no_last_cell))
 
 
 @pytest.mark.parametrize(("result", "shown"), [(2.0, "2.0"), (np.nan, "nan"), (-np.inf, "-inf")])
@@ -394,7 +610,9 @@ def test_an_observation_that_does_not_fit_into_a_byte_is_found(value: float) -> 
 
 
 def test_a_plain_observation_of_another_shape_is_found() -> None:
-    assert "of shape [16], but gave 1\nposition:\n(15, 0)" in plain_finding(observe=lambda self, state: 1)
+    assert "of shape [16], but gave 1\nposition after no moves:\n(15, 0)" in plain_finding(
+        observe=lambda self, state: 1
+    )
 
 
 @pytest.mark.parametrize(("actions", "shown"), [((-1,), "[-1]"), ((3,), "[3]"), ((), "[]")])
@@ -412,9 +630,20 @@ def check(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_program_prints_what_was_played(tmp_path: Path) -> None:
-    done = check(tmp_path, "tictactoe", "--games=50")
-    assert done.stdout.startswith("tictactoe keeps the contract: 50 random games")
+    done = check(tmp_path, "tictactoe", "tictactoe.plain", "--games=50")
     assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("tictactoe keeps the contract: 50 random games")
+    assert lines[1].startswith("plain tictactoe keeps the contract: 50 random games")
+    assert lines[2].startswith("tictactoe.plain is the same game as tictactoe: 50 random games")
+    assert lines[3].startswith("plain tictactoe is solved: play can reach 5,478 positions")
+    assert lines[4].split() == ["µs", "a", "position", "tictactoe", "tictactoe.plain"]
+
+
+def test_the_program_says_that_a_game_is_too_large_to_be_solved(tmp_path: Path) -> None:
+    done = check(tmp_path, "tictactoe", "--games=5", "--solve=100")
+    assert "tictactoe is not solved: play can reach more than 100 positions" in done.stdout
+    assert done.returncode == 0
 
 
 def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_path: Path) -> None:
@@ -434,7 +663,12 @@ def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((), "which game? Try: check_game.py tictactoe"), (("nosuchgame",), "there is no game 'nosuchgame'")],
+    [
+        ((), "which game? Try: check_game.py tictactoe"),
+        (("tictactoe", "tictactoe.plain", "connectfour"), "which game? Try: check_game.py tictactoe"),
+        (("tictactoe", "connectfour", "--games=5"), "num_actions is the same, but tictactoe has 9 and connectfour 7"),
+        (("nosuchgame",), "there is no game 'nosuchgame'"),
+    ],
 )
 def test_the_program_says_which_game_it_needs(tmp_path: Path, arguments: Sequence[str], message: str) -> None:
     done = check(tmp_path, *arguments)

@@ -18,6 +18,7 @@ from seraphim.evaluation import (
     loses_from_start,
     mistakes,
 )
+from seraphim.exhaustive import solve
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
@@ -145,6 +146,35 @@ def test_the_walk_agrees_with_a_recursive_one(plain: games.Nim) -> None:
 
         losses = loses_from_start(game, choose)
         assert losses == tuple(loses_by_recursion(plain, choose_one, player) for player in (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("heap", "lost", "told"),
+    [
+        (15, Losses(False, None), "never loses from the start moving first"),
+        (16, Losses(None, False), "never loses from the start moving second"),
+    ],
+)
+def test_a_side_that_must_lose_is_no_fault_of_the_player(heap: int, lost: Losses, told: str) -> None:
+    def leave_a_multiple_of_four(states: Array) -> Array:
+        return np.maximum(states[:, 0] % 4, 1) - 1
+
+    game = PlainRules(games.Nim(heap))
+    evaluation = evaluate(game, solve(game).position_sets(), leave_a_multiple_of_four, leave_a_multiple_of_four)
+    assert evaluation.losses == lost
+    assert evaluation.perfect
+    assert str(evaluation).endswith(told)
+    assert len([name for name in evaluation.to_dict() if name.startswith("loses/")]) == 1
+
+
+def test_a_side_that_need_not_lose_but_does_is_told() -> None:
+    game = PlainRules(games.Nim(15))
+    evaluation = evaluate(
+        game, solve(game).position_sets(), lambda states: states[:, 0] * 0, lambda states: states[:, 0] * 0
+    )
+    assert evaluation.losses == Losses(True, None)
+    assert not evaluation.perfect
+    assert str(evaluation).endswith("loses from the start moving first")
 
 
 def test_a_game_that_is_cut_off_is_not_lost() -> None:

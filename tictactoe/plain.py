@@ -56,5 +56,9 @@ class PlainTicTacToe(PlainGame):
         board = np.array(state).reshape(3, 3)
         return np.stack([board == mine, board == other], axis=2).astype(np.uint8)
 
+    def action_label(self, action: int) -> str:
+        """See `seraphim.game.PlainGame.action_label`."""
+        return "abc"[action // 3] + "123"[action % 3]
+
 
 GAME = PlainTicTacToe()

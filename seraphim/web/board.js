@@ -1,8 +1,8 @@
 /** A board that shows a position and is played on by mouse, touch and keyboard. */
 
 import {html, svg} from './dom.js';
-import {drawLast, drawLine, drawOpinion, drawStep, drawTruth} from './marks.js';
-import {centre, CHUTE, geometryOf} from './painters.js';
+import {drawLast, drawLine, drawOpinion, drawStep, drawTruth, drawWay} from './marks.js';
+import {centre, CHUTE, geometryOf, sourceOf} from './painters.js';
 import {animateEntry, drawBoard, drawPiece} from './pieces.js';
 import {Targets} from './targets.js';
 
@@ -55,7 +55,11 @@ export class BoardView {
    */
   constructor(element, onplay) {
     this.element = element;
-    this.targets = new Targets(onplay, (action) => this.#hover(action));
+    this.targets = new Targets(
+      onplay,
+      (action) => this.#hover(action),
+      () => this.#drawMarks(),
+    );
   }
 
   /**
@@ -104,7 +108,7 @@ export class BoardView {
     this.#places = new Map(Object.entries(reference.targets).map(([action, cells]) => [Number(action), cells]));
     const geometry = geometryOf(style, board);
     this.#geometry = geometry;
-    const {behind, front} = drawBoard(geometry, columnNames(reference, initial.labels));
+    const {behind, front} = drawBoard(geometry, columnNames(reference, initial.labels), board);
     this.#layers.pieces.replaceChildren();
     this.targets.build(board, geometry);
     const drawing = svg(
@@ -155,11 +159,16 @@ export class BoardView {
     const drawn = drawLine(geometry, shown.line);
     const landing = setting.last === null ? null : this.#landed(setting.last);
     if (landing && !shown.line.length) drawn.push(drawLast(geometry, landing));
-    for (const [action, opinion] of steps.length ? [] : opinions) {
-      if (targets[action]) drawn.push(drawOpinion(geometry, targets[action][0], opinion, truth !== null));
-    }
-    for (const [action, exact] of Object.entries(steps.length ? {} : (truth ?? {}))) {
-      if (targets[action]) drawn.push(drawTruth(geometry, targets[action][0], exact));
+    if (!steps.length) {
+      const board = shown.board;
+      for (const [action, opinion] of opinions) {
+        const source = this.#isOpen(action) ? sourceOf(board, targets[action]) : null;
+        if (source) drawn.push(drawWay(geometry, source, targets[action][0], opinion));
+      }
+      for (const [landing, opinion] of this.#byLanding(opinions))
+        drawn.push(drawOpinion(geometry, landing, opinion, truth !== null));
+      const exact = new Map(Object.entries(truth ?? {}).map(([action, one]) => [Number(action), one]));
+      for (const [landing, one] of this.#byLanding(exact)) drawn.push(drawTruth(geometry, landing, one));
     }
     this.#layers.marks.replaceChildren(...drawn, ...steps);
     this.element.classList.toggle('decided', shown.line.length > 0);
@@ -170,7 +179,31 @@ export class BoardView {
   }
 
   /**
-   * Draw a variation, as far as it can be told without the rules: pieces that are put down in turn.
+   * @param {number} action
+   * @returns {boolean} whether it is legal, and may be meant after the cells that were chosen
+   */
+  #isOpen(action) {
+    return action in (this.#shown?.board?.targets ?? {}) && this.targets.isOpen(action);
+  }
+
+  /**
+   * @template {{best: boolean}} T
+   * @param {Map<number, T>} about what is known of actions, the foremost first
+   * @returns {[Cell, T][]} cells where pieces would land; of several actions, what is known of the best or foremost
+   */
+  #byLanding(about) {
+    /** @type {Map<string, [Cell, T]>} */
+    const found = new Map();
+    for (const [action, one] of about) {
+      if (!this.#isOpen(action)) continue;
+      const landing = /** @type {Board} */ (this.#shown?.board).targets[action][0];
+      if (one.best || !found.has(landing.join())) found.set(landing.join(), [landing, one]);
+    }
+    return [...found.values()];
+  }
+
+  /**
+   * Draw a variation, as far as it can be told without the rules: pieces that are put down in turn, or that move.
    * @param {number[]} actions
    * @returns {SVGElement[]}
    */
@@ -181,10 +214,17 @@ export class BoardView {
     const steps = [];
     let player = shown.to_play;
     for (const [index, action] of actions.entries()) {
-      const cell = this.#free(action, cells);
+      const places = this.#places.get(action) ?? [];
+      const source = geometry.style === 'grid' ? sourceOf({...shown.board, cells}, places) : null;
+      const cell = source ? places[0] : this.#free(action, cells);
       if (!cell) break;
-      cells[cell[0]][cell[1]] = player;
-      const piece = drawPiece(geometry, player, shown.board.marks[player], cell);
+      const mark = source ? cells[source[0]][source[1]] : player;
+      if (source) {
+        cells[source[0]][source[1]] = EMPTY;
+        steps.push(drawWay(geometry, source, cell, {weight: 1, tone: 'step', best: false}));
+      }
+      cells[cell[0]][cell[1]] = mark;
+      const piece = drawPiece(geometry, mark, shown.board.marks[mark], cell);
       steps.push(drawStep(piece, geometry, cell, index + 1));
       player = player ? 0 : 1;
     }

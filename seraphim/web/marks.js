@@ -112,6 +112,26 @@ export function drawTruth(geometry, cell, exact) {
 }
 
 /**
+ * Draw the way of a piece that moves.
+ * @param {Geometry} geometry
+ * @param {Cell} source
+ * @param {Cell} landing
+ * @param {{weight: number, tone: string, best: boolean}} opinion how strongly it is drawn, and in which colour
+ * @returns {SVGElement}
+ */
+export function drawWay(geometry, source, landing, {weight, tone, best}) {
+  const [[x0, y0], [x, y]] = [centre(geometry, source), centre(geometry, landing)];
+  const length = Math.hypot(x - x0, y - y0);
+  const [dx, dy] = [(x - x0) / length, (y - y0) / length];
+  const [shaft, base, tip, half] = [24, length - 58, length - 44, 9];
+  const at = (/** @type {number} */ along, /** @type {number} */ aside) =>
+    `${(x0 + dx * along - dy * aside).toFixed(1)} ${(y0 + dy * along + dx * aside).toFixed(1)}`;
+  const d = `M ${at(shaft, 0)} L ${at(base, 0)} M ${at(base, half)} L ${at(tip, 0)} L ${at(base, -half)}`;
+  const opacity = (0.25 + 0.75 * Math.min(1, weight)).toFixed(2);
+  return svg('path', {d, class: `way ${tone}${best ? ' best' : ''}`, 'stroke-opacity': opacity});
+}
+
+/**
  * Draw a piece of a variation, with its number.
  * @param {SVGGElement} piece
  * @param {Geometry} geometry

@@ -38,6 +38,17 @@ export function styleOf(board) {
 }
 
 /**
+ * @param {Board} board
+ * @param {Cell[]} cells that name an action
+ * @returns {Cell | null} where the piece stands that moves; null if none does
+ */
+export function sourceOf({cells: pieces}, cells) {
+  if (cells.length !== 2) return null;
+  const [row, column] = cells[1];
+  return pieces[row][column] < 0 ? null : cells[1];
+}
+
+/**
  * @param {Cell[]} cells
  * @param {number} rows of the board
  * @returns {boolean} whether they are one whole column

@@ -5,6 +5,7 @@ import {CELL, CHUTE, centre} from './painters.js';
 
 /**
  * @typedef {import('./painters.js').Geometry} Geometry
+ * @typedef {import('./types.js').Board} Board
  * @typedef {import('./types.js').Cell} Cell
  */
 
@@ -19,11 +20,13 @@ export const mayMove = () => !window.matchMedia('(prefers-reduced-motion: reduce
  * Draw the empty board: what lies behind the pieces, and what in front of them.
  * @param {Geometry} geometry
  * @param {string[]} names of the columns, for a rack
+ * @param {Board} board
  * @returns {{behind: SVGElement[], front: SVGElement[]}}
  */
-export function drawBoard(geometry, names) {
+export function drawBoard(geometry, names, board) {
   if (geometry.style === 'rack') return {behind: drawFeet(geometry), front: drawRack(geometry, names)};
-  return {behind: geometry.style === 'lines' ? drawLines(geometry) : drawSquares(geometry), front: []};
+  const behind = geometry.style === 'lines' ? drawLines(geometry) : drawSquares(geometry);
+  return {behind: [...behind, ...drawEdgeNames(geometry, board)], front: []};
 }
 
 /**
@@ -67,6 +70,24 @@ export function animateEntry(piece, geometry, [row]) {
     {transform: 'translateY(0)'},
   ];
   moving.animate(frames, {duration: 130 + 13 * Math.sqrt(height)});
+}
+
+/**
+ * @param {Geometry} geometry
+ * @param {Board} board
+ * @returns {SVGElement[]} the names of rows and columns, in corners of the cells at the left and at the bottom
+ */
+function drawEdgeNames(geometry, {row_names: rows = [], column_names: columns = []}) {
+  const inset = CELL / 2 - 13;
+  const inRows = rows.map((name, row) => {
+    const [x, y] = centre(geometry, [row, 0]);
+    return svg('text', {x: x - inset, y: y - inset, class: 'edge-name'}, name);
+  });
+  const inColumns = columns.map((name, column) => {
+    const [x, y] = centre(geometry, [geometry.rows - 1, column]);
+    return svg('text', {x: x + inset, y: y + inset, class: 'edge-name'}, name);
+  });
+  return [...inRows, ...inColumns];
 }
 
 /** @returns {SVGElement[]} a stone of the rack, around the origin */

@@ -1,7 +1,7 @@
 /** The buttons over a board: one for each cell, or each column of a rack; without a board, one for each move. */
 
 import {html} from './dom.js';
-import {CELL} from './painters.js';
+import {CELL, sourceOf} from './painters.js';
 
 /**
  * @typedef {import('./types.js').Board} Board
@@ -19,6 +19,7 @@ export class Targets {
   #columns = 0; // buttons in a row
   /** What cells are called, as far as a legal move ever named them. @type {Map<string, string>} */
   #cellNames = new Map();
+  #onchoose;
   /** Cells that were chosen of a move that needs more than one. @type {Cell[]} */
   #chosen = [];
   /** @type {Shown | null} */
@@ -28,10 +29,12 @@ export class Targets {
   /**
    * @param {(action: number) => void} onplay
    * @param {(action: number | null) => void} onhover
+   * @param {() => void} onchoose hears of a change of what `isOpen` tells
    */
-  constructor(onplay, onhover) {
+  constructor(onplay, onhover, onchoose) {
     this.#onplay = onplay;
     this.#onhover = onhover;
+    this.#onchoose = onchoose;
     this.element = html('div', {
       class: 'targets',
       role: 'group',
@@ -77,7 +80,7 @@ export class Targets {
   update(shown, {playable, names, style, initial}) {
     this.#shown = shown;
     this.#playable = playable;
-    this.#chosen = [];
+    this.#setChosen([]);
     this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play]} to move` : 'Board');
     if (!shown.board) {
       const moves = Object.entries(shown.labels);
@@ -113,6 +116,14 @@ export class Targets {
     });
   }
 
+  /**
+   * @param {number} action
+   * @returns {boolean} whether it may still be meant, after the cells that were chosen
+   */
+  isOpen(action) {
+    return !this.#chosen.length || this.#actionsAt(...this.#chosen).includes(action);
+  }
+
   /** Put the keyboard's focus on the board. */
   focus() {
     const button = this.#buttons.find(({tabIndex}) => tabIndex === 0) ?? this.element.querySelector('button');
@@ -141,30 +152,58 @@ export class Targets {
 
   /** @param {Cell} cell */
   #point(cell) {
-    this.#onhover(this.#actionsAt(cell)[0] ?? null);
+    const actions = this.#actionsAt(cell, ...this.#chosen);
+    const moves = actions.length > 1 && actions.some((action) => this.#isSource(cell, action));
+    this.#onhover(moves ? null : (actions[0] ?? null));
   }
 
   /**
-   * Play the move that a cell names, or note the cell where it names several.
+   * Play the move that a cell names, or note the cell where it names several, or a piece that moves.
    * @param {Cell} cell
    */
   #choose(cell) {
     if (!this.#playable) return;
-    let actions = this.#actionsAt(cell, ...this.#chosen);
+    if (this.#chosen.some((chosen) => isSame(chosen, cell))) {
+      this.#setChosen([]);
+      return;
+    }
+    let chosen = this.#chosen;
+    let actions = this.#actionsAt(cell, ...chosen);
     if (!actions.length) {
-      this.#chosen = [];
+      chosen = [];
       actions = this.#actionsAt(cell);
     }
-    if (actions.length === 1) {
+    if (actions.length === 1 && (chosen.length || !this.#isSource(cell, actions[0]))) {
       this.#onhover(null);
       this.#onplay(actions[0]);
-    } else if (actions.length) this.#chosen.push(cell);
+    } else this.#setChosen(actions.length ? [...chosen, cell] : []);
+  }
+
+  /** @param {Cell[]} cells */
+  #setChosen(cells) {
+    const changes = cells.length > 0 || this.#chosen.length > 0;
+    this.#chosen = cells;
+    if (!changes) return;
+    const open = cells.length ? this.#actionsAt(...cells) : [];
+    const landings = open.map((action) => /** @type {Board} */ (this.#shown?.board).targets[action][0]);
     for (const [index, button] of this.#buttons.entries()) {
-      button.classList.toggle(
-        'chosen',
-        this.#chosen.some(([row, column]) => row * this.#columns + column === index),
-      );
+      const cell = /** @type {Cell} */ ([Math.floor(index / this.#columns), index % this.#columns]);
+      const chosen = cells.some((other) => isSame(other, cell));
+      button.classList.toggle('chosen', chosen);
+      button.classList.toggle('landing', !chosen && landings.some((other) => isSame(other, cell)));
     }
+    this.#onchoose();
+  }
+
+  /**
+   * @param {Cell} cell
+   * @param {number} action
+   * @returns {boolean} whether the piece that the action moves stands there
+   */
+  #isSource(cell, action) {
+    const board = this.#shown?.board;
+    const source = board ? sourceOf(board, board.targets[action]) : null;
+    return source !== null && isSame(source, cell);
   }
 
   /**
@@ -186,7 +225,9 @@ export class Targets {
    */
   #describeCell(board, [row, column]) {
     const mark = board.cells[row][column];
-    const name = this.#cellNames.get([row, column].join()) ?? `row ${row + 1}, column ${column + 1}`;
+    const {row_names: rows, column_names: columns} = board;
+    const own = rows && columns ? columns[column] + rows[row] : this.#cellNames.get([row, column].join());
+    const name = own ?? `row ${row + 1}, column ${column + 1}`;
     return `${name}: ${mark < 0 ? 'empty' : board.marks[mark]}`;
   }
 
@@ -226,4 +267,13 @@ export class Targets {
     event.preventDefault();
     this.#buttons[to].focus();
   }
+}
+
+/**
+ * @param {Cell} one
+ * @param {Cell} other
+ * @returns {boolean}
+ */
+function isSame([row, column], [otherRow, otherColumn]) {
+  return row === otherRow && column === otherColumn;
 }

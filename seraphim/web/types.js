@@ -8,7 +8,10 @@
  * @property {number} columns
  * @property {number[][]} cells index into marks, -1 for an empty cell
  * @property {string[]} marks what stands in a cell: the piece of player 0, of player 1
- * @property {Record<string, Cell[]>} targets for each legal action the cells that name it; the piece lands in the first
+ * @property {Record<string, Cell[]>} targets for each legal action the cells that name it; the piece lands in the first,
+ *     and one that moves stands in the second
+ * @property {string[]} [row_names]
+ * @property {string[]} [column_names] a cell is named by its column, then its row
  *
  * @typedef {object} GameInfo
  * @property {string} name

@@ -1,0 +1,151 @@
+"""Small games solved: every position that play can reach, and the exact value of each action in it.
+
+Knows the rules and no particular game. Values are for player 0 until the last moment, so it does not matter who moves
+when. A game that is small enough offers what is found here to be checked against, in one line of its module:
+
+    def position_sets():
+        return solve(GAME).position_sets()
+
+Shape letters: `P` positions, `E` edges (a legal action in a position), and those of `seraphim.game`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.evaluation import PositionSet
+from seraphim.game import Array, Game, PlainGame, PlainRules
+
+MOST_POSITIONS = 1_000_000  # that play may reach
+
+
+class UnsolvedError(GameError):
+    """A game cannot be solved: it is too large, or has no end."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """All positions that play can reach, and what they are worth; prints as one line."""
+
+    game: str
+    states: Array
+    """int64 [P, W]; the first is the initial position."""
+    results: Array
+    """float32 [P]: exact, for player 0."""
+    action_values: Array
+    """float32 [P, A]: exact, for the player to move; NaN where illegal, and where the game has ended."""
+    longest: int
+    """Plies of the longest game that can be played."""
+
+    def position_sets(self) -> list[PositionSet]:
+        """Return one set, all unfinished positions: a player without errors there is perfect.
+
+        They are shuffled, always in the same way, so that the first of them are a sample.
+        """
+        order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(self.action_values).all(axis=1)))
+        return [PositionSet("all positions", self.states[order], self.action_values[order])]
+
+    def __str__(self) -> str:
+        result = float(self.results[0])
+        verdict = {1.0: "player 0 wins", -1.0: "player 1 wins", 0.0: "a draw"}.get(
+            result, f"{result:+.2f} for player 0"
+        )
+        return (
+            f"{self.game} is solved: play can reach {len(self.states):,} positions, no game is longer than "
+            f"{self.longest:,} plies, and best play from the start ends in: {verdict}"
+        )
+
+
+class _Graph(NamedTuple):
+    # Positions as they are found, and the edges between them in the order of the positions they begin at.
+    states: Array  # int64 [P, W]
+    firsts: Array  # int64 [P + 1]: edges firsts[p] to firsts[p + 1] begin at position p
+    actions: Array  # int64 [E]
+    targets: Array  # int64 [E]: the position that an edge leads to
+
+
+def solve(game: Game | PlainGame, most_positions: int = MOST_POSITIONS) -> Solution:
+    """Return every position that play can reach, with its exact value.
+
+    Args:
+        game: the rules, which keep the contract.
+        most_positions: when to give up.
+
+    Raises:
+        UnsolvedError: more positions can be reached, a position can come again, or games can be cut off.
+    """
+    if isinstance(game, PlainGame):
+        game = PlainRules(game)
+    graph = _explore(game, most_positions)
+    _, results = game.outcome(graph.states)
+    second = game.to_play(graph.states) == 1
+    longest = _value(game, graph, second, results)
+    action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
+    sources = np.repeat(np.arange(len(graph.states)), np.diff(graph.firsts))
+    values = results[graph.targets]
+    action_values[sources, graph.actions] = np.where(second[sources], -values, values)
+    return Solution(game.name, graph.states, results, action_values, longest)
+
+
+def _explore(game: Game, most_positions: int) -> _Graph:
+    # Looks at positions in the order in which they are found, many at a time.
+    states = [game.initial(1)]
+    numbers = {states[0].tobytes(): 0}
+    counts, actions, targets = [], [], []
+    while len(states[-1]):
+        legal = game.legal(states[-1])
+        rows, chosen = np.nonzero(legal)
+        fresh = []
+        successors = game.step(states[-1][rows], chosen)
+        for row, state in enumerate(successors):
+            key = state.tobytes()
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                fresh.append(row)
+            targets.append(numbers[key])
+        if len(numbers) > most_positions:
+            raise UnsolvedError(f"{game.name} is not solved: play can reach more than {most_positions:,} positions")
+        counts.append(legal.sum(axis=1))
+        actions.append(chosen)
+        states.append(successors[fresh])
+    firsts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    return _Graph(np.concatenate(states), firsts, np.concatenate(actions), np.array(targets, np.int64))
+
+
+def _value(game: Game, graph: _Graph, second: Array, results: Array) -> int:
+    # Fills in the results float32 [P] of unfinished positions, from the ends backwards: a position is next when all
+    # that follow it are known. Returns the plies of the longest game.
+    order = np.argsort(graph.targets, kind="stable")
+    sources = np.repeat(np.arange(len(graph.states)), np.diff(graph.firsts))[order]
+    lasts = np.searchsorted(graph.targets[order], np.arange(len(graph.states) + 1))  # the edges that lead to each
+    unknown = np.diff(graph.firsts)  # how many of the actions of each position have no value yet
+    known = np.flatnonzero(unknown == 0)
+    solved, waves = len(known), 0
+    while len(known):
+        before = sources[_ranges(lasts[known], lasts[known + 1])]
+        np.subtract.at(unknown, before, 1)
+        known = np.unique(before[unknown[before] == 0])
+        if len(known):
+            solved, waves = solved + len(known), waves + 1
+            edges = _ranges(graph.firsts[known], graph.firsts[known + 1])
+            starts = np.cumsum(np.concatenate([[0], np.diff(graph.firsts)[known][:-1]]))
+            # Player 1 wants the least; the greatest of the opposites is its opposite.
+            signs = np.where(second[known], np.float32(-1), np.float32(1))
+            values = results[graph.targets[edges]] * np.repeat(signs, np.diff(graph.firsts)[known])
+            results[known] = signs * np.maximum.reduceat(values, starts)
+    if solved < len(graph.states):
+        raise UnsolvedError(f"{game.name} is not solved: play can come back to a position, so it need not end")
+    if waves > game.max_plies:
+        raise UnsolvedError(
+            f"{game.name} is not solved: a game can take {waves:,} plies, but is cut off after {game.max_plies:,}"
+        )
+    return waves
+
+
+def _ranges(starts: Array, ends: Array) -> Array:
+    # The numbers from each start up to its end, one range after the other.
+    lengths = ends - starts
+    offsets = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return offsets + np.arange(lengths.sum())

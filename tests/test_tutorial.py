@@ -1,0 +1,213 @@
+"""The page docs/your-own-game.md, as it is written: its code, its commands, and what it says that they print."""
+
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.request import Request, urlopen
+
+import pytest
+from browser import ROOT, Visitor, chromium, needs_chromium, serving
+from playwright.sync_api import expect
+
+PAGE = (ROOT / "docs/your-own-game.md").read_text()
+# What is appended to the page's commands, so that they take seconds: fewer games, readouts and steps.
+SHORTER = {
+    "bin/learn.py": "--generations=1 --games_per_generation=12 --readouts=6 --steps=4 --workers=1",
+    "bin/arena.py": "--games=2 --readouts=6",
+}
+TYPED = {"bin/interactive.py": "d2d3\nq\n"}  # what a person types
+SET_UP = ("git", "make", "source")  # what has been done already where tests run
+MODEL = "my-breakthrough"
+
+pytestmark = pytest.mark.slow
+
+
+class Block(NamedTuple):
+    """A block of code or text."""
+
+    kind: str  # sh, text, python, …
+    file: str  # where the page says to put it, if anywhere
+    text: str
+
+
+BLOCKS = [Block(*found) for found in re.findall(r"^```(\w+) ?(\S*)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)]
+COMMANDS = [
+    line.split("#")[0].strip()
+    for block in BLOCKS
+    if block.kind == "sh"
+    for line in block.text.splitlines()
+    if not line.startswith(SET_UP)
+]
+SAID = {  # what the page says that a command prints: the text that follows it
+    before.text.strip(): after.text
+    for before, after in itertools.pairwise(BLOCKS)
+    if before.kind == "sh" and after.kind == "text"
+}
+
+
+class Printed(NamedTuple):
+    """What a command printed."""
+
+    command: str
+    text: str
+
+
+def run(folder: Path, command: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    python, *arguments = command.split()
+    assert python == "python"
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "SERAPHIM_DATA": "", "PYTHONPATH": path, "COLUMNS": "100"},
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def write_files(folder: Path) -> None:
+    (folder / "bin").symlink_to(ROOT / "bin")
+    for block in BLOCKS:
+        if block.file:
+            (folder / block.file).write_text(block.text)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files of the page, in place of a clone."""
+    folder = tmp_path_factory.mktemp("clone")
+    write_files(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def printed(folder: Path) -> dict[str, str]:
+    """Return what each command of the page prints, but for the server's, run in their order."""
+    texts = {}
+    for command in COMMANDS:
+        program = command.split()[1]
+        if program != "bin/serve.py":
+            done = run(folder, f"{command} {SHORTER.get(program, '')}", TYPED.get(program, ""))
+            assert done.returncode == 0, f"{command}: {done.stderr}"
+            texts[command] = done.stdout
+    return texts
+
+
+def assert_same_form(said: str, text: str) -> None:
+    """Check that lines which the page shows come in this order: `…` is any text or lines, a number is any number."""
+    lines = iter([plain(line) for line in text.splitlines()])
+    for line in said.splitlines():
+        parts = re.escape(plain(line)).replace("…", ".*")
+        form = re.sub(r"\d+((\\\.|,)\d+)*", r"[\\d,.]+", parts)
+        assert any(re.fullmatch(form, other) for other in lines), line
+
+
+def plain(line: str) -> str:
+    """A line without the spaces that make columns."""
+    return " ".join(line.split()).replace("[ ", "[")
+
+
+def test_the_page_has_the_files_and_commands_that_are_run_here() -> None:
+    assert [block.file for block in BLOCKS if block.file] == ["breakthrough.py", "breakthrough_fast.py"]
+    assert [command.split()[1] for command in COMMANDS] == [
+        "bin/check_game.py",
+        "bin/learn.py",
+        "bin/arena.py",
+        "bin/interactive.py",
+        "bin/serve.py",
+        "bin/tfrecord_viewer.py",
+        "bin/check_game.py",
+        "bin/learn.py",
+    ]
+    assert len(SAID) == 4
+
+
+def test_the_check_prints_what_the_page_says(printed: dict[str, str]) -> None:
+    first, second = (command for command in COMMANDS if "check_game" in command)
+    assert printed[first].startswith(SAID[first])  # the same seed plays the same games
+    agreement, *_ = SAID[second].splitlines()
+    assert agreement in printed[second].splitlines()
+    assert_same_form(SAID[second], printed[second])
+
+
+@pytest.mark.parametrize("program", ["bin/learn.py", "bin/arena.py"])
+def test_other_programs_print_what_the_page_says(program: str, printed: dict[str, str]) -> None:
+    command = next(command for command in SAID if command.split()[1] == program)
+    assert_same_form(SAID[command], printed[command])
+
+
+def test_both_forms_play_the_same_games_and_learn_the_same(printed: dict[str, str]) -> None:
+    learnt = [re.findall(r"trained .*loss [^;]*", printed[command]) for command in COMMANDS if "learn.py" in command]
+    assert len(learnt[0]) == 1
+    assert learnt[0] == learnt[1]
+
+
+def test_the_mistake_that_the_page_shows_is_found_as_it_is_shown(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    fast = tmp_path / "breakthrough_fast.py"
+    broken = fast.read_text().replace("        successors[row, 1 - player] &= ~target\n", "")
+    assert broken != fast.read_text()
+    fast.write_text(broken)
+    done = run(tmp_path, "python bin/check_game.py breakthrough breakthrough_fast --solve=0")
+    assert done.returncode == 1
+    assert done.stderr in [block.text for block in BLOCKS if block.kind == "text"]
+
+
+def test_the_terminal_plays_a_move(printed: dict[str, str]) -> None:
+    text = printed[f"python bin/interactive.py {MODEL}"]
+    assert "B plays" in text
+    assert "│ a3│ b3│" in text  # empty cells say their names, as those of moves are too long
+
+
+def test_the_viewer_shows_a_game(printed: dict[str, str]) -> None:
+    text = printed[f"python bin/tfrecord_viewer.py gamedata/{MODEL}"]
+    assert "4 B B B B B" in text
+    assert "← played" in text
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path, printed: dict[str, str]) -> Iterator[str]:
+    """Return where the page's server answers."""
+    with serving(folder, MODEL, PYTHONPATH=os.pathsep.join([str(ROOT), str(folder)])) as url:
+        yield url
+
+
+def test_the_server_analyses_the_game(address: str) -> None:
+    body = json.dumps({"model": MODEL, "moves": [], "readouts": 20}).encode()
+    with urlopen(Request(f"{address}api/analyze", body, {"Content-Type": "application/json"}), timeout=60) as answer:
+        labels = {candidate["label"] for candidate in json.load(answer)["candidates"]}
+    assert {"a2a3", "d2e3"} <= labels
+    assert len(labels) == 13
+
+
+@needs_chromium
+def test_a_piece_is_moved_in_the_explorer_by_its_cell_and_then_where_it_goes(address: str) -> None:
+    with chromium() as browser:
+        visitor = Visitor(browser, address)
+        page = visitor.open(f"#model={MODEL}")
+        cell = {name: page.get_by_role("button", name=re.compile(f"^{name}: ")) for name in ("b3", "c2", "c3", "d3")}
+        expect(cell["c2"]).to_have_attribute("aria-disabled", "false")
+        expect(page.locator(".opinion")).to_have_count(5)  # one where pieces land, of thirteen moves
+        expect(page.locator(".way")).to_have_count(13)
+        cell["c2"].click()
+        expect(page.locator(".opinion")).to_have_count(3)
+        expect(cell["c2"]).to_have_class("chosen")
+        expect(page.locator(".targets .landing")).to_have_count(3)
+        expect(cell["b3"]).to_have_class("landing")
+        cell["c2"].click()  # the piece is let go
+        expect(page.locator(".targets .landing, .targets .chosen")).to_have_count(0)
+        cell["b3"].click()  # which three pieces may go to
+        cell["c2"].click()
+        expect(cell["b3"]).to_have_accessible_name("b3: W")
+        expect(cell["c2"]).to_have_accessible_name("c2: empty")
+        expect(page.locator(".targets .landing, .targets .chosen")).to_have_count(0)
+        visitor.close()
+        assert not visitor.trouble
