@@ -35,6 +35,7 @@ In dependency order (each module imports only from those above it):
     ratings        Bradley-Terry ratings of many players
     gating         whether a new snapshot becomes the champion
     settings       every option of a model in one file
+    holding        a file that one process holds at a time
     store          models and game data on disk
     tracking       the figures of a run: to TensorBoard and to MLflow
     export         a model as one file for LiteRT or ONNX, checked against the SavedModel

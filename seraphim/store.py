@@ -7,7 +7,8 @@
     gamedata/NAME                          the games that the model played against itself
 
 A program may be killed at any moment: whatever bears one of these names is whole, and what a killed program left
-behind is removed by the next that writes. Writers of one model wait for each other. Knows files, no network.
+behind is removed by the next that writes. Writers of one model wait for each other; of two that would train it for
+hours, the second is refused. Knows files, no network.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from seraphim.errors import ModelError, SettingsError
+from seraphim.holding import HeldError, hold
 from seraphim.settings import Settings, dump_settings, load_settings
 
 MAX_NAME = 64
@@ -250,6 +252,20 @@ class ModelFolder:
             for snapshot in removed:
                 _remove(snapshot.path)
             return removed
+
+    @contextlib.contextmanager
+    def learner(self) -> Iterator[None]:
+        """Be the only one who trains this model while the block runs; games may be generated meanwhile.
+
+        Raises:
+            ModelError: another program trains it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with hold(self.path / ".learner"):
+                yield
+        except HeldError as error:
+            raise ModelError(f"model {self.name!r} is being trained by {error}: wait for its end, or end it") from None
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
