@@ -13,7 +13,6 @@ learning fails, or if the interval of the whole lies above --most.
 import argparse
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,7 @@ WINDOW = ("--window_start=2000", "--max_window=2000", "--max_files=20")
 BLOCKS = 24  # of the time after the warm-up
 STUDENT_T = 2.07  # 95 % of Student's t with 22 degrees of freedom
 SECONDS_BETWEEN_SAMPLES = 2.0
-INTERRUPTED = 130  # exit code after Ctrl-C
+INTERRUPTED = 130  # exit code after a signal to end
 
 
 class Sample(NamedTuple):
@@ -135,7 +134,7 @@ def main() -> int:
                 if program.poll() is not None:
                     break
                 samples.append(each)
-            program.send_signal(signal.SIGINT)
+            program.terminate()
         log.seek(0)
         said = log.read()
     generations = sum(line.startswith("generation ") for line in said.splitlines())
