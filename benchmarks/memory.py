@@ -1,6 +1,6 @@
 """Measures whether the memory of learning stays flat: the whole cycle, its resident size every few seconds, the slope.
 
-    PYTHONPATH=. python benchmarks/memory.py [GAME] [--minutes=30 --warm_up=0.3 --out=memory.png] [flags of bin/learn.py]
+    PYTHONPATH=. python benchmarks/memory.py [GAME] [--minutes=30 --out=memory.png] [flags of bin/learn.py]
 
 lets bin/learn.py learn GAME, by default tictactoe, from random weights in a folder of its own: small generations with
 few readouts, so that a minute has many of them, and a window as small as a generation's games from the start, since a

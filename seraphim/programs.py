@@ -155,7 +155,7 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return _failed(arguments, str(error))
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root().resolve()
-            reason, cure = error.strerror or error, _CURES.get(error.errno, "mend that")
+            reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "mend that")
             return _failed(arguments, f"{reason} ({where}): {cure}, then run again; nothing that was finished is lost")
         except KeyboardInterrupt:
             return 130

@@ -9,7 +9,7 @@ from typing import Self
 ROOT = Path(__file__).parents[1]
 
 
-class NoDisks(Exception):
+class NoDiskError(Exception):
     """This system lets nobody mount one."""
 
 
@@ -17,7 +17,7 @@ class Disk:
     """A file system in memory, mounted in a namespace of its own (`unshare`, `nsenter`); in a `with` statement."""
 
     def __init__(self, folder: Path, kilobytes: int) -> None:
-        """Mount it at `folder`; raise NoDisks where that is not allowed."""
+        """Mount it at `folder`; raise NoDiskError where that is not allowed."""
         self._folder = folder
         try:
             self._keeper = subprocess.Popen(
@@ -27,12 +27,14 @@ class Disk:
                 text=True,
             )
         except FileNotFoundError as error:
-            raise NoDisks("there is no command unshare") from error
+            raise NoDiskError("there is no command unshare") from error
         ready = self._keeper.stdout.readline() if self._keeper.stdout else ""
         mounted = ready and self._run("mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder))
         if not mounted or mounted.returncode:
             self.__exit__()
-            raise NoDisks(f"no file system can be mounted: {mounted.stderr if mounted else 'unshare is not allowed'}")
+            raise NoDiskError(
+                f"no file system can be mounted: {mounted.stderr if mounted else 'unshare is not allowed'}"
+            )
         self.path = Path(f"/proc/{self._keeper.pid}/root{folder}")  # as others see it
 
     def __enter__(self) -> Self:

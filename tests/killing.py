@@ -139,7 +139,7 @@ class Campaign:
         # The arena goes on without end: until it tells the first match or rating.
         with start(self._root, *ARENA, output=subprocess.PIPE) as program:
             assert program.stdout and program.stdout.readline()
-            program.send_signal(signal.SIGINT)
+            program.terminate()
             output, _ = program.communicate(timeout=MOST_SECONDS)
         if program.returncode:
             self._wrong(f"the arena ended with {program.returncode}: {output}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from damaging import every_byte, every_length, look_at, random_flips, write_games
-from disks import Disk, NoDisks
+from disks import Disk, NoDiskError
 from killing import games_of
 from test_scalars import shown
 
@@ -33,7 +33,7 @@ def disk(root: Path, tmp_path: Path) -> Iterator[Disk]:
     """Return a disk that holds the model `fresh`."""
     try:
         disk = Disk(tmp_path, ROOMY)
-    except NoDisks as error:
+    except NoDiskError as error:
         pytest.skip(str(error))
     with disk:
         # The mount hides the folder in which `root` lies from the programs on it.
@@ -121,10 +121,8 @@ def test_a_second_learner_is_refused_with_the_name_of_the_first_while_games_may_
         for command in (TRAIN, LEARN):
             done = run(*command)
             assert done.returncode == 1
-            assert re.fullmatch(
-                rf".*\.py: model 'fresh' is being trained by process \d+ on \S+ \(.*pytest.*\), since 20.* UTC: wait .*\n",
-                done.stderr,
-            )
+            holder = r"process \d+ on \S+ \(.*pytest.*\), since 20.* UTC"
+            assert re.fullmatch(rf".*\.py: model 'fresh' is being trained by {holder}: wait .*\n", done.stderr)
         assert run(*GENERATE, "--games=5").returncode == 0
     assert run(*TRAIN).returncode == 0
 
