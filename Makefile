@@ -11,6 +11,9 @@ CONSTRAINTS = constraints.txt
 HOST = 127.0.0.1
 PORT = 8080
 
+# Programs that `make faults` kills.
+KILLS = 200
+
 GAME = tictactoe
 NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(GAME))
 
@@ -20,7 +23,7 @@ HAS_VENV = import venv, ensurepip
 # The stamps of what was set up mean nothing once the Python behind it is gone.
 _ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable)
 
-.PHONY: help setup play learn test format lock
+.PHONY: help setup play learn test faults format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
@@ -43,6 +46,9 @@ test: setup node_modules/.installed ## Lint, type check and test, compiled and, 
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --cov --cov-append --cov-report=
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels
 	$(BIN)/coverage report --fail-under=90
+
+faults: setup ## Try to ruin runs: 200 kills, damaged files, full disks; an hour or so, KILLS=20 for less
+	$(BIN)/python tests/faults.py --kills=$(KILLS)
 
 format: setup ## Format the code as `make test` wants it
 	$(BIN)/ruff check --select=I --fix

@@ -32,9 +32,8 @@ class Disk:
         mounted = ready and self._run("mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder))
         if not mounted or mounted.returncode:
             self.__exit__()
-            raise NoDiskError(
-                f"no file system can be mounted: {mounted.stderr if mounted else 'unshare is not allowed'}"
-            )
+            reason = mounted.stderr if mounted else "unshare is not allowed"
+            raise NoDiskError(f"no file system can be mounted: {reason}")
         self.path = Path(f"/proc/{self._keeper.pid}/root{folder}")  # as others see it
 
     def __enter__(self) -> Self:
