@@ -72,10 +72,11 @@ def test_games_that_were_finished_when_the_disk_was_full_are_there_when_it_has_r
     check_games(on(disk), [f"1-{number}" for number in range(1000)])
 
 
+@pytest.mark.slow
 def test_a_training_that_finds_no_room_for_its_snapshot_leaves_the_champion_and_is_made_up_for(disk: Disk) -> None:
     assert disk.run(*GENERATE, "--games=20").returncode == 0
     champion, used = on(disk).champion(), disk.used()
-    for room in (8, 40, 100):  # for a part of the SavedModel, all of it, and the Keras archive
+    for room in (8, 90):  # for a part of the SavedModel, and of the Keras archive
         disk.resize(used + room)
         said = refusal(disk.run(*TRAIN))
         assert re.fullmatch(r"train\.py: No space left on device.* \(.*\): free the disk, then run again; .*", said)
@@ -88,6 +89,7 @@ def test_a_training_that_finds_no_room_for_its_snapshot_leaves_the_champion_and_
     assert not list(on(disk).path.glob(".unfinished*"))
 
 
+@pytest.mark.slow
 def test_learning_that_fills_the_disk_goes_on_when_it_has_room(disk: Disk) -> None:
     disk.resize(disk.used() + 24)
     said = refusal(disk.run(*LEARN))
@@ -124,7 +126,6 @@ def test_a_second_learner_is_refused_with_the_name_of_the_first_while_games_may_
             holder = r"process \d+ on \S+ \(.*pytest.*\), since 20.* UTC"
             assert re.fullmatch(rf".*\.py: model 'fresh' is being trained by {holder}: wait .*\n", done.stderr)
         assert run(*GENERATE, "--games=5").returncode == 0
-    assert run(*TRAIN).returncode == 0
 
 
 AT_ANOTHER_TIME = """
