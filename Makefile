@@ -47,7 +47,7 @@ test: setup node_modules/.installed ## Lint, type check and test, compiled and, 
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels
 	$(BIN)/coverage report --fail-under=90
 
-faults: setup ## Try to ruin runs: 200 kills, damaged files, full disks; an hour or so, KILLS=20 for less
+faults: setup ## Try to ruin runs: 200 kills, damaged files, full disks; takes long, KILLS=20 takes less
 	$(BIN)/python tests/faults.py --kills=$(KILLS)
 
 format: setup ## Format the code as `make test` wants it

@@ -109,8 +109,8 @@ class GameWriter:
                 self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
             except FileExistsError:  # of a writer that lives: it was not rescued
                 raise RecordError(
-                    f"another program writes the games of the stream {stream!r} to {folder}: wait for its end, or use "
-                    "another --seed"
+                    f"another program writes the games of the stream {stream!r} ({self._partial}): wait for its end, "
+                    "or use another --seed"
                 ) from None
             fcntl.flock(self._file, fcntl.LOCK_EX)
 

@@ -171,7 +171,7 @@ def test_a_stream_is_the_same_games_once_each_however_often_it_is_interrupted_an
 
 def test_of_two_who_play_the_same_stream_the_second_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
     with GameWriter(folder.game_data, RecordOptions(), "7"), WorkerPool(small_settings, num_workers=1) as pool:
-        with pytest.raises(RecordError, match="another program writes the games of the stream '7' to .*: wait for its"):
+        with pytest.raises(RecordError, match="another program writes the games of the stream '7' .*: wait for its"):
             generate_games(pool, folder, small_settings, "7", 5)
         assert generate_games(pool, folder, small_settings, "8", 5).games == 5
         assert played_numbers(folder, "8") == set(range(5))
