@@ -101,8 +101,8 @@ def retrain(
 class Trainer:
     """A model that is trained again and again, and stays in memory meanwhile; its owner is the folder's `learner`.
 
-    The same seed, champion and game data give the same snapshots, however often the program is stopped; on the same games,
-    two trainings of N steps give what one of 2N gives, bit for bit in float32: weights, optimizer and statistics.
+    The same seed, champion and game data give the same snapshots, however often the program is stopped. On the same
+    games, two trainings of N steps give what one of 2N gives, bit for bit in float32: weights, optimizer, statistics.
     """
 
     def __init__(
