@@ -11,6 +11,9 @@ CONSTRAINTS = constraints.txt
 HOST = 127.0.0.1
 PORT = 8080
 
+# Programs that `make faults` kills.
+KILLS = 200
+
 GAME = tictactoe
 NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(GAME))
 
@@ -20,7 +23,7 @@ HAS_VENV = import venv, ensurepip
 # The stamps of what was set up mean nothing once the Python behind it is gone.
 _ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable)
 
-.PHONY: help setup play learn test audit format lock
+.PHONY: help setup play learn test faults audit format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
@@ -46,6 +49,9 @@ test: setup node_modules/.installed ## Lint, type check and test, compiled and, 
 
 audit: setup ## Look the pinned versions up in the list of known vulnerabilities, where that can be reached
 	PYTHON=$(BIN)/python .ci/audit
+
+faults: setup ## Try to ruin runs: 200 kills, damaged files, full disks; takes long, KILLS=20 takes less
+	$(BIN)/python tests/faults.py --kills=$(KILLS)
 
 format: setup ## Format the code as `make test` wants it
 	$(BIN)/ruff check --select=I --fix

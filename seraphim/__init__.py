@@ -39,6 +39,7 @@ In dependency order (each module imports only from those above it):
     gating         whether a new snapshot becomes the champion
     settings       every option of a model in one file
     snapshots      snapshots of models: names, figures, where they may lie
+    holding        a file that one process holds at a time
     store          models and game data on disk
     tracking       the figures of a run: to TensorBoard and to MLflow
     export         a model as one file for LiteRT or ONNX, checked against the SavedModel

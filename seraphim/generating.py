@@ -92,6 +92,7 @@ def generate_games(
 
     Raises:
         ModelError: the model has no champion, or it is damaged.
+        RecordError: another program plays the same stream.
         WorkerError: a worker died.
     """
     interrupted: list[bool] = []
@@ -101,7 +102,7 @@ def generate_games(
         pool.stop()
 
     with (
-        GameWriter(folder.game_data, settings.records) as writer,
+        GameWriter(folder.game_data, settings.records, stream) as writer,
         _interrupts_call(interrupt),
         _progress() as progress,
     ):
@@ -170,18 +171,17 @@ class _Tally:
 
 
 def played_numbers(folder: ModelFolder, stream: str) -> set[int]:
-    """Return the numbers of the games of a stream that are in a model's game data; the stream must be its newest."""
+    """Return the numbers of the games of a stream that are in a model's game data."""
     numbers: set[int] = set()
-    for path in reversed(published_files(folder.game_data)):
+    for path in published_files(folder.game_data):
         try:
+            if f"{stream}-".encode() not in path.read_bytes():  # far quicker than to read all games
+                continue
             last_positions = [parse_example(example) for example in read_examples(path) if end_of(example)]
-        except DamageError:
+        except (DamageError, OSError):
             continue  # named when it is trained on
         ids = [features["game_id"].values[0].decode() for features in last_positions]
-        own = {number_in(identity) for identity in ids if identity.rpartition("-")[0] == stream}
-        if not own:
-            break
-        numbers |= own
+        numbers |= {number_in(identity) for identity in ids if identity.rpartition("-")[0] == stream}
     return numbers
 
 

@@ -80,7 +80,24 @@ def learn(
 
     Raises:
         SeraphimError: as `generate_games` and `Trainer` do.
+        ModelError: another program trains the model.
     """
+    folder.champion()  # that there is no model is told before anything is made
+    with folder.learner():
+        return _learn(folder, settings, seed, stop, runtime, num_workers, announce, quiet, log)
+
+
+def _learn(
+    folder: ModelFolder,
+    settings: Settings,
+    seed: int,
+    stop: Stop,
+    runtime: Runtime,
+    num_workers: int,
+    announce: Callable[[str], None],
+    quiet: bool,
+    log: Log | None,
+) -> Learnt:
     started = time.perf_counter()
     lap = Lap(LearningCurve(folder.path / CURVE), folder.path / LAP)
     check = _Check(folder, settings, runtime)

@@ -5,6 +5,7 @@ never rules, and nothing of how a network is trained. TensorFlow is imported by 
 """
 
 import contextlib
+import errno
 import functools
 import logging
 import math
@@ -38,6 +39,8 @@ LEAKY_SLOPE = 0.3  # below 0, of a leaky ReLU; Keras's own until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
 _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
+# What TensorFlow's error codes RESOURCE_EXHAUSTED and PERMISSION_DENIED mean where files are written.
+_ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
 BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
 
@@ -288,6 +291,9 @@ def save_snapshot(model: Any, path: Path) -> None:
     The signature `serving_default` of both maps `observation` uint8 [N, *O] to `policy` float32 [N, A] (logits) and
     `value` float32 [N]; it needs no code of ours. The Keras archive holds the weights, the optimizer's state and the
     step.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
     """
     tf = tensorflow()
 
@@ -300,7 +306,11 @@ def save_snapshot(model: Any, path: Path) -> None:
     module.weights = [weight.value for weight in model.weights]
     observation = tf.TensorSpec([None, *model.input_shape[1:]], tf.uint8, name="observation")
     module.serve = tf.function(serve, input_signature=[observation], autograph=False)
-    tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
+    try:
+        tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
+    except tf.errors.OpError as error:
+        number = _ERROR_NUMBERS.get(error.error_code, errno.EIO)
+        raise OSError(number, os.strerror(number), str(path)) from error
     archive = path / ARCHIVE
     archive.parent.mkdir(exist_ok=True)
     model.save(archive)

@@ -5,6 +5,7 @@ The only module that imports absl. It defines no flag by itself: a program calls
 
 import ast
 import dataclasses
+import errno
 import inspect
 import itertools
 import os
@@ -24,6 +25,12 @@ from seraphim.store import ModelFolder
 from seraphim.tracking import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS
+
+# What helps against an error of the operating system, by its number.
+_CURES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free the disk"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "mend the permissions"),
+}
 
 
 def define_options(*sections: str) -> None:
@@ -169,10 +176,9 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         except SeraphimError as error:
             return _failed(arguments, str(error))
         except OSError as error:  # a full disk, a read-only folder
-            where = f" ({error.filename})" if error.filename else ""
-            return _failed(
-                arguments, f"{error.strerror or error}{where}: free the disk or mend the permissions, then run again"
-            )
+            where = error.filename or data_root().resolve()
+            reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "mend that")
+            return _failed(arguments, f"{reason} ({where}): {cure}, then run again; nothing that was finished is lost")
         except KeyboardInterrupt:
             return 130
 

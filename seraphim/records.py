@@ -87,20 +87,32 @@ class GameWriter:
         rescued: number of games that were found in what killed writers had left, and published.
     """
 
-    def __init__(self, folder: Path, options: RecordOptions) -> None:
+    def __init__(self, folder: Path, options: RecordOptions, stream: str = "") -> None:
         """Open a folder, made if need be, and publish the finished games of writers that were killed.
+
+        Args:
+            folder: of the game data.
+            options: of the files.
+            stream: of which no other writer may write games at the same time; if empty, they are anybody's.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
+            RecordError: another writer writes the games of the stream.
         """
         self._folder = folder
         self._options = options
         self._games = 0
-        self._partial = folder / f".{uuid.uuid4().hex}{PARTIAL}"
+        self._partial = folder / f".{stream or uuid.uuid4().hex}{PARTIAL}"
         folder.mkdir(parents=True, exist_ok=True)
         with writing(folder):
             self.rescued = rescue(folder)
-            self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            try:
+                self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            except FileExistsError:  # of a writer that lives: it was not rescued
+                raise RecordError(
+                    f"another program writes the games of the stream {stream!r} ({self._partial}): wait for its end, "
+                    "or use another --seed"
+                ) from None
             storage.lock_file(self._file)
 
     def add(self, examples: Sequence[bytes]) -> None:

@@ -73,13 +73,13 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
     If the program is killed before the end, the same call starts again.
 
     Raises:
-        ModelError: the model exists.
+        ModelError: the model exists, or another program makes it.
         SettingsError: the network does not fit the game.
     """
     folder.check_new()  # at once, not when TensorFlow is there
     model = networks.build(game, settings.network, seed)
     training.prepare(model, settings.training)
-    with folder.lock():
+    with folder.learner(), folder.lock():
         folder.create(settings)
         return folder.publish(0, lambda path: networks.save_snapshot(model, path), promote=lambda: True)
 
@@ -87,14 +87,22 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
 def retrain(
     folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False, log: Log | None = None
 ) -> Generation:
-    """Train the champion once; see `Trainer`."""
-    return Trainer(folder, game, settings, seed, quiet, log).retrain()
+    """Train the champion once; see `Trainer`.
+
+    Raises:
+        SeraphimError: as `Trainer` does.
+        ModelError: another program trains the model.
+    """
+    folder.champion()  # that there is no model is told before anything is made
+    with folder.learner():
+        return Trainer(folder, game, settings, seed, quiet, log).retrain()
 
 
 class Trainer:
-    """A model that is trained again and again, and stays in memory meanwhile.
+    """A model that is trained again and again, and stays in memory meanwhile; its owner is the folder's `learner`.
 
-    The same seed, champion and game data give the same snapshots, however often the program is stopped between two.
+    The same seed, champion and game data give the same snapshots, however often the program is stopped. On the same
+    games, two trainings of N steps give what one of 2N gives, bit for bit in float32: weights, optimizer, statistics.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 Such a file is a sequence of records, framed as in `seraphim.tfrecord`, each of them a message `tensorflow.Event`.
 """
 
+import contextlib
 import itertools
 import os
 import platform
@@ -46,11 +47,18 @@ class ScalarLog:
         """
         values = b"".join(_message(_VALUE, _value(name, scalar)) for name, scalar in scalars.items())
         event = _event(bytes([_STEP]) + _varint(step) + _message(_SUMMARY, values))
-        if not self._file.exists():
+        size = self._file.stat().st_size if self._file.exists() else 0
+        if size == 0:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             event = _event(_message(_VERSION, b"brain.Event:2")) + event
-        with self._file.open("ab") as file:
-            file.write(event)
+        try:
+            with self._file.open("ab") as file:
+                file.write(event)
+        except OSError:
+            # Behind an event that is cut short, TensorBoard reads nothing.
+            with contextlib.suppress(OSError):
+                os.truncate(self._file, size)
+            raise
 
 
 def _event(fields: bytes) -> bytes:

@@ -11,8 +11,8 @@
     gamedata/NAME                           the games that the model played against itself
 
 A program may be killed at any moment, on any file system (`seraphim.storage`): what counts as a snapshot is whole, and
-what a killed program left behind is removed by the next that writes. Writers of one model wait for each other. Knows
-files, no network.
+what a killed program left behind is removed by the next that writes. Writers of one model wait for each other; of two
+that would train it for hours, the second is refused. Knows files, no network.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ from pathlib import Path
 
 from seraphim import storage
 from seraphim.errors import ModelError
+from seraphim.holding import HeldError, hold
 from seraphim.settings import Settings, dump_settings, load_settings
 from seraphim.snapshots import MAX_NAME, Snapshot, annotate, check_inside, check_name, to_snapshot
 from seraphim.storage import Pointer
@@ -239,6 +240,20 @@ class ModelFolder:
             for snapshot in removed:
                 self._remove(snapshot.path)
             return removed
+
+    @contextlib.contextmanager
+    def learner(self) -> Iterator[None]:
+        """Be the only one who trains this model while the block runs; games may be generated meanwhile.
+
+        Raises:
+            ModelError: another program trains it.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with hold(self.path / ".learner"):
+                yield
+        except HeldError as error:
+            raise ModelError(f"model {self.name!r} is being trained by {error}: wait for its end, or end it") from None
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

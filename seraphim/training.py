@@ -108,7 +108,8 @@ def window_size(generated: int, options: TrainingOptions) -> int:
 def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) -> None:
     """Compile a Keras model for `train`; the optimizer that it has, with its state, is kept.
 
-    The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2.
+    The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2. The
+    step size follows the step that the optimizer counts, so it does not matter when a training was interrupted.
     """
     tf = networks.tensorflow()
     import keras
@@ -125,6 +126,9 @@ def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) 
         steps_per_execution=steps_per_execution,
         jit_compile=False,  # on a processor XLA is slower
     )
+    half_life = options.learning_rate_half_life
+    decay = {"decay_steps": half_life, "decay_rate": 0.5} if half_life else {"decay_steps": 1, "decay_rate": 1.0}
+    optimizer.learning_rate = keras.optimizers.schedules.ExponentialDecay(options.learning_rate, **decay)
     if not optimizer.built:
         optimizer.build(model.trainable_variables)
 
@@ -168,7 +172,6 @@ def train(
     import keras
 
     first = current_step(model)
-    model.optimizer.learning_rate = learning_rate(options, first)
     intervals = _Intervals(log, first)
     history = model.fit(
         batches(positions, symmetries, options, seed, first),
@@ -180,12 +183,6 @@ def train(
     networks.settle_statistics(model, (observations for observations, *_ in settling))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
-
-
-def learning_rate(options: TrainingOptions, step: int) -> float:
-    """Return the step size at a step; it stays the same until the next snapshot."""
-    half_life = options.learning_rate_half_life
-    return options.learning_rate * (0.5 ** (step / half_life) if half_life else 1.0)
 
 
 def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptions, seed: int, first: int) -> Any:

@@ -152,9 +152,9 @@ class WorkerPool:
         self._work = {}
         self._stopped = False
         choice = self._choose(snapshot)
-        for connection in self._connections:
-            connection.send(_Play(snapshot, choice, stream, skip))
         playing: dict[Any, SpawnProcess] = dict(zip(self._connections, self._processes, strict=True))
+        for connection, process in playing.items():
+            self._send(connection, process, _Play(snapshot, choice, stream, skip))
         early: dict[int, FinishedGame] = {}
         number = first
         while playing and not self._stopped:
@@ -196,23 +196,33 @@ class WorkerPool:
         # which: in this process, other threads may be at work, and OpenVINO need not be loaded.
         if snapshot is None or self._runtime != "auto":
             return Choice(self._runtime, "")
-        connection = self._connections[0]
-        connection.send(_Choose(snapshot))
-        choice: Choice = self._receive(connection, self._processes[0])
+        connection, process = self._connections[0], self._processes[0]
+        self._send(connection, process, _Choose(snapshot))
+        choice: Choice = self._receive(connection, process)
         return choice
+
+    def _send(self, connection: Any, process: SpawnProcess, message: Any) -> None:
+        try:
+            connection.send(message)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise _death_of(process) from error
 
     def _receive(self, connection: Any, process: SpawnProcess) -> Any:
         try:
             message = connection.recv()
         except (EOFError, ConnectionResetError) as error:
-            process.join(timeout=5)
-            raise WorkerError(
-                f"{process.name} died with exit code {process.exitcode}; finished games are kept: if memory ran out, "
-                "lower --concurrent_games or --workers, then run again"
-            ) from error
+            raise _death_of(process) from error
         if isinstance(message, BaseException):
             raise message
         return message
+
+
+def _death_of(process: SpawnProcess) -> WorkerError:
+    process.join(timeout=5)
+    return WorkerError(
+        f"{process.name} died with exit code {process.exitcode}; finished games are kept: if memory ran out, "
+        "lower --concurrent_games or --workers, then run again"
+    )
 
 
 def _work(connection: Connection, settings: Settings, next_number: Any, end: Any) -> None:

@@ -1,5 +1,6 @@
 """The whole cycle: it goes on where it stopped, and it ends with a player that was checked."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from test_scalars import shown
 
 from seraphim.curve import read_curve
+from seraphim.errors import ModelError
 from seraphim.gating import GateOptions
 from seraphim.learning import Stop, learn
 from seraphim.networks import load_model
@@ -52,6 +54,19 @@ def test_every_generation_is_reported(folder: ModelFolder, small_settings: Setti
         assert len(names[name]) == 2, name
     assert learnt.evaluation is not None
     assert learnt.evaluation.sets[0].positions == 4520
+
+
+def test_nobody_else_trains_the_model_while_it_learns(folder: ModelFolder, small_settings: Settings) -> None:
+    refused = []
+
+    def rival(_: str) -> None:
+        with pytest.raises(ModelError, match=f"being trained by process {os.getpid()} "):
+            learn(folder, small_settings, 0, Stop("none", 1), announce=lambda _: None, quiet=True)
+        refused.append(1)
+
+    learn(folder, small_settings, 0, Stop("none", 1), num_workers=1, announce=rival, quiet=True)
+    assert refused
+    assert [snapshot.step for snapshot in folder.snapshots()] == [0, small_settings.training.steps]
 
 
 def test_learning_ends_after_the_hours_it_was_given(folder: ModelFolder, small_settings: Settings) -> None:

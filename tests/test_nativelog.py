@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -28,3 +30,22 @@ def test_standard_error_is_as_it_was_afterwards(capfd: pytest.CaptureFixture[str
             pass
     os.write(2, b"INFO: mine\n")
     assert capfd.readouterr().err == "INFO: mine\n"
+
+
+def test_last_words_appear_though_another_thread_is_still_at_work() -> None:
+    program = """
+import os, sys, threading, time
+from seraphim.nativelog import without_native_log
+within = threading.Event()
+def start():
+    with without_native_log(b"INFO"):
+        os.write(2, b"INFO: started\\n")
+        within.set()
+        time.sleep(60)
+threading.Thread(target=start, daemon=True).start()
+within.wait()
+print("the disk is full", file=sys.stderr)
+sys.exit(1)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "the disk is full\n")

@@ -1,7 +1,9 @@
 """Generations: a model is started, trained on its game data, published and promoted, and says what is in the way."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,36 @@ def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_ot
     assert [champion.step for champion in champions] == [18, 18]
     for left, right in zip(*(weights(champion.path) for champion in champions), strict=True):
         np.testing.assert_array_equal(left, right)
+
+
+def test_two_trainings_give_what_one_of_as_many_steps_gives(tmp_path: Path) -> None:
+    resnet = {"kind": "resnet", "blocks": 1, "filters": 4, "steps": 5, "learning_rate_half_life": 4}
+    settings = SETTINGS.override(resnet)
+    folders = [ModelFolder(tmp_path / where, "first") for where in ("twice", "once")]
+    for folder in folders:
+        bootstrap(folder, GAME, settings, seed=0)
+        add_games(folder, 10)
+    for folder, steps in ((folders[0], 5), (folders[0], 5), (folders[1], 10)):
+        retrain(folder, GAME, settings.override({"steps": steps}), seed=5, quiet=True)
+    champions = [folder.champion() for folder in folders]
+    assert [champion.step for champion in champions] == [10, 10]
+    for left, right in zip(*(weights(champion.path) for champion in champions), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_nobody_else_trains_the_model_meanwhile(folder: ModelFolder) -> None:
+    refusals = []
+
+    class Rival:
+        def write(self, step: int, scalars: Mapping[str, float]) -> None:
+            with pytest.raises(ModelError) as refusal:
+                retrain(ModelFolder(folder.path.parents[1], "first"), GAME, SETTINGS, seed=0, quiet=True)
+            refusals.append(str(refusal.value))
+
+    generation = retrain(folder, GAME, SETTINGS, seed=0, quiet=True, log=Rival())
+    assert refusals[0].startswith(f"model 'first' is being trained by process {os.getpid()} on ")
+    assert [snapshot.step for snapshot in folder.snapshots()] == [0, 6]
+    assert folder.champion() == generation.snapshot
 
 
 def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: ModelFolder) -> None:

@@ -1,5 +1,6 @@
 """Figures for TensorBoard: written without TensorFlow, read by TensorBoard itself."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,27 @@ def test_tensorboard_shows_what_was_written(tmp_path: Path) -> None:
         "größe/of ü": [(0, -1.5), (2**40, 0.0)],
         "self_play/readouts_per_second": [(0, 1e6)],
     }
+
+
+@pytest.mark.parametrize("room", [10, 100, 1000])
+def test_figures_that_find_no_room_on_the_disk_do_not_hide_later_ones(room: int, tmp_path: Path) -> None:
+    program = f"""
+import resource
+from pathlib import Path
+from seraphim.scalars import ScalarLog
+log, written = ScalarLog(Path({str(tmp_path)!r})), []
+for limit in ({room}, resource.RLIM_INFINITY):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for step in range(100):
+        try:
+            log.write(step, {{"figure": step}})
+            written.append((step, float(step)))
+        except OSError:
+            break
+print(written)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown(tmp_path)["figure"] == ast.literal_eval(done.stdout)
 
 
 def test_many_names_and_points_are_kept(tmp_path: Path) -> None:

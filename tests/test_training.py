@@ -157,7 +157,7 @@ def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
     network: NetworkOptions, optimizer: Optimizer, tmp_path: Path
 ) -> None:
     positions, symmetries = random_positions(100), GAME.symmetries()
-    options = TrainingOptions(batch_size=32, steps=5, optimizer=optimizer)
+    options = TrainingOptions(batch_size=32, steps=5, optimizer=optimizer, learning_rate_half_life=3)
     model = prepared(network, options)
     train(model, positions, symmetries, replace(options, steps=10), seed=3, quiet=True)
 
@@ -200,6 +200,16 @@ def test_many_steps_at_a_time_give_the_same_weights_as_one() -> None:
         train(model, positions, GAME.symmetries(), options, seed=0, quiet=True)
         assert training.current_step(model) == 7
         assert_equal_bits(models[0], model)
+
+
+def test_the_step_size_is_halved_again_and_again() -> None:
+    options = TrainingOptions(learning_rate=0.5, batch_size=8, steps=3, learning_rate_half_life=2)
+    model = prepared(MLP, options)
+    sizes = [float(model.optimizer.learning_rate)]
+    for _ in range(2):
+        train(model, random_positions(10), IDENTITY, options, seed=0, quiet=True)
+        sizes.append(float(model.optimizer.learning_rate))
+    np.testing.assert_allclose(sizes, [0.5, 0.5 * 0.5**1.5, 0.5 * 0.5**3], rtol=1e-6)
 
 
 def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.errors import ModelError, WorkerError
+from seraphim.errors import ModelError, RecordError, WorkerError
+from seraphim.gamefiles import published_files, read_examples
 from seraphim.generating import generate_games, played_numbers
+from seraphim.records import GameWriter, RecordOptions
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
+from seraphim.tfrecord import parse_example
 from seraphim.workers import WorkerPool
 
 
@@ -75,6 +79,17 @@ def test_a_worker_that_fails_is_told_with_its_traceback(small_settings: Settings
         list(pool.play(None, "a", end=10))
 
 
+def test_a_worker_that_was_killed_while_there_was_nothing_to_play_is_told(small_settings: Settings) -> None:
+    with WorkerPool(small_settings, num_workers=2) as pool:
+        assert len(list(pool.play(None, "a", end=5))) == 5
+        victim = pool.process_ids()[1]
+        os.kill(victim, signal.SIGKILL)
+        while (stat := Path(f"/proc/{victim}/stat")).exists() and ") Z " not in stat.read_text():
+            time.sleep(0.01)
+        with pytest.raises(WorkerError, match="worker 1 died with exit code -9"):
+            list(pool.play(None, "b", end=5))
+
+
 def test_a_killed_worker_ends_the_program_within_seconds(small_settings: Settings) -> None:
     with WorkerPool(small_settings, num_workers=2) as pool:
         games = pool.play(None, "a")
@@ -125,6 +140,42 @@ def test_generated_games_are_recorded_once_each_and_not_played_again(
         assert played_numbers(folder, "7") == set(range(25))
     assert f"2 workers play {folder.champion().name} by " in said[0]
     assert played_numbers(folder, "8") == set()
+
+
+def finished_games(folder: ModelFolder) -> dict[str, list[bytes]]:
+    """The examples of each game, without what tells that a file ends."""
+    games: dict[str, list[bytes]] = {}
+    for path in published_files(folder.game_data):
+        for example in read_examples(path):
+            identity = parse_example(example)["game_id"].values[0].decode()
+            games.setdefault(identity, []).append(example[:-1])
+    return games
+
+
+def test_a_stream_is_the_same_games_once_each_however_often_it_is_interrupted_and_by_whatever_games(
+    root: Path, folder: ModelFolder, small_settings: Settings
+) -> None:
+    shutil.copytree(folder.path, root / "models" / "whole", symlinks=True)
+    whole = ModelFolder(root, "whole")
+    for where, workers, plays in ((folder, 1, [("7", 12), ("8", 9), ("7", 25)]), (whole, 2, [("7", 25)])):
+        for stream, count in plays:
+            with WorkerPool(small_settings, num_workers=workers) as pool:
+                generate_games(pool, where, small_settings, stream, count, announce=lambda _: None)
+    assert sum(map(len, map(read_examples, published_files(folder.game_data)))) == sum(
+        map(len, finished_games(folder).values())
+    )
+    games = finished_games(folder)
+    assert len(games) == 25 + 9
+    assert {name: games[name] for name in games if name.startswith("7-")} == finished_games(whole)
+
+
+def test_of_two_who_play_the_same_stream_the_second_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
+    with GameWriter(folder.game_data, RecordOptions(), "7"), WorkerPool(small_settings, num_workers=1) as pool:
+        with pytest.raises(RecordError, match="another program writes the games of the stream '7' .*: wait for its"):
+            generate_games(pool, folder, small_settings, "7", 5)
+        assert generate_games(pool, folder, small_settings, "8", 5).games == 5
+        assert played_numbers(folder, "8") == set(range(5))
+    assert not list(folder.game_data.glob(".*partial"))
 
 
 def test_a_new_champion_takes_over_while_games_are_generated(folder: ModelFolder, small_settings: Settings) -> None:

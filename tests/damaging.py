@@ -1,0 +1,79 @@
+"""Files of games, damaged in every way that a disk or a program that is killed may damage them."""
+
+import io
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from pairs import play
+from rich.console import Console
+
+from seraphim.examples import decode, encode
+from seraphim.game import load_game
+from seraphim.gamefiles import published_files, read_examples, total_positions
+from seraphim.records import GameWriter, Positions, RecordOptions, read_window
+from seraphim.viewer import Choice, show_records, show_summary
+
+GAME = load_game("tictactoe")
+ALL = 1_000_000
+
+
+def write_games(folder: Path) -> tuple[Path, Path]:
+    """Write two files of a game each, and return them."""
+    with GameWriter(folder, RecordOptions(games_per_file=1)) as writer:
+        for seed in range(2):
+            writer.add(encode(GAME, play(seed, GAME)))
+    good, victim = published_files(folder)
+    return good, victim
+
+
+def every_length(content: bytes) -> list[bytes]:
+    """The content, cut off at every length."""
+    return [content[:size] for size in range(len(content))]
+
+
+def every_byte(content: bytes, seed: int) -> list[bytes]:
+    """The content with one byte changed, each in turn."""
+    changes = np.random.default_rng(seed).integers(1, 256, len(content))
+    return [_changed(content, [place], [change]) for place, change in enumerate(changes)]
+
+
+def random_flips(content: bytes, count: int, seed: int) -> list[bytes]:
+    """The content with some bytes changed, up to four."""
+    rng = np.random.default_rng(seed)
+    damaged = []
+    for _ in range(count):
+        places = rng.choice(len(content), rng.integers(1, 5), replace=False)
+        damaged.append(_changed(content, places, rng.integers(1, 256, len(places))))
+    return damaged
+
+
+def look_at(good: Path, victim: Path, damaged: bytes) -> str:
+    """Damage a file, read its folder as training and the viewer do, and say what is wrong with that; nothing if all is
+    well: the other file is read, this one is not, and it is named."""
+    victim.write_bytes(damaged)
+    output = Console(file=io.StringIO(), width=200)
+    try:
+        positions, report = read_window(good.parent, GAME, ALL)
+        total_positions(good.parent)
+        show_summary(good.parent, output)
+        show_records(victim, output, Choice())
+    except Exception as error:  # noqa: BLE001 (whatever it is, it should not be)
+        return f"{len(damaged)} bytes: {error!r}"
+    if [path for path, _ in report.damaged] != [victim]:
+        return f"{len(damaged)} bytes: training names {report.damaged}"
+    if not all(map(np.array_equal, positions, _read(good))):
+        return f"{len(damaged)} bytes: training reads other positions than those of the other file"
+    line = next(line for line in output.file.getvalue().splitlines() if victim.name in line)
+    return "" if "damaged" in line else f"{len(damaged)} bytes: the viewer says {line!r}"
+
+
+@cache
+def _read(path: Path) -> Positions:
+    return decode(GAME, read_examples(path))
+
+
+def _changed(content: bytes, places: object, changes: object) -> bytes:
+    damaged = np.frombuffer(content, np.uint8).copy()
+    damaged[places] ^= np.asarray(changes, np.uint8)
+    return damaged.tobytes()
