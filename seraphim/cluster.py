@@ -1,0 +1,349 @@
+"""The machines of a Ray cluster, and an actor for each of their cores. The only module that knows Ray.
+
+Machines may come and go: new ones get actors within seconds, and what an actor leaves undone is told, so that others do
+it. Actors are never detached: they end with this program, however it ends.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from seraphim.actor import Actor, code_of
+from seraphim.errors import SeraphimError, SettingsError, WorkerError
+from seraphim.inference import Choice
+from seraphim.settings import Settings
+
+AUTO = "auto"
+
+_SECONDS_BETWEEN_LOOKS = 2.0  # at which machines there are
+_SECONDS_OF_SILENCE = 20.0  # without a worker, before the person is told
+_MOST_FAILURES = 3  # times in a row that workers of a machine died without a game between, before it is left out
+_STORE_BYTES = 200_000_000  # for snapshots on their way, where we start Ray
+_SECONDS_TO_CONNECT = 5.0
+_LONGEST_REASON = 200  # characters
+
+
+@dataclass(eq=False)
+class Machine:
+    """A node of the cluster."""
+
+    identity: str
+    address: str
+    num_workers: int
+    """As many as it has cores."""
+    gpu_share: float
+    """Of a GPU, for each worker."""
+    failures: int = 0
+    dying: str = ""
+    """Why workers died since the last look."""
+    refused: str = ""
+    """Why it is not used."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """An actor; one call of it is under way at a time."""
+
+    actor: Any
+    machine: Machine
+    pending: Any
+    greeted: bool = False
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Return whether it may use a GPU."""
+        return self.machine.gpu_share > 0
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What comes instead of an answer: the worker is gone."""
+
+
+class Cluster:
+    """A connection to Ray, and the workers of this program, to be used in a `with` statement."""
+
+    def __init__(
+        self, settings: Settings, address: str, num_workers: int, uses_gpus: bool, announce: Callable[[str], None]
+    ) -> None:
+        """Take note of what is wanted.
+
+        Args:
+            settings: those of the model.
+            address: of the head, `host:port`; AUTO is RAY_ADDRESS, else what runs on this machine, else a Ray that is
+                started here and ends with the `with` statement.
+            num_workers: at most, on all machines together; 0 is one for each core.
+            uses_gpus: whether workers share the GPUs of their machine, where it has some.
+            announce: takes a line whenever machines or workers come or go.
+        """
+        self.workers: list[Worker] = []
+        self._settings = settings
+        self._address = address
+        self._most_workers = num_workers
+        self._uses_gpus = uses_gpus
+        self._announce = announce
+        self._code = code_of(settings.game)
+        self._machines: dict[str, Machine] = {}
+        self._lost: list[Worker] = []
+        self._chooser: Any = None
+        self._looked = -1e9
+        self._silent_since = 0.0
+
+    def __enter__(self) -> Self:
+        self._ray = _import_ray()
+        with _same_handlers():
+            where = _connect(self._ray, self._address, self._most_workers)
+        self._announce(where)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with _same_handlers():
+            for actor in [*(worker.actor for worker in self.workers), self._chooser]:
+                if actor is not None:
+                    self._ray.kill(actor)
+            self._ray.shutdown()
+
+    def put(self, value: bytes) -> Any:
+        """Return a reference to a value, by which it reaches each machine once."""
+        return self._ray.put(value)
+
+    def call(self, worker: Worker, method: str, *arguments: Any) -> None:
+        """Call a method of an actor; the answer comes by `answers`, of the last call only."""
+        worker.pending = getattr(worker.actor, method).remote(*arguments)
+
+    def choose(self, snapshot: Path) -> Choice:
+        """Return what runs a model fastest on the processor of this machine.
+
+        Raises:
+            SeraphimError: what that ran into.
+        """
+        if self._chooser is None:
+            here = self._ray.get_runtime_context().get_node_id()
+            self._chooser = self._actor(here, num_cpus=0, num_gpus=0.0)
+        choice = self._ray.get(self._chooser.choose.remote(snapshot.absolute()))
+        if isinstance(choice, SeraphimError):
+            raise choice
+        return choice
+
+    def answers(self, seconds: float) -> Iterator[tuple[Worker, Any]]:
+        """Yield the answers that there are, after at most so many seconds; see to machines and workers meanwhile.
+
+        A worker that is gone answers with `Lost`, once. New workers answer None when they are ready.
+
+        Raises:
+            WorkerError: no machine can be used.
+        """
+        if time.perf_counter() - self._looked > _SECONDS_BETWEEN_LOOKS:
+            self._look()
+            self._looked = time.perf_counter()
+        pending = {worker.pending: worker for worker in self.workers if worker.pending is not None}
+        for reference in self._wait(list(pending), seconds):
+            worker = pending[reference]
+            worker.pending = None
+            answer = self._answer(worker, reference)
+            if worker.greeted or isinstance(answer, Lost):
+                yield worker, answer
+            elif answer is None:
+                worker.greeted = True
+                yield worker, None
+            else:
+                self._refuse(worker.machine, str(answer))
+        while self._lost:
+            yield self._lost.pop(), Lost()
+
+    def _wait(self, references: list[Any], seconds: float) -> list[Any]:
+        # Returns those whose answer is there: all there are, as soon as there is one.
+        if not references:
+            time.sleep(seconds)
+            return []
+        self._ray.wait(references, num_returns=1, timeout=seconds)
+        ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        return ready
+
+    def _answer(self, worker: Worker, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise WorkerError(f"a worker on {worker.machine.address} failed:\n{error}") from error
+        except self._ray.exceptions.RayError as error:
+            worker.machine.dying = _reason(error)
+            self._dismiss(worker)
+            return Lost()
+
+    def praise(self, worker: Worker) -> None:
+        """Take note that a worker has done something, so that its machine is sound."""
+        worker.machine.failures = 0
+
+    def _look(self) -> None:
+        # Sees which machines there are, and hires workers on their free cores.
+        nodes = {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
+        for machine in list(self._machines.values()):
+            if machine.identity not in nodes:
+                self._part_with(machine)
+            elif machine.dying:
+                self._count_failure(machine)
+        for identity, node in nodes.items():
+            if identity not in self._machines:
+                self._machines[identity] = self._to_machine(node)
+                self._hire(self._machines[identity], is_new=True)
+        for machine in self._machines.values():
+            self._hire(machine)
+        self._check_usable()
+
+    def _to_machine(self, node: dict[str, Any]) -> Machine:
+        cores, gpus = int(node["Resources"].get("CPU", 0)), node["Resources"].get("GPU", 0)
+        # All cores feed the GPUs; none of the shares is larger than what is left of one.
+        share = int(1e4 / -(-cores // int(gpus))) / 1e4 if self._uses_gpus and gpus >= 1 and cores else 0.0
+        return Machine(node["NodeID"], node["NodeManagerAddress"], cores, share)
+
+    def _hire(self, machine: Machine, is_new: bool = False) -> None:
+        there = sum(worker.machine is machine for worker in self.workers)
+        missing = 0 if machine.refused else machine.num_workers - there
+        if self._most_workers:
+            missing = min(missing, self._most_workers - len(self.workers))
+        for _ in range(missing):
+            actor = self._actor(machine.identity, num_cpus=1, num_gpus=machine.gpu_share)
+            self.workers.append(Worker(actor, machine, actor.greet.remote(self._code)))
+        if is_new and missing > 0 and self._looked > 0:
+            self._announce(f"machine {machine.address} joined: {missing} workers more, {len(self.workers)} in all")
+
+    def _actor(self, identity: str, num_cpus: int, num_gpus: float) -> Any:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        options = {
+            "num_cpus": num_cpus,
+            "num_gpus": num_gpus,
+            "max_restarts": 0,
+            "scheduling_strategy": NodeAffinitySchedulingStrategy(identity, soft=False),
+        }
+        return self._ray.remote(Actor).options(**options).remote(self._settings, num_gpus > 0)
+
+    def _dismiss(self, worker: Worker) -> None:
+        if worker in self.workers:
+            self.workers.remove(worker)
+            self._ray.kill(worker.actor)  # it may only be out of reach
+
+    def _lose_all(self, machine: Machine) -> int:
+        workers = [worker for worker in self.workers if worker.machine is machine]
+        for worker in workers:
+            self._dismiss(worker)
+        self._lost += workers
+        return len(workers)
+
+    def _part_with(self, machine: Machine) -> None:
+        self._lose_all(machine)
+        del self._machines[machine.identity]
+        if not machine.refused:
+            self._announce(f"machine {machine.address} is gone: {self._others()} play its games")
+
+    def _count_failure(self, machine: Machine) -> None:
+        machine.failures += 1
+        if machine.failures >= _MOST_FAILURES:
+            self._refuse(machine, f"its workers die again and again ({machine.dying})")
+        elif not machine.refused:
+            self._announce(
+                f"workers on machine {machine.address} died ({machine.dying}): {self._others()} play their games, "
+                "and new ones are started"
+            )
+        machine.dying = ""
+
+    def _others(self) -> str:
+        return f"the other {len(self.workers)}" if self.workers else "those to come"
+
+    def _refuse(self, machine: Machine, reason: str) -> None:
+        if not machine.refused:
+            machine.refused = reason
+            self._lose_all(machine)
+            self._announce(f"machine {machine.address} is left out: {reason}")
+
+    def _check_usable(self) -> None:
+        refusals = [machine.refused for machine in self._machines.values() if machine.num_workers]
+        if refusals and all(refusals):
+            raise WorkerError(f"no machine can play: {refusals[0]}")
+        if any(worker.greeted for worker in self.workers):
+            self._silent_since = 0.0
+        elif not self._silent_since:
+            self._silent_since = time.perf_counter()
+        elif time.perf_counter() - self._silent_since > _SECONDS_OF_SILENCE:
+            self._silent_since = float("inf")  # told once
+            self._announce(
+                "no worker plays: waiting for machines that join (ray start --address=…) or for cores that other "
+                "programs use (ray status shows them); Ctrl-C ends, and finished games are kept"
+            )
+
+
+def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if "RAY_AUTH_MODE" not in os.environ and _has_token():
+        os.environ["RAY_AUTH_MODE"] = "token"  # as a head does where there is a token
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    try:
+        import ray
+    except ImportError as error:
+        raise SettingsError("--cluster needs Ray: pip install -e '.[cluster]'") from error
+    return ray
+
+
+def _has_token() -> bool:
+    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
+
+
+def _connect(ray: Any, address: str, num_workers: int) -> str:
+    # Returns a sentence for the person.
+    quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+    if address == AUTO:
+        address = os.environ.get("RAY_ADDRESS", AUTO)
+    if address != AUTO:
+        _check_address(address)
+    try:
+        ray.init(address=address, **quiet)
+    except Exception as error:
+        if address != AUTO:
+            raise WorkerError(
+                f"cannot join the cluster at {address} ({_reason(error)}): this machine has to be part of it "
+                f"(ray start --address={address}), with the same Ray, Python and token as the head"
+            ) from error
+        num_cpus = num_workers or len(os.sched_getaffinity(0))
+        options = {"num_cpus": num_cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
+        ray.init(address="local", **options, **quiet)
+        return f"started Ray {ray.__version__} on this machine, {num_cpus} cores"
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    cores = sum(int(node["Resources"].get("CPU", 0)) for node in nodes)
+    return f"joined the Ray cluster at {ray.get_runtime_context().gcs_address}: {len(nodes)} machines, {cores} cores"
+
+
+def _check_address(address: str) -> None:
+    # Ray itself waits for minutes.
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        raise SettingsError(f"--cluster is auto or the address of a head, such as 10.0.0.1:6379, not {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
+    except (OSError, OverflowError) as error:
+        raise WorkerError(
+            f"there is no Ray at {address} ({error}): start one there with: ray start --head --port={port}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else type(error).__name__)[:_LONGEST_REASON]
+
+
+@contextlib.contextmanager
+def _same_handlers() -> Iterator[None]:
+    # Ray puts handlers of its own in the place of the program's.
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
