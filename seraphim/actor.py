@@ -102,10 +102,6 @@ class Actor:
             )
         return None
 
-    def process_id(self) -> int:
-        """Return the id of the actor's process, on its machine."""
-        return os.getpid()
-
     def choose(self, snapshot: Path) -> Choice | SeraphimError:
         """Return what runs a model fastest on this machine, or why that cannot be told."""
         try:
@@ -164,7 +160,7 @@ def code_of(game: str) -> dict[str, str]:
         GameError: there is no such game.
     """
     module = load_game_module(game)
-    if getattr(module, "__file__", None) is None:  # made by a family of games
+    if ":" in game:  # made by a family of games, which is an installed package
         facts = module.GAME
         code = f"{facts.name} {facts.num_actions} {facts.observation_shape} {facts.state_words} {facts.max_plies}"
     else:

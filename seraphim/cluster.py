@@ -28,6 +28,7 @@ _MOST_FAILURES = 3  # times in a row that workers of a machine died without a ga
 _STORE_BYTES = 200_000_000  # for snapshots on their way, where we start Ray
 _SECONDS_TO_CONNECT = 5.0
 _LONGEST_REASON = 200  # characters
+_NONE_RUNS = "Could not find any running Ray instance"  # as Ray says it
 
 
 @dataclass(eq=False)
@@ -255,7 +256,7 @@ class Cluster:
         machine.dying = ""
 
     def _others(self) -> str:
-        return f"the other {len(self.workers)}" if self.workers else "those to come"
+        return f"the others ({len(self.workers)})" if self.workers else "those to come"
 
     def _refuse(self, machine: Machine, reason: str) -> None:
         if not machine.refused:
@@ -282,13 +283,16 @@ class Cluster:
 def _import_ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default, so that any other program comes first
     if "RAY_AUTH_MODE" not in os.environ and _has_token():
         os.environ["RAY_AUTH_MODE"] = "token"  # as a head does where there is a token
-    logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         import ray
     except ImportError as error:
         raise SettingsError("--cluster needs Ray: pip install -e '.[cluster]'") from error
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    # Ray prints each lost worker and node at length, and has no option against it; we tell of them ourselves.
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None
     return ray
 
 
@@ -307,10 +311,11 @@ def _connect(ray: Any, address: str, num_workers: int) -> str:
     try:
         ray.init(address=address, **quiet)
     except Exception as error:
-        if address != AUTO:
+        ray.shutdown()
+        if address != AUTO or _NONE_RUNS not in str(error):
             raise WorkerError(
-                f"cannot join the cluster at {address} ({_reason(error)}): this machine has to be part of it "
-                f"(ray start --address={address}), with the same Ray, Python and token as the head"
+                f"cannot join the Ray cluster ({_reason(error)}): this machine has to be part of it (ray start "
+                f"--address={'…' if address == AUTO else address}), with the same Ray, Python and token as the head"
             ) from error
         num_cpus = num_workers or len(os.sched_getaffinity(0))
         options = {"num_cpus": num_cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
@@ -335,8 +340,9 @@ def _check_address(address: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else type(error).__name__)[:_LONGEST_REASON]
+    # The first sentence of the last line, where Ray says what happened; of a process that ended, how it ended.
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[-1].rpartition("Worker exit detail: ")[2].partition(". ")[0][:_LONGEST_REASON]
 
 
 @contextlib.contextmanager

@@ -155,7 +155,7 @@ class Crew:
         # Some numbers in reserve, so that a worker need not wait for them: more whenever it had to, fewer towards
         # the end, when somebody else might play them.
         if hungry:
-            duty.reserve = min(2 * duty.reserve + 1, self._concurrent_games)
+            duty.reserve = 2 * duty.reserve + 1
         reserve = min(duty.reserve, self._leases.free // len(self._duties))
         return self._leases.lend(worker, max(int(hungry), duty.at_a_time + reserve - self._leases.held(worker)))
 

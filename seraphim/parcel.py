@@ -27,6 +27,8 @@ def pack(snapshot: Path) -> bytes:
     """
     buffer = io.BytesIO()
     try:
+        if not snapshot.is_dir():
+            raise FileNotFoundError
         with tarfile.open(fileobj=buffer, mode="w") as archive:
             for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
                 if path.relative_to(snapshot) != networks.ARCHIVE:
