@@ -3,9 +3,9 @@
     PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=2000 --turns=5]
 
 lets the champion of the model NAME in models/, by default connectfour, play so many games in turns: by local workers,
-by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with half
-of the cores each. It prints the games per hour, as medians and as ratios, and how long a new champion takes until every
-worker has played with it. Then it trains for some steps, and prints from all of this a table of what 1 to 1,000
+by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with
+half of the cores each. It prints the games per hour, as medians and as ratios, and how long a new champion takes until
+every worker has played with it. Then it trains for some steps, and prints from all of this a table of what 1 to 1,000
 machines need and what is scarce there. Nothing else should run. It writes only below a temporary folder.
 """
 

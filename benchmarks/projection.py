@@ -53,7 +53,7 @@ class Need:
     trained: float
     """Positions a second that training has to take, to keep up."""
     shares: dict[str, float]
-    """Of the learner's network, disk, receiving core and training speed; above 1 is more than there is."""
+    """Of the learner's network, disk, one core of its processor, and training speed: above 1 is more than it has."""
 
     @property
     def scarce(self) -> str:
@@ -68,7 +68,7 @@ def need_of(machines: int, measured: Measured, hardware: Hardware) -> Need:
     shares = {
         "network": inbound / hardware.network,
         "disk": inbound / hardware.disk,
-        "receiving": games * measured.learner_seconds,
+        "processor that receives games": games * measured.learner_seconds,
         "training": trained / measured.training_rate,
     }
     handover = machines * measured.parcel_bytes / hardware.network
@@ -78,7 +78,7 @@ def need_of(machines: int, measured: Measured, hardware: Hardware) -> Need:
 def to_table(needs: Sequence[Need]) -> str:
     """Return the needs as a table in Markdown, a column for each number of machines."""
     shares = [
-        (f"share of the learner's {name}", [f"{each.shares[name]:.2%}" for each in needs]) for name in needs[0].shares
+        (f"{name}: how many learners'", [f"{each.shares[name]:,.3f}" for each in needs]) for name in needs[0].shares
     ]
     rows = [
         ("games/h", [f"{each.games_per_hour:,.0f}" for each in needs]),
@@ -87,7 +87,7 @@ def to_table(needs: Sequence[Need]) -> str:
         ("a new champion to all machines, s", [f"{each.handover_seconds:,.2f}" for each in needs]),
         ("positions/s to be trained on", [f"{each.trained:,.0f}" for each in needs]),
         *shares,
-        ("scarce", [f"{each.scarce} ({each.shares[each.scarce]:,.1f} learners')" for each in needs]),
+        ("scarce", [each.scarce for each in needs]),
     ]
     header = f"| machines | {' | '.join(f'{each.machines:,}' for each in needs)} |"
     lines = [header, "| --- |" + " --- |" * len(needs)]
