@@ -25,6 +25,9 @@ AUTO = "auto"
 _SECONDS_BETWEEN_LOOKS = 2.0  # at which machines there are
 _SECONDS_OF_SILENCE = 20.0  # without a worker, before the person is told
 _MOST_FAILURES = 3  # times in a row that workers of a machine died without a game between, before it is left out
+SECONDS_TO_ANSWER = 60.0
+"""How long a worker may be silent before its games are given to others."""
+
 _STORE_BYTES = 200_000_000  # for snapshots on their way, where we start Ray
 _SECONDS_TO_CONNECT = 5.0
 _LONGEST_REASON = 200  # characters
@@ -56,6 +59,8 @@ class Worker:
     machine: Machine
     pending: Any
     greeted: bool = False
+    asked: float = 0.0
+    """When the call began."""
 
     @property
     def uses_gpu(self) -> bool:
@@ -117,7 +122,7 @@ class Cluster:
 
     def call(self, worker: Worker, method: str, *arguments: Any) -> None:
         """Call a method of an actor; the answer comes by `answers`, of the last call only."""
-        worker.pending = getattr(worker.actor, method).remote(*arguments)
+        worker.pending, worker.asked = getattr(worker.actor, method).remote(*arguments), time.perf_counter()
 
     def choose(self, snapshot: Path) -> Choice:
         """Return what runs a model fastest on the processor of this machine.
@@ -128,7 +133,10 @@ class Cluster:
         if self._chooser is None:
             here = self._ray.get_runtime_context().get_node_id()
             self._chooser = self._actor(here, num_cpus=0, num_gpus=0.0)
-        choice = self._ray.get(self._chooser.choose.remote(snapshot.absolute()))
+        try:
+            choice = self._ray.get(self._chooser.choose.remote(snapshot.absolute()))
+        except self._ray.exceptions.RayError as error:
+            raise WorkerError(f"the runtime of {snapshot} could not be chosen: {_reason(error)}") from error
         if isinstance(choice, SeraphimError):
             raise choice
         return choice
@@ -156,6 +164,7 @@ class Cluster:
                 yield worker, None
             else:
                 self._refuse(worker.machine, str(answer))
+        self._dismiss_silent(seconds)
         while self._lost:
             yield self._lost.pop(), Lost()
 
@@ -230,6 +239,14 @@ class Cluster:
         if worker in self.workers:
             self.workers.remove(worker)
             self._ray.kill(worker.actor)  # it may only be out of reach
+
+    def _dismiss_silent(self, seconds: float) -> None:
+        # Those who answer neither at once nor at all: of the others, the answers were taken just now.
+        latest = time.perf_counter() - SECONDS_TO_ANSWER - seconds
+        for worker in [each for each in self.workers if each.greeted and each.pending and each.asked < latest]:
+            worker.machine.dying = f"no answer for {SECONDS_TO_ANSWER:.0f} s"
+            self._dismiss(worker)
+            self._lost.append(worker)
 
     def _lose_all(self, machine: Machine) -> int:
         workers = [worker for worker in self.workers if worker.machine is machine]
@@ -308,6 +325,7 @@ def _connect(ray: Any, address: str, num_workers: int) -> str:
         address = os.environ.get("RAY_ADDRESS", AUTO)
     if address != AUTO:
         _check_address(address)
+        _check_node(address)
     try:
         ray.init(address=address, **quiet)
     except Exception as error:
@@ -337,6 +355,19 @@ def _check_address(address: str) -> None:
         raise WorkerError(
             f"there is no Ray at {address} ({error}): start one there with: ray start --head --port={port}"
         ) from error
+
+
+def _check_node(address: str) -> None:
+    # Where there is no node, Ray itself crashes. What runs here is known on Linux only.
+    if Path("/proc/self/cmdline").exists() and not any(map(_is_node, Path("/proc").glob("[0-9]*/cmdline"))):
+        raise WorkerError(f"this machine is no part of the cluster yet: ray start --address={address}, then run again")
+
+
+def _is_node(command_line: Path) -> bool:
+    try:
+        return command_line.read_bytes().partition(b"\0")[0].endswith(b"/raylet")
+    except OSError:  # ended meanwhile
+        return False
 
 
 def _reason(error: Exception) -> str:
