@@ -50,6 +50,7 @@ In dependency order (each module imports only from those above it):
     leases         numbers of games, lent to workers who may vanish
     parcel         a snapshot as one value, for machines that share no disk
     actor          a worker of a cluster, without the cluster
+    joining        joins a Ray cluster, or starts one
     cluster        the machines of a Ray cluster, and the actors there
     crew           a pool of these: self-play on every machine
     generating     the workers' games into files, until enough or interrupted

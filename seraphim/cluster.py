@@ -1,14 +1,9 @@
-"""The machines of a Ray cluster, and an actor for each of their cores. The only module that knows Ray.
+"""The machines of a Ray cluster, and an actor for each of their cores. `joining` imports Ray for it.
 
 Machines may come and go: new ones get actors within seconds, and what an actor leaves undone is told, so that others do
 it. Actors are never detached: they end with this program, however it ends.
 """
 
-import contextlib
-import logging
-import os
-import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,22 +11,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from seraphim.actor import Actor, code_of
-from seraphim.errors import SeraphimError, SettingsError, WorkerError
+from seraphim.errors import SeraphimError, WorkerError
 from seraphim.inference import Choice
+from seraphim.joining import connect, import_ray, reason_of, same_handlers
 from seraphim.settings import Settings
-
-AUTO = "auto"
 
 _SECONDS_BETWEEN_LOOKS = 2.0  # at which machines there are
 _SECONDS_OF_SILENCE = 20.0  # without a worker, before the person is told
 _MOST_FAILURES = 3  # times in a row that workers of a machine died without a game between, before it is left out
 SECONDS_TO_ANSWER = 60.0
 """How long a worker may be silent before its games are given to others."""
-
-_STORE_BYTES = 200_000_000  # for snapshots on their way, where we start Ray
-_SECONDS_TO_CONNECT = 5.0
-_LONGEST_REASON = 200  # characters
-_NONE_RUNS = "Could not find any running Ray instance"  # as Ray says it
 
 
 @dataclass(eq=False)
@@ -83,8 +72,7 @@ class Cluster:
 
         Args:
             settings: those of the model.
-            address: of the head, `host:port`; AUTO is RAY_ADDRESS, else what runs on this machine, else a Ray that is
-                started here and ends with the `with` statement.
+            address: see `joining.connect`; a Ray that is started here ends with the `with` statement.
             num_workers: at most, on all machines together; 0 is one for each core.
             uses_gpus: whether workers share the GPUs of their machine, where it has some.
             announce: takes a line whenever machines or workers come or go.
@@ -103,14 +91,14 @@ class Cluster:
         self._silent_since = 0.0
 
     def __enter__(self) -> Self:
-        self._ray = _import_ray()
-        with _same_handlers():
-            where = _connect(self._ray, self._address, self._most_workers)
+        self._ray = import_ray()
+        with same_handlers():
+            where = connect(self._ray, self._address, self._most_workers)
         self._announce(where)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        with _same_handlers():
+        with same_handlers():
             for actor in [*(worker.actor for worker in self.workers), self._chooser]:
                 if actor is not None:
                     self._ray.kill(actor)
@@ -136,7 +124,7 @@ class Cluster:
         try:
             choice = self._ray.get(self._chooser.choose.remote(snapshot.absolute()))
         except self._ray.exceptions.RayError as error:
-            raise WorkerError(f"the runtime of {snapshot} could not be chosen: {_reason(error)}") from error
+            raise WorkerError(f"the runtime of {snapshot} could not be chosen: {reason_of(error)}") from error
         if isinstance(choice, SeraphimError):
             raise choice
         return choice
@@ -183,7 +171,7 @@ class Cluster:
         except self._ray.exceptions.RayTaskError as error:
             raise WorkerError(f"a worker on {worker.machine.address} failed:\n{error}") from error
         except self._ray.exceptions.RayError as error:
-            worker.machine.dying = _reason(error)
+            worker.machine.dying = reason_of(error)
             self._dismiss(worker)
             return Lost()
 
@@ -225,13 +213,14 @@ class Cluster:
             self._announce(f"machine {machine.address} joined: {missing} workers more, {len(self.workers)} in all")
 
     def _actor(self, identity: str, num_cpus: int, num_gpus: float) -> Any:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         options = {
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
             "max_restarts": 0,
-            "scheduling_strategy": NodeAffinitySchedulingStrategy(identity, soft=False),
+            "scheduling_strategy": self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+                identity, soft=False
+            ),
         }
         return self._ray.remote(Actor).options(**options).remote(self._settings, num_gpus > 0)
 
@@ -295,92 +284,3 @@ class Cluster:
                 "no worker plays: waiting for machines that join (ray start --address=…) or for cores that other "
                 "programs use (ray status shows them); Ctrl-C ends, and finished games are kept"
             )
-
-
-def _import_ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default, so that any other program comes first
-    if "RAY_AUTH_MODE" not in os.environ and _has_token():
-        os.environ["RAY_AUTH_MODE"] = "token"  # as a head does where there is a token
-    try:
-        import ray
-    except ImportError as error:
-        raise SettingsError("--cluster needs Ray: pip install -e '.[cluster]'") from error
-    logging.getLogger("ray").setLevel(logging.ERROR)
-    # Ray prints each lost worker and node at length, and has no option against it; we tell of them ourselves.
-    ray._private.worker.print_to_stdstream = lambda *_, **__: None
-    return ray
-
-
-def _has_token() -> bool:
-    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
-
-
-def _connect(ray: Any, address: str, num_workers: int) -> str:
-    # Returns a sentence for the person.
-    quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
-    if address == AUTO:
-        address = os.environ.get("RAY_ADDRESS", AUTO)
-    if address != AUTO:
-        _check_address(address)
-        _check_node(address)
-    try:
-        ray.init(address=address, **quiet)
-    except Exception as error:
-        ray.shutdown()
-        if address != AUTO or _NONE_RUNS not in str(error):
-            raise WorkerError(
-                f"cannot join the Ray cluster ({_reason(error)}): this machine has to be part of it (ray start "
-                f"--address={'…' if address == AUTO else address}), with the same Ray, Python and token as the head"
-            ) from error
-        num_cpus = num_workers or len(os.sched_getaffinity(0))
-        options = {"num_cpus": num_cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
-        ray.init(address="local", **options, **quiet)
-        return f"started Ray {ray.__version__} on this machine, {num_cpus} cores"
-    nodes = [node for node in ray.nodes() if node["Alive"]]
-    cores = sum(int(node["Resources"].get("CPU", 0)) for node in nodes)
-    return f"joined the Ray cluster at {ray.get_runtime_context().gcs_address}: {len(nodes)} machines, {cores} cores"
-
-
-def _check_address(address: str) -> None:
-    # Ray itself waits for minutes.
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in host:
-        raise SettingsError(f"--cluster is auto or the address of a head, such as 10.0.0.1:6379, not {address!r}")
-    try:
-        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
-    except (OSError, OverflowError) as error:
-        raise WorkerError(
-            f"there is no Ray at {address} ({error}): start one there with: ray start --head --port={port}"
-        ) from error
-
-
-def _check_node(address: str) -> None:
-    # Where there is no node, Ray itself crashes. What runs here is known on Linux only.
-    if Path("/proc/self/cmdline").exists() and not any(map(_is_node, Path("/proc").glob("[0-9]*/cmdline"))):
-        raise WorkerError(f"this machine is no part of the cluster yet: ray start --address={address}, then run again")
-
-
-def _is_node(command_line: Path) -> bool:
-    try:
-        return command_line.read_bytes().partition(b"\0")[0].endswith(b"/raylet")
-    except OSError:  # ended meanwhile
-        return False
-
-
-def _reason(error: Exception) -> str:
-    # The first sentence of the last line, where Ray says what happened; of a process that ended, how it ended.
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return lines[-1].rpartition("Worker exit detail: ")[2].partition(". ")[0][:_LONGEST_REASON]
-
-
-@contextlib.contextmanager
-def _same_handlers() -> Iterator[None]:
-    # Ray puts handlers of its own in the place of the program's.
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
