@@ -218,9 +218,7 @@ class Cluster:
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
             "max_restarts": 0,
-            "scheduling_strategy": self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-                identity, soft=False
-            ),
+            "scheduling_strategy": affinity(identity, soft=False),
         }
         return self._ray.remote(Actor).options(**options).remote(self._settings, num_gpus > 0)
 
