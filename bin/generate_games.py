@@ -15,6 +15,7 @@ from seraphim import programs
 
 GAMES = flags.DEFINE_integer("games", None, "How many games. Default: until Ctrl-C.", lower_bound=1)
 RUNTIME, WORKERS = programs.define_workers()
+CLUSTER = programs.define_cluster()
 SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
 programs.define_tracking()
 programs.define_options("search", "self_play", "records")
@@ -23,8 +24,9 @@ programs.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Generate games."""
+    from seraphim.crew import open_pool
     from seraphim.generating import generate_games
-    from seraphim.workers import ENDLESS, WorkerPool
+    from seraphim.pool import ENDLESS
 
     folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     count = GAMES.value or ENDLESS
     with (
         programs.tracking(folder, "generate", settings, stream=stream) as log,
-        WorkerPool(settings, RUNTIME.value, WORKERS.value) as pool,
+        open_pool(settings, RUNTIME.value, WORKERS.value, CLUSTER.value) as pool,
     ):
         print(generate_games(pool, folder, settings, stream, count, log=log))
     print(f"game data: {folder.game_data}")

@@ -1,7 +1,8 @@
-"""The whole cycle on one machine: generate games, train, check, and repeat until the player is perfect.
+"""The whole cycle: generate games, train, check, and repeat until the player is perfect.
 
     python bin/learn.py NAME --game=tictactoe
     python bin/learn.py NAME --game=connectfour --preset=deepfour --hours=2 --mlflow
+    python bin/learn.py NAME --cluster=auto
 
 makes the model if there is none of that name, or goes on with it. Ctrl-C loses no finished game; the same command goes
 on from there. Where a game has solved positions, the model is checked against all of them after every generation.
@@ -24,6 +25,7 @@ GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after so many trai
 HOURS = flags.DEFINE_float("hours", None, "Stop after the first generation that ends later.", lower_bound=0)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
 RUNTIME, WORKERS = programs.define_workers()
+CLUSTER = programs.define_cluster()
 programs.define_tracking()
 programs.define_options("network", "search", "self_play", "records", "training", "gate")
 programs.define_trust()
@@ -45,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
     stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
     with programs.tracking(folder, "learn", settings, seed=SEED.value) as log:
-        learnt = learn(folder, settings, SEED.value, stop, RUNTIME.value, WORKERS.value, quiet=quiet, log=log)
+        workers = {"runtime": RUNTIME.value, "num_workers": WORKERS.value, "cluster": CLUSTER.value}
+        learnt = learn(folder, settings, SEED.value, stop, **workers, quiet=quiet, log=log)
     if learnt.generations:
         print(learnt.pace)
     if learnt.interrupted:

@@ -50,7 +50,14 @@ In dependency order (each module imports only from those above it):
     screen         how a position, and what the search thinks of it, looks at a terminal
     terminal       a session on a console: what is printed when, and a search while it goes on
     interactive    a person at a terminal: moves and commands
-    workers        self-play on every core
+    pool           workers who play the games of a stream: what all kinds of them share
+    workers        a pool of processes: self-play on every core
+    leases         numbers of games, lent to workers who may vanish
+    parcel         a snapshot as one value, for machines that share no disk
+    actor          a worker of a cluster, without the cluster
+    joining        joins a Ray cluster, or starts one
+    cluster        the machines of a Ray cluster, and the actors there
+    crew           a pool of these: self-play on every machine
     generating     the workers' games into files, until enough or interrupted
     curve          the learning curve of a model
     lap            what was done since the curve's last line

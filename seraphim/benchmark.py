@@ -20,13 +20,14 @@ from seraphim import networks
 from seraphim.analysis import LEAVES, Analysis
 from seraphim.game import Game, load_game
 from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
+from seraphim.pool import Work
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import batch_size
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
-from seraphim.workers import Work, WorkerPool, count_cores
+from seraphim.workers import WorkerPool, count_cores
 
 Figures = dict[str, float]
 

@@ -87,14 +87,19 @@ def writing(folder: Path) -> Iterator[None]:
         yield
 
 
-def rescue(folder: Path) -> int:
-    """Publish the finished games that killed writers left, remove their files, and return the number of games."""
+def rescue(folder: Path, own: Path | None = None) -> int:
+    """Publish the finished games that killed writers left, remove their files, and return the number of games.
+
+    Args:
+        folder: of the game data.
+        own: the partial file that the caller alone writes; without locks, too, it is taken for one that was left.
+    """
     games = 0
     for partial in sorted(folder.glob(f".*{PARTIAL}")):
         file = os.open(partial, os.O_RDWR)
         try:
             alone = storage.lock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if storage.is_left_behind(partial, alone):
+            if partial == own or storage.is_left_behind(partial, alone):
                 games += publish(partial, file)
                 partial.unlink()
         except BlockingIOError:

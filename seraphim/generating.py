@@ -14,13 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from seraphim.examples import end_of
 from seraphim.gamefiles import published_files, read_examples
+from seraphim.pool import ENDLESS, FinishedGame, Pool, Work
 from seraphim.records import GameWriter
 from seraphim.scalars import Log
 from seraphim.selfplay import number_in
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 from seraphim.tfrecord import DamageError, parse_example
-from seraphim.workers import ENDLESS, FinishedGame, Work, WorkerPool
 
 # Games between two looks at whether there is a new champion.
 _GAMES_BETWEEN_LOOKS = 100
@@ -65,7 +65,7 @@ class Generated:
 
 
 def generate_games(
-    pool: WorkerPool,
+    pool: Pool,
     folder: ModelFolder,
     settings: Settings,
     stream: str,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from seraphim.crew import open_pool
 from seraphim.curve import CURVE, LearningCurve
 from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
 from seraphim.game import load_game
@@ -20,7 +21,6 @@ from seraphim.retraining import Trainer
 from seraphim.scalars import Log
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
-from seraphim.workers import WorkerPool
 
 Goal = Literal["search", "network", "none"]
 
@@ -64,6 +64,7 @@ def learn(
     announce: Callable[[str], None] = print,
     quiet: bool = False,
     log: Log | None = None,
+    cluster: str | None = None,
 ) -> Learnt:
     """Generate games, train, check, and repeat until `stop` says so, or Ctrl-C.
 
@@ -77,6 +78,7 @@ def learn(
         announce: takes each line of the report.
         quiet: show no progress bars.
         log: takes the figures; by default TensorBoard's files in the model's folder.
+        cluster: the address of a Ray cluster, or `auto`, for workers on all its machines; None has them here only.
 
     Raises:
         SeraphimError: as `generate_games` and `Trainer` do.
@@ -84,7 +86,7 @@ def learn(
     """
     folder.champion()  # that there is no model is told before anything is made
     with folder.learner():
-        return _learn(folder, settings, seed, stop, runtime, num_workers, announce, quiet, log)
+        return _learn(folder, settings, seed, stop, runtime, num_workers, announce, quiet, log, cluster)
 
 
 def _learn(
@@ -97,6 +99,7 @@ def _learn(
     announce: Callable[[str], None],
     quiet: bool,
     log: Log | None,
+    cluster: str | None,
 ) -> Learnt:
     started = time.perf_counter()
     lap = Lap(LearningCurve(folder.path / CURVE), folder.path / LAP)
@@ -104,7 +107,7 @@ def _learn(
     trainer = Trainer(folder, load_game(settings.game), settings, seed, quiet, log)
     generations, interrupted, pace = 0, False, Pace()
     of_champion: Evaluation | None = None
-    with lap, WorkerPool(settings, runtime, num_workers) as pool:
+    with lap, open_pool(settings, runtime, num_workers, cluster, announce) as pool:
         trainer.preload()
         if _is_unchecked(lap, trainer):
             check.finish(trainer.latest, lap, trainer.log, announce)

@@ -69,6 +69,15 @@ def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
     return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
 
 
+def define_cluster() -> flags.FlagHolder[Any]:
+    """Define --cluster, for programs whose workers may be on other machines."""
+    text = (
+        "Workers on all machines of a Ray cluster: the address of its head, or auto, which is RAY_ADDRESS, or the Ray "
+        "that runs on this machine, or one that is started here. --workers limits them. See docs/cluster.md."
+    )
+    return flags.DEFINE_string("cluster", None, text, module_name=sys.argv[0])
+
+
 def define_tracking() -> None:
     """Define --mlflow, for programs whose runs are tracked."""
     text = (

@@ -1,4 +1,4 @@
-"""Worker processes that play: one a core, each with its own search and its own copy of the model.
+"""A pool of processes on this machine: one a core, each with its own search and its own copy of the model.
 
 Processes are spawned, never forked, since TensorFlow does not survive a fork. Whole games travel, as serialized
 examples. A worker that dies ends the parent's iteration with its error; a parent that dies takes its workers along.
@@ -8,10 +8,8 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 import traceback
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Set
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -19,59 +17,11 @@ from typing import Any, NamedTuple, Self
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
-from seraphim.inference import Choice, Runtime, Uniform, choose_runtime, load_inference
-from seraphim.records import GameRecord, encode_games
-from seraphim.selfplay import SelfPlay, number_in, play_together
+from seraphim.inference import Choice, Runtime, choose_runtime
+from seraphim.pool import ENDLESS, FinishedGame, InOrder, Work, at_the_same_time, load_player, play_games
 from seraphim.settings import Settings
 
-ENDLESS = 2**62  # the number of a game that nobody gets to
-
-STAGES = ("network", "rules", "search", "other")
-
-_SECONDS_BETWEEN_MESSAGES = 0.2
 _LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
-
-
-class FinishedGame(NamedTuple):
-    """A game as it travels."""
-
-    number: int
-    examples: list[bytes]  # one serialized example for each ply
-
-
-@dataclass(frozen=True)
-class Work:
-    """What one or several workers have done since `play` was called."""
-
-    readouts: int = 0
-    evaluations: int = 0
-    """Positions evaluated by the network."""
-    batches: int = 0
-    """Calls of the network."""
-    cache_hits: int = 0
-    """Positions whose evaluation the cache knew."""
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    """Seconds by stage: network, rules, search, and other; summed over workers."""
-    playing_seconds: float = 0.0
-    """Seconds from the first game's start, by the clock."""
-    runtime: str = ""
-    """What runs the network, and on which device."""
-
-    @property
-    def hit_rate(self) -> float:
-        """Return the share of evaluations that the cache saved."""
-        return self.cache_hits / max(1, self.cache_hits + self.evaluations)
-
-    def __add__(self, other: "Work") -> "Work":
-        return Work(
-            self.readouts + other.readouts,
-            self.evaluations + other.evaluations,
-            self.batches + other.batches,
-            self.cache_hits + other.cache_hits,
-            {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
-            self.playing_seconds + other.playing_seconds,
-            self.runtime or other.runtime,
-        )
 
 
 def count_cores() -> int:
@@ -91,7 +41,7 @@ class _Play(NamedTuple):
 
 
 class WorkerPool:
-    """Worker processes, to be used in a `with` statement."""
+    """Worker processes; see `Pool`."""
 
     def __init__(self, settings: Settings, runtime: Runtime = "auto", num_workers: int = 0) -> None:
         """Start the processes.
@@ -132,16 +82,7 @@ class WorkerPool:
     def play(
         self, snapshot: Path | None, stream: str, first: int = 0, end: int = ENDLESS, skip: Set[int] = frozenset()
     ) -> Iterator[FinishedGame]:
-        """Play games `first` … `end - 1` of a stream, and yield them in the order of their numbers.
-
-        After `stop`, the games that are finished by then come last, and may lack predecessors.
-
-        Args:
-            snapshot: the model; None plays with uniform priors.
-            stream: the name of the games' luck.
-            first: the number of the first game.
-            end: the number after the last game's.
-            skip: numbers that are left out.
+        """See `Pool.play`.
 
         Raises:
             SeraphimError: what a worker ran into.
@@ -155,40 +96,33 @@ class WorkerPool:
         playing: dict[Any, SpawnProcess] = dict(zip(self._connections, self._processes, strict=True))
         for connection, process in playing.items():
             self._send(connection, process, _Play(snapshot, choice, stream, skip))
-        early: dict[int, FinishedGame] = {}
-        number = first
+        games = InOrder(first, skip)
         while playing and not self._stopped:
             for ready in wait(list(playing), timeout=_LONGEST_WAIT):
-                message = self._receive(ready, playing[ready])
-                if message is None:
+                report = self._receive(ready, playing[ready])
+                if report is None:
                     del playing[ready]
                     continue
-                games, self._work[ready] = message
-                early.update((game.number, game) for game in games)
-            while number in early or number in skip:
-                if number not in skip:
-                    yield early.pop(number)
-                number += 1
-        for number in sorted(early):
-            yield early.pop(number)
+                games.add(report.games)
+                self._work[ready] = report.work
+            yield from games.ready()
+        yield from games.rest()
 
     def work(self) -> Work:
-        """Return what the workers have reported since `play` was called; they report several times a second."""
-        workers = self._work.values()
-        playing_seconds = max((work.playing_seconds for work in workers), default=0.0)  # all at the same time
-        return replace(sum(workers, Work()), playing_seconds=playing_seconds)
+        """See `Pool.work`."""
+        return at_the_same_time(self._work.values())
 
     def process_ids(self) -> list[int]:
         """Return the workers' process ids."""
         return [process.pid for process in self._processes if process.pid is not None]
 
     def finish(self) -> None:
-        """Start no further games: `play` ends when those under way are finished."""
+        """See `Pool.finish`."""
         with self._next.get_lock():
             self._end.value = min(self._end.value, self._next.value)
 
     def stop(self) -> None:
-        """End `play` at once: games under way are lost, and so is the use of the pool."""
+        """See `Pool.stop`."""
         self._stopped = True
 
     def _choose(self, snapshot: Path | None) -> Choice:
@@ -265,30 +199,7 @@ def _numbers(next_number: Any, end: Any, skip: Set[int]) -> Iterator[int]:
 
 def _play(connection: Connection, settings: Settings, next_number: Any, end: Any, command: _Play) -> None:
     game = load_game(settings.game)
-    inference = Uniform(game) if command.snapshot is None else load_inference(command.snapshot, game, command.choice)
-    options = settings.self_play
-    if inference.overlaps:  # two groups, of which one moves while the network works for the other
-        options = replace(options, concurrent_games=max(1, options.concurrent_games // 2))
-    groups = 2 if inference.overlaps else 1
-    players = [SelfPlay(game, inference, settings.search, options, command.stream) for _ in range(groups)]
-    started = sent = time.perf_counter()
-    records: list[GameRecord] = []
-
-    def send() -> None:
-        encoded = zip(records, encode_games(game, records), strict=True)
-        games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
-        work, elapsed = Work(), time.perf_counter() - started
-        for search in (player.search for player in players):
-            seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
-            counts = search.readouts, search.evaluations, search.batches, search.cache_hits
-            work += Work(*counts, seconds, runtime=inference.description)
-        connection.send((games, replace(work, playing_seconds=elapsed)))
-        records.clear()
-
-    for record in play_together(players, _numbers(next_number, end, command.skip)):
-        records.append(record)
-        if time.perf_counter() - sent > _SECONDS_BETWEEN_MESSAGES:
-            send()
-            sent = time.perf_counter()
-    send()
+    inference = load_player(command.snapshot, game, command.choice)
+    for report in play_games(game, inference, settings, command.stream, _numbers(next_number, end, command.skip)):
+        connection.send(report)
     connection.send(None)

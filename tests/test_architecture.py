@@ -53,6 +53,7 @@ HEAVY = {
     "mlflow": {"seraphim/tracking.py"},
     "choix": {"seraphim/ratings.py"},
     "pyspiel": {"seraphim/openspiel.py"},
+    "ray": {"seraphim/joining.py"},
     "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
 }
 LIGHT = {

@@ -5,11 +5,11 @@ import pytest
 from seraphim.gating import Verdict
 from seraphim.generating import Generated
 from seraphim.pace import CHECK, FILES, GATE, MEANINGS, NETWORK, OTHER, RULES, SEARCH, START, STEPS, Pace, pace_of
+from seraphim.pool import Work
 from seraphim.records import WindowReport
 from seraphim.retraining import Generation
 from seraphim.store import Snapshot
 from seraphim.training import Losses
-from seraphim.workers import Work
 
 # Two workers: 10 seconds, of which 8 with games under way, make 16 seconds of theirs.
 WORK = Work(

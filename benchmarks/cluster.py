@@ -1,0 +1,223 @@
+"""Measures self-play on a Ray cluster against local workers, and computes what many machines need.
+
+    PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=2000 --turns=5]
+
+lets the champion of the model NAME in models/, by default connectfour, play so many games in turns: by local workers,
+by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with
+half of the cores each. It prints the games per hour, as medians and as ratios, and how long a new champion takes until
+every worker has played with it. Then it trains for some steps, and prints from all of this a table of what 1 to 1,000
+machines need and what is scarce there. Nothing else should run. It writes only below a temporary folder.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.projection import MACHINES, Hardware, Measured, need_of, to_table
+from benchmarks.raynodes import another_node, ray_environment, running_head
+from seraphim.actor import Task
+from seraphim.cluster import Cluster
+from seraphim.crew import open_pool
+from seraphim.errors import SeraphimError
+from seraphim.examples import end_of
+from seraphim.game import load_game
+from seraphim.gamefiles import published_files, read_examples
+from seraphim.generating import Generated, generate_games
+from seraphim.inference import Choice
+from seraphim.parcel import pack
+from seraphim.pool import Pool
+from seraphim.retraining import Trainer
+from seraphim.settings import Settings
+from seraphim.store import ModelFolder
+from seraphim.workers import count_cores
+
+LOCAL, ONE_NODE, TWO_NODES = "local workers", "one Ray node", "two Ray nodes"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one way to play did in one turn."""
+
+    generated: Generated
+    processor_seconds: float
+    """Of this process, which receives the games and writes them."""
+
+    @property
+    def games_per_hour(self) -> float:
+        """Return the games an hour."""
+        return 3600 * self.generated.games / self.generated.seconds
+
+
+def main() -> None:
+    """Measure, and print."""
+    arguments = parse()
+    source = ModelFolder(Path(os.environ.get("SERAPHIM_DATA") or "."), arguments.name)
+    settings = source.settings()
+    settings = replace(settings, self_play=replace(settings.self_play, concurrent_games=arguments.concurrent_games))
+    environment = ray_environment()
+    os.environ.update(environment)
+    with tempfile.TemporaryDirectory() as root:
+        folder = copy_champion(source, Path(root))
+        turns: dict[str, list[Turn]] = {LOCAL: [], ONE_NODE: [], TWO_NODES: []}
+        for number in range(arguments.turns):
+            for way, measured in turns.items():
+                with cluster_of(way, arguments.workers, environment, Path(root)) as address:
+                    measured.append(play(folder, settings, arguments, address, f"{way}-{number}"))
+                    print(f"turn {number + 1}, {way}: {measured[-1].games_per_hour:,.0f} games/h", flush=True)
+        print_ratios(turns)
+        with cluster_of(TWO_NODES, arguments.workers, environment, Path(root)) as address:
+            seconds, parcel_bytes = handover(folder, settings, arguments.workers, address or "")
+        workers = f"all {arguments.workers} workers of two nodes"
+        print(
+            f"a new champion, {parcel_bytes / 1e6:.1f} MB: {workers} have played a game with it after {seconds:.2f} s"
+        )
+        measured = to_measured(folder, settings, turns[ONE_NODE], parcel_bytes, arguments)
+        hardware = Hardware(arguments.cores, arguments.network * 1e9 / 8, arguments.disk * 1e6)
+        print(measured)
+        print(hardware)
+        print(to_table([need_of(machines, measured, hardware) for machines in MACHINES]))
+
+
+def parse() -> argparse.Namespace:
+    """Return the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", default="connectfour", help="model")
+    parser.add_argument("--games", type=int, default=2000, help="of each turn")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=max(2, count_cores()), help="an even number")
+    parser.add_argument("--concurrent_games", type=int, default=256, help="of a worker")
+    parser.add_argument("--steps", type=int, default=100, help="of training")
+    parser.add_argument("--cores", type=int, default=16, help="of a machine of the projection")
+    parser.add_argument("--network", type=float, default=10.0, help="of a machine of the projection, in Gbit/s")
+    parser.add_argument("--disk", type=float, default=500.0, help="of the learner, in MB/s")
+    return parser.parse_args()
+
+
+def copy_champion(source: ModelFolder, root: Path) -> ModelFolder:
+    """Return a model with the same champion and no games."""
+    folder = ModelFolder(root, source.name)
+    champion = source.champion().path
+    folder.create(source.settings())
+    folder.publish(source.champion().step, lambda path: copy_tree(champion, path), promote=lambda: True)
+    return folder
+
+
+def copy_tree(here: Path, there: Path) -> None:
+    """Copy what is in a folder into another one."""
+    shutil.copytree(here, there, dirs_exist_ok=True)
+
+
+@contextlib.contextmanager
+def cluster_of(way: str, cores: int, environment: dict[str, str], root: Path) -> Iterator[str | None]:
+    """Run the nodes of one way to play, and give the address; None where no cluster is needed."""
+    with contextlib.ExitStack() as nodes:
+        if way == LOCAL:
+            yield None
+            return
+        address = nodes.enter_context(running_head(environment, cores if way == ONE_NODE else cores // 2))
+        if way == TWO_NODES:
+            nodes.enter_context(another_node(address, root, environment, cores // 2))
+        yield address
+
+
+def play(
+    folder: ModelFolder, settings: Settings, arguments: argparse.Namespace, address: str | None, stream: str
+) -> Turn:
+    """Play the games of a turn, after some that prepare the workers."""
+    with open_pool(settings, "auto", arguments.workers, address, quiet) as pool:
+        warm_up(pool, folder)
+        before = time.process_time()
+        generated = generate_games(pool, folder, settings, stream, arguments.games, quiet)
+        return Turn(generated, time.process_time() - before)
+
+
+def warm_up(pool: Pool, folder: ModelFolder) -> None:
+    """Play until every worker is there and has its kernels and its model."""
+    for _ in pool.play(folder.champion().path, "warm-up", end=10 * pool.num_workers or 20):
+        pass
+
+
+def quiet(_: str) -> None:
+    """Announce nothing."""
+
+
+def print_ratios(turns: dict[str, list[Turn]]) -> None:
+    """Print the median of each way to play, and its ratio to local workers, by turn and in the median."""
+    local = [turn.games_per_hour for turn in turns[LOCAL]]
+    for way, measured in turns.items():
+        own = [turn.games_per_hour for turn in measured]
+        ratios = [one / other for one, other in zip(own, local, strict=True)]
+        listed = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+        print(
+            f"{way}: {statistics.median(own):,.0f} games/h, {statistics.median(ratios):.3f} of local workers "
+            f"(by turn {listed})"
+        )
+
+
+def handover(folder: ModelFolder, settings: Settings, num_workers: int, address: str) -> tuple[float, int]:
+    """Return how many seconds it takes until all workers have played a quick game with a new champion, and its size."""
+    quick = replace(settings, search=replace(settings.search, readouts=1))
+    with tempfile.TemporaryDirectory() as other, Cluster(quick, address, 0, False, quiet) as cluster:
+        copy_tree(folder.champion().path, Path(other))
+        (Path(other) / "snapshot.json").write_text(f"{time.time()}\n")  # no worker has this one yet
+        here = sum(1 for _ in greeted(cluster, num_workers))
+        for run in range(2):  # the first one loads libraries and kernels
+            began = time.perf_counter()
+            (Path(other) / "snapshot.json").write_text(f"{time.time()}\n")
+            parcel = pack(Path(other))
+            reference = cluster.put(parcel)
+            for number, worker in enumerate(cluster.workers):
+                cluster.call(worker, "begin", Task(Choice("openvino", ""), f"run-{run}", 1), reference, [number])
+                cluster.call(worker, "exchange", [], True, 60.0)
+            ended = 0
+            while ended < here:
+                ended += sum(1 for _ in cluster.answers(1.0))
+            seconds = time.perf_counter() - began
+    return seconds, len(parcel)
+
+
+def greeted(cluster: Cluster, num_workers: int) -> Iterator[object]:
+    """Wait until all workers are there, and yield them."""
+    found = 0
+    while found < num_workers:
+        for worker, _ in cluster.answers(1.0):
+            found += 1
+            yield worker
+
+
+def to_measured(
+    folder: ModelFolder, settings: Settings, turns: list[Turn], parcel_bytes: int, arguments: argparse.Namespace
+) -> Measured:
+    """Return what the projection is made from; this trains twice, of which the first prepares."""
+    options = replace(settings.training, steps=arguments.steps)
+    trainer = Trainer(folder, load_game(settings.game), replace(settings, training=options), 0, quiet=True)
+    rates = []
+    for _ in range(2):
+        generation = trainer.retrain()
+        rates.append(generation.steps * options.batch_size / generation.training_seconds)
+    examples = [example for file in published_files(folder.game_data)[-10:] for example in read_examples(file)]
+    positions = statistics.mean(turn.generated.positions / turn.generated.games for turn in turns)
+    return Measured(
+        games_per_second=statistics.median(turn.games_per_hour for turn in turns) / 3600 / arguments.workers,
+        plies=positions,
+        bytes_per_game=sum(map(len, examples)) / sum(map(end_of, examples)),
+        parcel_bytes=parcel_bytes,
+        learner_seconds=statistics.median(turn.processor_seconds / turn.generated.games for turn in turns),
+        training_rate=rates[-1],
+        uses=settings.training.steps * options.batch_size / (settings.self_play.games_per_generation * positions),
+    )
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SeraphimError as error:
+        sys.exit(f"cluster.py: {error}")

@@ -1,0 +1,195 @@
+"""What a pool of workers is: they play the games of a stream, and the games come back in the order of their numbers.
+
+Here is what all pools share: what a worker does, what it reports, and the order of the games. How reports travel is the
+business of `workers` (processes of this machine) and of `cluster` (many machines).
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self
+
+from seraphim.game import Game
+from seraphim.inference import Choice, Inference, Uniform, load_inference
+from seraphim.records import GameRecord, encode_games
+from seraphim.selfplay import SelfPlay, number_in, play_together
+from seraphim.settings import Settings
+
+ENDLESS = 2**62  # the number of a game that nobody gets to
+
+STAGES = ("network", "rules", "search", "other")
+
+SECONDS_BETWEEN_REPORTS = 0.2
+
+
+class FinishedGame(NamedTuple):
+    """A game as it travels."""
+
+    number: int
+    examples: list[bytes]  # one serialized example for each ply
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one or several workers have done since `play` was called."""
+
+    readouts: int = 0
+    evaluations: int = 0
+    """Positions evaluated by the network."""
+    batches: int = 0
+    """Calls of the network."""
+    cache_hits: int = 0
+    """Positions whose evaluation the cache knew."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Seconds by stage: network, rules, search, and other; summed over workers."""
+    playing_seconds: float = 0.0
+    """Seconds from the first game's start, by the clock."""
+    runtime: str = ""
+    """What runs the network, and on which device."""
+
+    @property
+    def hit_rate(self) -> float:
+        """Return the share of evaluations that the cache saved."""
+        return self.cache_hits / max(1, self.cache_hits + self.evaluations)
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(
+            self.readouts + other.readouts,
+            self.evaluations + other.evaluations,
+            self.batches + other.batches,
+            self.cache_hits + other.cache_hits,
+            {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
+            self.playing_seconds + other.playing_seconds,
+            self.runtime or other.runtime,
+        )
+
+
+def at_the_same_time(works: Iterable[Work]) -> Work:
+    """Return what workers who play at the same time have done together."""
+    each = list(works)
+    return replace(sum(each, Work()), playing_seconds=max((work.playing_seconds for work in each), default=0.0))
+
+
+class Pool(Protocol):
+    """Workers, to be used in a `with` statement."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+    @property
+    def num_workers(self) -> int:
+        """Return how many workers there are now."""
+
+    def play(
+        self, snapshot: Path | None, stream: str, first: int = 0, end: int = ENDLESS, skip: Set[int] = frozenset()
+    ) -> Iterator[FinishedGame]:
+        """Play games `first` … `end - 1` of a stream, and yield them in the order of their numbers.
+
+        After `stop`, the games that are finished by then come last, and may lack predecessors.
+
+        Args:
+            snapshot: the model; None plays with uniform priors.
+            stream: the name of the games' luck.
+            first: the number of the first game.
+            end: the number after the last game's.
+            skip: numbers that are left out.
+
+        Raises:
+            SeraphimError: what a worker ran into.
+            WorkerError: workers died, and cannot be replaced.
+        """
+
+    def work(self) -> Work:
+        """Return what the workers have reported since `play` was called; they report several times a second."""
+
+    def finish(self) -> None:
+        """Start no further games: `play` ends when those under way are finished."""
+
+    def stop(self) -> None:
+        """End `play` at once: games under way are lost, and so is the use of the pool."""
+
+
+class Report(NamedTuple):
+    """What a worker tells of its work."""
+
+    games: list[FinishedGame]  # finished since the last report
+    work: Work  # all of it
+
+
+def load_player(snapshot: Path | None, game: Game, choice: Choice) -> Inference:
+    """Return the model that a worker plays with; without a snapshot, uniform priors.
+
+    Raises:
+        ModelError: the model is missing or damaged, or was made for another game.
+    """
+    return Uniform(game) if snapshot is None else load_inference(snapshot, game, choice)
+
+
+def play_games(
+    game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int]
+) -> Iterator[Report]:
+    """Play the games with these numbers, as one worker, and yield reports several times a second and at the end.
+
+    Args:
+        game: the rules.
+        inference: the model.
+        settings: how it is searched, and how many games at a time.
+        stream: the name of the games' luck.
+        numbers: asked whenever a game can be started; may be asked by any thread, one at a time.
+
+    Raises:
+        SeraphimError: what the search runs into.
+    """
+    options = settings.self_play
+    if inference.overlaps:  # two groups, of which one moves while the network works for the other
+        options = replace(options, concurrent_games=max(1, options.concurrent_games // 2))
+    groups = 2 if inference.overlaps else 1
+    players = [SelfPlay(game, inference, settings.search, options, stream) for _ in range(groups)]
+    started = reported = time.perf_counter()
+    records: list[GameRecord] = []
+
+    def report() -> Report:
+        encoded = zip(records, encode_games(game, records), strict=True)
+        games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
+        work, elapsed = Work(), time.perf_counter() - started
+        for search in (player.search for player in players):
+            seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
+            counts = search.readouts, search.evaluations, search.batches, search.cache_hits
+            work += Work(*counts, seconds, runtime=inference.description)
+        records.clear()
+        return Report(games, replace(work, playing_seconds=elapsed))
+
+    for record in play_together(players, numbers):
+        records.append(record)
+        if time.perf_counter() - reported > SECONDS_BETWEEN_REPORTS:
+            yield report()
+            reported = time.perf_counter()
+    yield report()
+
+
+class InOrder:
+    """Games that come in any order, given out in the order of their numbers."""
+
+    def __init__(self, first: int, skip: Set[int]) -> None:
+        """Begin with number `first`; the numbers in `skip` will not come."""
+        self._next = first
+        self._skip = skip
+        self._early: dict[int, FinishedGame] = {}
+
+    def add(self, games: Iterable[FinishedGame]) -> None:
+        """Take some games."""
+        self._early.update((game.number, game) for game in games)
+
+    def ready(self) -> Iterator[FinishedGame]:
+        """Yield the games whose predecessors were all given out."""
+        while self._next in self._early or self._next in self._skip:
+            if self._next not in self._skip:
+                yield self._early.pop(self._next)
+            self._next += 1
+
+    def rest(self) -> Iterator[FinishedGame]:
+        """Yield all other games, though predecessors are missing."""
+        for number in sorted(self._early):
+            yield self._early.pop(number)
