@@ -162,7 +162,8 @@ def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: 
 
 
 def test_damaged_champion_is_told_where_it_is_used(folder: ModelFolder) -> None:
-    (folder.champion().path / networks.ARCHIVE).write_bytes(b"")
+    archive = folder.champion().path / networks.ARCHIVE
+    archive.write_bytes(bytes(archive.stat().st_size))  # of another size, it would be told at once
     trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
     trainer.preload()
     with pytest.raises(ModelError, match=r"model\.keras is damaged"):
