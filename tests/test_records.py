@@ -362,6 +362,27 @@ def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_pa
     assert [line for line in lines if line.split()[1:] != ["kept"]] == []
 
 
+def test_a_stream_goes_on_at_once_where_there_are_no_locks(tmp_path):
+    program = """
+import os, sys
+from pathlib import Path
+import bucket, test_records as t
+bucket.mount()
+writer = t.GameWriter(Path(sys.argv[1]), t.RecordOptions(), stream="luck")
+print(writer.rescued)
+writer.add(t.encode(t.GAME, t.play(int(sys.argv[2]))))
+if sys.argv[2] == "0":
+    os._exit(9)
+writer.close()
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}
+    run = [sys.executable, "-c", program, tmp_path]
+    assert subprocess.run([*run, "0"], env=environment, capture_output=True).returncode == 9
+    done = subprocess.run([*run, "1"], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert seeds_in(tmp_path) == [0, 1]
+
+
 def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
     write(tmp_path, [0])
     # As on a full disk, the system takes half a game and then no more.
