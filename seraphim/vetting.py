@@ -32,7 +32,9 @@ OPERATIONS = frozenset(
 _SAVING = frozenset(["RestoreV2", "SaveV2", "MergeV2Checkpoints", "ShardedFilename"])
 # They reach files. TensorFlow adds them to every SavedModel, in functions that nothing calls when it is loaded.
 
-_KERAS_MODULES = frozenset(["keras.initializers", "keras.losses", "keras.optimizers", "keras.regularizers"])
+_KERAS_MODULES = frozenset(
+    f"keras.{module}" for module in "initializers losses optimizers optimizers.schedules regularizers".split()
+)
 _KERAS_OBJECTS = frozenset(
     ["keras.DTypePolicy", "keras.src.models.functional.Functional", "seraphim.networks.FusedBatchNormalization"]
     + [

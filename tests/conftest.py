@@ -1,6 +1,7 @@
 """What several test modules share."""
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
+
+# A shell that starts the tests in the background lets them, and what they start, ignore Ctrl-C; some of them send it.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, so that a red test stays red until its cause is mended.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

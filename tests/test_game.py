@@ -274,7 +274,7 @@ def test_a_module_without_a_game_is_named() -> None:
 
 
 def test_an_import_that_a_game_lacks_is_its_authors_business(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "needy.py").write_text("import nosuchlibrary\n")
+    (tmp_path / "needy.py").write_text("import nosuchlibrary\n\nGAME = None\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="nosuchlibrary"):
         load_game_module("needy")

@@ -223,6 +223,7 @@ def test_a_model_is_opened_and_tells_what_a_page_needs(served: Running) -> None:
         "num_actions": 9,
         "max_plies": 9,
         "labels": [GAME.action_label(action) for action in range(9)],
+        "labels_vary": False,
         "solved": True,
     }
     assert opened["engine"]
@@ -881,7 +882,7 @@ def test_a_damaged_model_is_told_and_the_others_go_on(served: Running, client: C
     shutil.copytree(fresh, broken, symlinks=True)
     try:
         for file in (broken / "champion" / "saved_model.pb", *(broken / "champion").rglob("*.tflite")):
-            file.write_bytes(b"nothing")
+            file.write_bytes(bytes(file.stat().st_size))  # of another size, it would be no snapshot
         other = served.client()
         for _ in range(2):
             assert other.ask("open", model="broken", snapshot=None)["type"] == "error"
