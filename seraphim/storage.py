@@ -50,7 +50,7 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
     files = {
         path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "crc32c": _checksum(path)}
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path != folder / MANIFEST  # which a copy of another folder has
     }
     for path in folder.rglob("*"):
         sync(path)

@@ -218,11 +218,13 @@ class ModelFolder:
         """Make a snapshot the champion; whoever looks sees the old one or the new one.
 
         Raises:
-            ModelError: the snapshot is gone, or `champion` is not a pointer.
+            ModelError: the snapshot is gone or not whole, or `champion` is not a pointer.
         """
         with self.lock():
             if not snapshot.path.is_dir():
                 raise ModelError(f"{snapshot.path} is gone: another program removed it; train again")
+            if fault := storage.fault(snapshot.path):
+                raise ModelError(f"{snapshot.path} cannot become the champion: {fault}; train again")
             self._check_champion()
             self._pointer.announce(snapshot.name)
             self._pointer.succeed()

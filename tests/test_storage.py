@@ -243,3 +243,18 @@ def test_a_snapshot_that_is_being_removed_is_none(folder: ModelFolder, monkeypat
     assert first in folder.folders()
     folder.recover()
     assert first not in folder.folders()
+
+
+def test_a_copy_of_a_snapshot_is_published_as_any_other(folder: ModelFolder) -> None:
+    first = folder.snapshots()[0]
+    copy = folder.publish(9, lambda path: shutil.copytree(first.path, path, dirs_exist_ok=True))
+    folder.promote(copy)
+    assert folder.champion() == copy
+
+
+def test_what_is_not_whole_does_not_become_the_champion(folder: ModelFolder) -> None:
+    champion, snapshot = folder.champion(), folder.publish(9, lambda path: (path / "weights").write_text("w"))
+    (snapshot.path / "weights").write_text("longer")
+    with pytest.raises(ModelError, match="cannot become the champion: weights has 6 bytes, not 1; train again"):
+        folder.promote(snapshot)
+    assert folder.champion() == champion
