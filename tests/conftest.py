@@ -1,5 +1,6 @@
 """What several test modules share."""
 
+import os
 import shutil
 import signal
 from pathlib import Path
@@ -11,6 +12,9 @@ from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
+
+# Before jax, which mctx imports, sets it for itself and for every program that a test starts: those say more then.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 # A shell that starts the tests in the background lets them, and what they start, ignore Ctrl-C; some of them send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

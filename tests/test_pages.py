@@ -533,6 +533,7 @@ def test_another_model_and_snapshot_can_be_chosen(visitor: Visitor) -> None:
     assert snapshots == ["champion", "step 0"]
     page.keyboard.press("Escape")
     page.select_option("#snapshot", index=1)
+    expect(page).to_have_url(re.compile("&snapshot="))  # until then, the page shows what it showed before
     analysed(page)
     assert "&snapshot=" in shared(page)["link"]
 
