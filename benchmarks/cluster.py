@@ -23,7 +23,7 @@ from pathlib import Path
 
 from benchmarks.projection import MACHINES, Hardware, Measured, need_of, to_table
 from benchmarks.raynodes import another_node, ray_environment, running_head
-from seraphim.actor import Task
+from seraphim.actor import Assignment
 from seraphim.cluster import Cluster
 from seraphim.crew import open_pool
 from seraphim.errors import SeraphimError
@@ -175,7 +175,7 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
             parcel = pack(Path(other))
             reference = cluster.put(parcel)
             for number, worker in enumerate(cluster.workers):
-                cluster.call(worker, "begin", Task(Choice("openvino", ""), f"run-{run}", 1), reference, [number])
+                cluster.call(worker, "begin", Assignment(Choice("openvino", ""), f"run-{run}", 1), reference, [number])
                 cluster.call(worker, "exchange", [], True, 60.0)
             ended = 0
             while ended < here:

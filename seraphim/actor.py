@@ -25,7 +25,7 @@ from seraphim.pool import FinishedGame, Report, Work, load_player, play_games
 from seraphim.settings import Settings
 
 
-class Task(NamedTuple):
+class Assignment(NamedTuple):
     """What an actor plays, until it is told that there are no more numbers."""
 
     choice: Choice
@@ -110,7 +110,7 @@ class Actor:
         except SeraphimError as error:
             return error
 
-    def begin(self, task: Task, parcel: bytes | None, numbers: list[int]) -> None:
+    def begin(self, task: Assignment, parcel: bytes | None, numbers: list[int]) -> None:
         """Begin to play with the model of a parcel; None plays with uniform priors. The task before must have ended."""
         self._supply = Supply(self._changed, numbers)
         self._report, self._ended, self._error = Report([], Work()), False, None
@@ -130,7 +130,7 @@ class Actor:
             report, self._report = self._report, Report([], self._report.work)
             return News(report, self._supply.hungry, self._ended, self._error)
 
-    def _play(self, task: Task, parcel: bytes | None, supply: Supply) -> None:
+    def _play(self, task: Assignment, parcel: bytes | None, supply: Supply) -> None:
         # The main function of the thread that plays.
         error: SeraphimError | None = None
         try:

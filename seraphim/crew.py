@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import Any, Self
 
-from seraphim.actor import News, Task
+from seraphim.actor import Assignment, News
 from seraphim.cluster import Cluster, Lost, Worker
 from seraphim.inference import Choice, Runtime
 from seraphim.leases import Leases
@@ -122,7 +122,7 @@ class Crew:
         share = -(-(self._leases.free + self._leases.lent) // len(self._cluster.workers))
         numbers = self._leases.lend(worker, min(self._concurrent_games, share))
         duty.playing, duty.at_a_time, duty.reserve = True, len(numbers), 0
-        task = Task(model.choice_for(worker), stream, len(numbers))
+        task = Assignment(model.choice_for(worker), stream, len(numbers))
         self._cluster.call(worker, "begin", task, model.parcel, numbers)
         self._exchange(worker, [])
 

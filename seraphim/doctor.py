@@ -19,7 +19,7 @@ from seraphim import installation
 from seraphim.analysis import LEAVES
 from seraphim.benchmark import measure_latency, measure_uniform
 from seraphim.game import load_game
-from seraphim.health import Report, check_game_data, check_model, number_of_looks
+from seraphim.health import Diagnosis, check_game_data, check_model, number_of_looks
 from seraphim.inference import load_inference, tensorflow
 from seraphim.settings import default_settings
 from seraphim.store import ModelFolder
@@ -141,7 +141,7 @@ def check_folders(console: Console, root: Path, names: Sequence[str], thorough: 
                 progress.advance(task)  # noqa: B023  # called in this turn of the loop
 
             if not folder.path.is_dir() and not names:
-                report = Report({"model": "none of this name: these are games without a model"})
+                report = Diagnosis({"model": "none of this name: these are games without a model"})
                 check_game_data(folder.game_data, thorough, report, looked)
             else:
                 report = check_model(folder, shutil.disk_usage(_existing(folder.path)).free, thorough, looked)

@@ -28,7 +28,7 @@ _FEW_GAMES = 8
 
 
 @dataclass
-class Report:
+class Diagnosis:
     """What was found out."""
 
     facts: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Report:
             self.problems.append(f"{error.filename}: {error.strerror}")
 
 
-def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable[[], None] = lambda: None) -> Report:
+def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable[[], None] = lambda: None) -> Diagnosis:
     """Return the state of a model and of its game data.
 
     Args:
@@ -57,7 +57,7 @@ def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable
         thorough: read every file whole, and compare the checksums.
         looked: called after each snapshot and each file of games.
     """
-    report = Report()
+    report = Diagnosis()
     settings: Settings | None = None
     game: Game | None = None
     with report.checking():
@@ -89,7 +89,7 @@ def number_of_looks(folder: ModelFolder) -> int:
     return len(folder.folders()) + len(published_files(folder.game_data))
 
 
-def check_game_data(folder: Path, thorough: bool, report: Report, looked: Callable[[], None] = lambda: None) -> None:
+def check_game_data(folder: Path, thorough: bool, report: Diagnosis, looked: Callable[[], None] = lambda: None) -> None:
     """Look at the files of a folder of games; those that are damaged are problems."""
     files = published_files(folder)
     for path in files:
@@ -105,7 +105,7 @@ def check_game_data(folder: Path, thorough: bool, report: Report, looked: Callab
         report.facts["left by a killed writer"] = f"{games} games: bin/generate_games.py publishes them when it starts"
 
 
-def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, report: Report) -> None:
+def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, report: Diagnosis) -> None:
     """Compare what the settings let a model's folders grow by with the bytes that are free."""
     files, records = published_files(folder.game_data), settings.records
     present = sum(path.stat().st_size for path in files)
@@ -129,7 +129,7 @@ def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, r
         )
 
 
-def _check_snapshots(folder: ModelFolder, thorough: bool, report: Report, looked: Callable[[], None]) -> None:
+def _check_snapshots(folder: ModelFolder, thorough: bool, report: Diagnosis, looked: Callable[[], None]) -> None:
     whole = 0
     for snapshot in folder.folders():
         fault = storage.fault(snapshot.path, thorough)
@@ -145,7 +145,7 @@ def _check_snapshots(folder: ModelFolder, thorough: bool, report: Report, looked
     report.facts["snapshots"] = f"{whole}"
 
 
-def _check_parts(champion: Snapshot, report: Report) -> None:
+def _check_parts(champion: Snapshot, report: Diagnosis) -> None:
     for part, consequence in (
         (networks.ARCHIVE, "it plays, but cannot be trained on"),
         (networks.LITERT, "LiteRT cannot run it"),
@@ -154,7 +154,7 @@ def _check_parts(champion: Snapshot, report: Report) -> None:
             report.facts[f"without {part.name}"] = consequence
 
 
-def _check_network(champion: Snapshot, settings: Settings, game: Game, report: Report) -> None:
+def _check_network(champion: Snapshot, settings: Settings, game: Game, report: Diagnosis) -> None:
     # As the programs ask that play so.
     for use, batch in (("self-play by", settings.self_play.concurrent_games), ("single games by", LEAVES)):
         choice = choose_runtime(champion.path, game, batch=batch)
@@ -212,7 +212,7 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _tell_locks(report: Report, *files: Path) -> None:
+def _tell_locks(report: Diagnosis, *files: Path) -> None:
     held = [path for path in files if path.is_file() and _is_locked(path)]
     if held:
         report.facts["at work"] = ", ".join(f"{path.name} is held by {_holder(path)}" for path in held)

@@ -117,8 +117,8 @@ class OpenSpielGame:
         """See `seraphim.game.Game.legal`."""
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in zip(legal, states, strict=True):
-            if not self._is_over(state):
-                row[self._state(state).legal_actions()] = True
+            if state[0] < self._horizon:
+                row[self._state(state).legal_actions()] = True  # none, once the game has ended
         return legal
 
     def to_play(self, states: Array) -> Array:
@@ -130,13 +130,10 @@ class OpenSpielGame:
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
         """See `seraphim.game.Game.outcome`; returns are divided by the highest that the game has."""
-        ended = np.array([self._is_over(row) for row in states], np.bool_)
         found = [self._state(row) for row in states]
+        ended = np.array([state.is_terminal() for state in found], np.bool_)
         results = [state.returns()[self._first] / self._best_return if state.is_terminal() else 0.0 for state in found]
-        return ended, np.array(results, np.float32)
-
-    def _is_over(self, row: Array) -> bool:
-        return bool(row[0] >= self._horizon) or self._state(row).is_terminal()
+        return ended | (states[:, 0] >= self._horizon), np.array(results, np.float32)
 
     def observe(self, states: Array) -> Array:
         """See `seraphim.game.Game.observe`; planes with fractions are in hundredths."""

@@ -1,7 +1,7 @@
 """What a pool of workers is: they play the games of a stream, and the games come back in the order of their numbers.
 
 Here is what all pools share: what a worker does, what it reports, and the order of the games. How reports travel is the
-business of `workers` (processes of this machine) and of `cluster` (many machines).
+business of `workers` (processes of this machine) and of `crew` (many machines).
 """
 
 import time

@@ -47,10 +47,11 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
     Raises:
         OSError: the disk is full, say; the folder is not published.
     """
+    unseal(folder)  # which a copy of another folder may bring along
     files = {
         path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "crc32c": _checksum(path)}
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path != folder / MANIFEST  # which a copy of another folder has
+        if path.is_file()
     }
     for path in folder.rglob("*"):
         sync(path)

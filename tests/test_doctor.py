@@ -15,7 +15,7 @@ from rich.console import Console
 
 from seraphim import doctor, installation
 from seraphim.examples import encode
-from seraphim.health import Report, check_disk, check_game_data, check_model
+from seraphim.health import Diagnosis, check_disk, check_game_data, check_model
 from seraphim.inference import Uniform
 from seraphim.records import GameWriter, RecordOptions
 from seraphim.search.options import SearchOptions
@@ -141,7 +141,7 @@ def test_a_program_at_work_is_told(folder: ModelFolder) -> None:
 def test_a_disk_that_the_settings_will_fill_is_a_problem(folder: ModelFolder, small_settings: Settings) -> None:
     files = add_games(folder)
     settings = small_settings.override({"max_files": 10, "max_snapshots": 1})
-    report = Report()
+    report = Diagnosis()
     check_disk(folder, settings, GAME, FREE, report)
     assert report.problems == []
     # Three files are there and ten may be; one snapshot is there, and three may be for a moment.
@@ -149,7 +149,7 @@ def test_a_disk_that_the_settings_will_fill_is_a_problem(folder: ModelFolder, sm
     size = sum(path.stat().st_size for path in files)
     growth = 10 * size // 3 - size + 2 * snapshot
     for free, problems in ((growth, 0), (growth - 1, 1)):
-        report = Report()
+        report = Diagnosis()
         check_disk(folder, settings, GAME, free, report)
         assert len(report.problems) == problems
     assert re.search(r"may grow by .* MiB, but .* MiB are free: make room, or lower max_files", report.problems[0])
@@ -159,7 +159,7 @@ def test_what_games_will_take_is_estimated_before_there_are_any(folder: ModelFol
     settings = small_settings.override({"max_files": 20_000, "games_per_file": 2, "max_snapshots": 1})
     estimates = []
     for _ in range(2):
-        report = Report()
+        report = Diagnosis()
         check_disk(folder, settings, GAME, 0, report)
         estimates.append(float(re.search(r"grow by ([\d,]+) MiB", report.facts["disk"])[1].replace(",", "")))
         assert len(report.problems) == 1
@@ -170,7 +170,7 @@ def test_what_games_will_take_is_estimated_before_there_are_any(folder: ModelFol
 def test_games_without_a_model_are_looked_at(folder: ModelFolder) -> None:
     (file, *_) = add_games(folder)
     file.write_bytes(b"")
-    report = Report()
+    report = Diagnosis()
     check_game_data(folder.game_data, True, report)
     assert f"{file} is damaged (truncated: the file is empty)" in report.problems[0]
 
