@@ -353,9 +353,10 @@ def test_a_page_that_was_exported_without_npm_plays_by_the_cdn(
     site.write_site([chosen(folder)], tmp_path / "host/site", Library(library.version, None, "npm is not installed"))
     server = serve(tmp_path / "host")
     url = f"http://127.0.0.1:{server.server_port}/site/"
-    assert OVER.search(play_whole_game(open_page(browser, url)))
+    page = open_page(browser, url)  # once
+    assert OVER.search(play_whole_game(page))
     assert len(cdn.asked) >= 4  # library, its helper, and the two parts of a build
-    open_page(browser, url).evaluate("navigator.serviceWorker.ready")
+    page.evaluate("navigator.serviceWorker.ready")
     for each in (server, cdn):
         each.shutdown()
         each.server_close()

@@ -16,11 +16,27 @@ const RELAXED_SIMD = new Uint8Array([
   253, 128, 2, 11,
 ]);
 
+/** What a module imports from elsewhere by name, as modules of a content delivery network do of each other. */
+const IMPORTED = /\b(?:from|import)\s*["']([^"']+)["']/g;
+
 async function keep() {
   const cache = await caches.open(CACHE);
   const files = [...always, ...(WebAssembly.validate(RELAXED_SIMD) ? relaxed : compatible)];
   await cache.addAll(files.map((file) => new Request(file, {cache: 'no-cache'})));
+  const isElsewhere = (file) => new URL(file, location.href).origin !== location.origin;
+  for (const file of always.filter(isElsewhere)) await keepImported(cache, file);
   await self.skipWaiting();
+}
+
+/** The page that installs this worker loads its modules past it, so they are looked for here. */
+async function keepImported(cache, file) {
+  const response = await cache.match(file);
+  for (const [, name] of (await response.text()).matchAll(IMPORTED)) {
+    const imported = new URL(name, response.url).href;
+    if (await cache.match(imported)) continue;
+    await cache.add(imported);
+    await keepImported(cache, imported);
+  }
 }
 
 async function takeOver() {
@@ -32,11 +48,7 @@ async function takeOver() {
 async function answer(request) {
   const cache = await caches.open(CACHE);
   const kept = await cache.match(request.mode === 'navigate' ? './' : request, {ignoreSearch: true});
-  if (kept) return kept;
-  const response = await fetch(request);
-  // What the library itself loads from elsewhere.
-  if (response.ok && request.destination === 'script') await cache.put(request, response.clone());
-  return response;
+  return kept ?? fetch(request);
 }
 
 /** The page itself, or one of its files; whatever else is below it, such as another folder, is not looked after. */
