@@ -19,6 +19,7 @@ from seraphim.settings import default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
 
+ROOT = Path(__file__).parents[1]
 OBSERVATIONS = GAME.observe(random_states(GAME, 200, seed=1))
 RUNTIMES = pytest.mark.parametrize("runtime", ["openvino", "litert", "tensorflow"])
 
@@ -163,6 +164,42 @@ def test_the_memory_of_a_model_is_freed_with_it(snapshot: Path, runtime: str) ->
     alive = weakref.ref(model)
     del model
     assert alive() is None
+
+
+FIRST_BATCHES = """
+import sys
+import threading
+from pathlib import Path
+import numpy as np
+from seraphim.inference import load_inference
+from tictactoe.game import GAME
+
+models = [load_inference(Path(sys.argv[1]), GAME, sys.argv[2]) for _ in range(2)]
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(2)
+
+def evaluate(model):
+    together.wait()
+    model.infer(np.zeros((64, *GAME.observation_shape), np.float32))
+
+threads = [threading.Thread(target=evaluate, args=(model,)) for model in models]
+for step in (threading.Thread.start, threading.Thread.join):
+    for thread in threads:
+        step(thread)
+"""
+
+
+@pytest.mark.parametrize("runtime", ["openvino", "litert"])
+def test_two_threads_of_a_new_process_may_evaluate_their_first_batches_at_once(snapshot: Path, runtime: str) -> None:
+    # OpenVINO has a lock that two such threads could wait for for ever, about every second time.
+    command = [sys.executable, "-c", FIRST_BATCHES, str(snapshot), runtime]
+    programs = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
+    try:
+        assert [program.wait(60) for program in programs] == [0, 0, 0]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
 
 
 MEMORY = """

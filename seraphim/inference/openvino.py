@@ -41,6 +41,8 @@ class OpenVinoModel:
         self.description = (
             f"{TITLE} {version} in {_HINTS.get(used, used)} on {core.get_property('CPU', 'FULL_DEVICE_NAME')}"
         )
+        # Fills a table of OpenVINO; two threads that do so at once, each with its first batch, wait for ever (2026.4.1).
+        openvino.Type.f32.to_dtype()
         self._request = compiled.create_infer_request()
         self._policy = compiled.output("policy")
         self._value = compiled.output("value")
