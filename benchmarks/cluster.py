@@ -81,9 +81,19 @@ def main() -> None:
         )
         measured = to_measured(folder, settings, turns[ONE_NODE], parcel_bytes, arguments)
         hardware = Hardware(arguments.cores, arguments.network * 1e9 / 8, arguments.disk * 1e6)
-        print(measured)
-        print(hardware)
+        print(describe(measured, hardware))
         print(to_table([need_of(machines, measured, hardware) for machines in MACHINES]))
+
+
+def describe(measured: Measured, hardware: Hardware) -> str:
+    """Return what the projection follows from."""
+    return (
+        f"measured: {measured.games_per_second:.1f} games/s a worker, of {measured.plies:.1f} plies and "
+        f"{measured.bytes_per_game:,.0f} bytes; {1e3 * measured.learner_seconds:.2f} ms of the learner's processor a "
+        f"game; training on {measured.training_rate:,.0f} positions/s, {measured.uses:.1f} times on each new one\n"
+        f"assumed of each machine: {hardware.cores} cores, network {hardware.network / 1e6:,.0f} MB/s, disk "
+        f"{hardware.disk / 1e6:,.0f} MB/s"
+    )
 
 
 def parse() -> argparse.Namespace:

@@ -41,7 +41,7 @@ class OpenVinoModel:
         self.description = (
             f"{TITLE} {version} in {_HINTS.get(used, used)} on {core.get_property('CPU', 'FULL_DEVICE_NAME')}"
         )
-        # Fills a table of OpenVINO; two threads that do so at once, each with its first batch, wait for ever (2026.4.1).
+        # Fills a table of OpenVINO 2026.4.1, over which two threads with their first batches wait for each other.
         openvino.Type.f32.to_dtype()
         self._request = compiled.create_infer_request()
         self._policy = compiled.output("policy")
