@@ -181,9 +181,14 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            return main(arguments)
+            code = main(arguments)
+            sys.stdout.flush()
+            return code
         except SeraphimError as error:
             return _failed(arguments, str(error))
+        except BrokenPipeError:  # who reads what is printed, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root().resolve()
             reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "mend that")
