@@ -4,6 +4,7 @@ The shortened form of tests/faults.py (`make faults`); kills are in tests/test_r
 gone in tests/test_tracking.py.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -123,7 +124,7 @@ def test_a_second_learner_is_refused_with_the_name_of_the_first_while_games_may_
         for command in (TRAIN, LEARN):
             done = run(*command)
             assert done.returncode == 1
-            holder = r"process \d+ on \S+ \(.*pytest.*\), since 20.* UTC"
+            holder = rf"process {os.getpid()} on \S+ \(.+\), since 20.* UTC"
             assert re.fullmatch(rf".*\.py: model 'fresh' is being trained by {holder}: wait .*\n", done.stderr)
         assert run(*GENERATE, "--games=5").returncode == 0
 
