@@ -143,6 +143,7 @@ class Trainer:
         self.log: Log = log or ScalarLog(folder.path / "logs" / "train")
         self._gate_seconds = 0.0  # of the last training
         self._model: Any = None
+        self._batches: training.Batches | None = None
         self._loading = threading.Lock()
 
     def retrain(self) -> Generation:
@@ -161,7 +162,9 @@ class Trainer:
             positions = training.averaged(positions)
         model, log = self.model, self.log  # loaded by now
         training_started = time.perf_counter()
-        losses = training.train(model, positions, self._game.symmetries(), options, self._seed, log, self._quiet)
+        if self._batches is None:
+            self._batches = training.Batches(self._game.observation_shape, self._game.symmetries(), options, self._seed)
+        losses = training.train(model, positions, self._batches, log, self._quiet)
         training_seconds = time.perf_counter() - training_started
         log.write(training.current_step(model), {"training/window": window.positions})
         snapshot, verdict = self._publish(losses, window)

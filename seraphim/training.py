@@ -3,8 +3,9 @@
 Knows no files of game data and no snapshots: `seraphim.retraining` joins them with this.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -141,16 +142,88 @@ def _new_optimizer(options: TrainingOptions) -> Any:
     return keras.optimizers.Adam(options.learning_rate, name="adam")
 
 
-def train(
-    model: Any,
-    positions: Positions,
-    symmetries: Symmetries,
-    options: TrainingOptions,
-    seed: int,
-    log: Log | None = None,
-    quiet: bool = False,
-) -> Losses:
-    """Train a model that `prepare` was called with on `options.steps` random batches of the positions.
+class Batches:
+    """Random batches of positions, for any number of trainings.
+
+    TensorFlow traces the function that gathers a batch whenever a dataset is made with it, which takes a tenth of a
+    second, and frees late what that takes: hence one dataset, which reads whatever positions are there.
+    """
+
+    def __init__(
+        self, observation_shape: Sequence[int], symmetries: Symmetries, options: TrainingOptions, seed: int
+    ) -> None:
+        """Make the dataset.
+
+        Args:
+            observation_shape: `O`, of the game.
+            symmetries: of the game.
+            options: of the training.
+            seed: of the batches.
+        """
+        tf = networks.tensorflow()
+        self.options = options
+        with tf.device("CPU"):  # where datasets are computed
+            self._first = tf.Variable(0, dtype=tf.int64, trainable=False)
+            self._columns = [
+                tf.Variable(np.empty(shape, dtype), shape=[None, *shape[1:]], trainable=False)
+                for shape, dtype in (
+                    ((0,), np.uint8),
+                    ((0,), np.float32),
+                    ((0, 1), np.float32),
+                    *2 * [((0,), np.float32)],
+                )
+            ]
+            cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
+        size = options.batch_size
+
+        def batch(index: Any) -> tuple[Any, Any, Any]:
+            observations, policies, values, policy_weights, value_weights = self._columns
+            step = self._first + index
+            count = tf.shape(value_weights, tf.int64)[0]
+            rows = tf.random.stateless_uniform([size], [seed, 2 * step], 0, count, tf.int64)
+            turns = tf.random.stateless_uniform([size], [seed, 2 * step + 1], 0, len(symmetries.actions), tf.int64)
+            # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
+            offsets = rows[:, None]
+            seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
+            policy = tf.gather(policies, offsets * actions.shape[1] + tf.gather(actions, turns))
+            targets = {"policy": policy, "value": tf.gather(values, rows)}
+            weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
+            return tf.reshape(seen, [size, *observation_shape]), targets, weights
+
+        self._dataset = tf.data.Dataset.range(np.iinfo(np.int64).max).map(batch)
+        self._quick_end = tf.data.Options()
+        # Its thread may sleep for seconds before it notices the end, which waits for it.
+        self._quick_end.autotune.enabled = False
+
+    @contextlib.contextmanager
+    def of(self, positions: Positions) -> Iterator[Callable[[int, int], Any]]:
+        """Give a function `(first, steps)`, which returns the batches of so many steps from the step `first` on.
+
+        They come as a `tf.data.Dataset` of `(observations uint8 [B, *O], {"policy": float32 [B, A], "value": float32
+        [B, 1]}, weights)`: positions drawn with replacement, each under a random symmetry. `weights` has a weight
+        float32 [B] for each target. Until the next call of the function, or the end.
+        """
+        share = self.options.root_value_share
+        values = (1 - share) * positions.values + share * positions.root_values
+        columns = positions.observations.ravel(), positions.policies.ravel(), values[:, None]
+        for variable, array in zip(
+            self._columns, (*columns, positions.policy_weights, positions.value_weights), strict=True
+        ):
+            variable.assign(array)
+
+        def batches(first: int, steps: int) -> Any:
+            self._first.assign(first)
+            return self._dataset.take(steps).prefetch(PREFETCH).with_options(self._quick_end)
+
+        try:
+            yield batches
+        finally:
+            for variable in self._columns:
+                variable.assign(variable[:0])
+
+
+def train(model: Any, positions: Positions, batches: Batches, log: Log | None = None, quiet: bool = False) -> Losses:
+    """Train a model that `prepare` was called with on as many random batches of the positions as the options say.
 
     A batch depends on the positions, the seed and the model's step only, so that a training that was interrupted,
     saved and loaded goes on as if it had not been. Each position is seen under a random symmetry. At the end, batch
@@ -159,9 +232,7 @@ def train(
     Args:
         model: the Keras model; its optimizer counts the steps.
         positions: at least one.
-        symmetries: of the game.
-        options: of the training.
-        seed: of the batches.
+        batches: how they are drawn.
         log: takes the losses.
         quiet: show no progress bar.
 
@@ -173,47 +244,16 @@ def train(
 
     first = current_step(model)
     intervals = _Intervals(log, first)
-    history = model.fit(
-        batches(positions, symmetries, options, seed, first),
-        shuffle=False,
-        verbose=0 if quiet else 1,
-        callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)],
-    )
-    settling = batches(positions, symmetries, replace(options, steps=SETTLING), seed, first=0)
-    networks.settle_statistics(model, (observations for observations, *_ in settling))
+    with batches.of(positions) as drawn:
+        history = model.fit(
+            drawn(first, batches.options.steps),
+            shuffle=False,
+            verbose=0 if quiet else 1,
+            callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)],
+        )
+        networks.settle_statistics(model, (observations for observations, *_ in drawn(0, SETTLING)))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
-
-
-def batches(positions: Positions, symmetries: Symmetries, options: TrainingOptions, seed: int, first: int) -> Any:
-    """Return the batches of `options.steps` steps from the step `first` on, as a `tf.data.Dataset`.
-
-    Each is `(observations uint8 [B, *O], {"policy": float32 [B, A], "value": float32 [B, 1]}, weights)`: positions
-    drawn with replacement, each under a random symmetry. `weights` has a weight float32 [B] for each target.
-    """
-    tf = networks.tensorflow()
-    count, *shape = positions.observations.shape
-    size = options.batch_size
-    # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
-    observations, policies = (tf.constant(array.ravel()) for array in (positions.observations, positions.policies))
-    share = options.root_value_share
-    values = tf.constant(((1 - share) * positions.values + share * positions.root_values)[:, None])
-    value_weights, policy_weights = tf.constant(positions.value_weights), tf.constant(positions.policy_weights)
-    cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
-
-    def batch(step: Any) -> tuple[Any, Any, Any]:
-        rows = tf.random.stateless_uniform([size], [seed, 2 * step], 0, count, tf.int64)
-        turns = tf.random.stateless_uniform([size], [seed, 2 * step + 1], 0, len(symmetries.actions), tf.int64)
-        offsets = rows[:, None]
-        seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
-        policy = tf.gather(policies, offsets * actions.shape[1] + tf.gather(actions, turns))
-        targets = {"policy": policy, "value": tf.gather(values, rows)}
-        weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
-        return tf.reshape(seen, [size, *shape]), targets, weights
-
-    quick_end = tf.data.Options()
-    quick_end.autotune.enabled = False  # its thread may sleep for seconds before it notices the end, which waits for it
-    return tf.data.Dataset.range(first, first + options.steps).map(batch).prefetch(PREFETCH).with_options(quick_end)
 
 
 def averaged(positions: Positions) -> Positions:
