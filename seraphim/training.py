@@ -164,14 +164,10 @@ class Batches:
         self.options = options
         with tf.device("CPU"):  # where datasets are computed
             self._first = tf.Variable(0, dtype=tf.int64, trainable=False)
+            # Observations, policies, values, and the weights of both; flat, as are the positions in them.
             self._columns = [
-                tf.Variable(np.empty(shape, dtype), shape=[None, *shape[1:]], trainable=False)
-                for shape, dtype in (
-                    ((0,), np.uint8),
-                    ((0,), np.float32),
-                    ((0, 1), np.float32),
-                    *2 * [((0,), np.float32)],
-                )
+                tf.Variable(np.empty(0, dtype), shape=[None], trainable=False)
+                for dtype in (np.uint8, np.float32, np.float32, np.float32, np.float32)
             ]
             cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
         size = options.batch_size
@@ -186,7 +182,7 @@ class Batches:
             offsets = rows[:, None]
             seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
             policy = tf.gather(policies, offsets * actions.shape[1] + tf.gather(actions, turns))
-            targets = {"policy": policy, "value": tf.gather(values, rows)}
+            targets = {"policy": policy, "value": tf.gather(values, rows)[:, None]}
             weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
             return tf.reshape(seen, [size, *observation_shape]), targets, weights
 
@@ -205,11 +201,9 @@ class Batches:
         """
         share = self.options.root_value_share
         values = (1 - share) * positions.values + share * positions.root_values
-        columns = positions.observations.ravel(), positions.policies.ravel(), values[:, None]
-        for variable, array in zip(
-            self._columns, (*columns, positions.policy_weights, positions.value_weights), strict=True
-        ):
-            variable.assign(array)
+        columns = positions.observations, positions.policies, values, positions.policy_weights, positions.value_weights
+        for variable, column in zip(self._columns, columns, strict=True):
+            variable.assign(column.ravel())
 
         def batches(first: int, steps: int) -> Any:
             self._first.assign(first)

@@ -596,10 +596,17 @@ class TerminalSession:
     def type(self, keys: str) -> None:
         os.write(self._master, keys.encode())
 
-    def leave(self) -> tuple[str, int]:
-        """Return the rest of what is printed, and the exit code."""
-        printed = self.seen
-        while part := self._read():
+    def leave(self, again: str = "", seconds: float = 60) -> tuple[str, int]:
+        """Return the rest of what is printed, and the exit code; type `again` each second until it ends."""
+        printed, end = self.seen, time.monotonic() + seconds
+        while True:
+            if not select.select([self._master], [], [], 1)[0]:
+                assert time.monotonic() < end, f"it does not end: {printed}"
+                self.type(again)
+                continue
+            part = self._read()
+            if not part:
+                break
             printed += part
         code = self.process.wait(60)
         os.close(self._master)
@@ -689,7 +696,8 @@ def test_ctrl_c_stops_a_search_and_then_leaves(terminal: Callable[..., TerminalS
     session.type("\x03")
     assert "stopped after " in session.wait_for("X to move > ")
     session.type("\x03")
-    printed, code = session.leave()
+    # Python's readline misses a signal that comes between its prompt and its wait for keys: it is typed again then.
+    printed, code = session.leave(again="\x03")
     assert code == 0
     assert "Traceback" not in printed
 

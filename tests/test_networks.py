@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import networks
+from seraphim import networks, training
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
 from seraphim.inference import Runtime, load_inference
 from seraphim.networks import ARCHIVE, NetworkOptions
+from seraphim.training import TrainingOptions
 from tictactoe.game import GAME
 
 MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
@@ -339,3 +340,16 @@ def test_missing_tensorflow_is_told_with_its_cure() -> None:
         text=True,
     )
     assert "SettingsError: TensorFlow is not installed: pip install -e '.[train]'" in done.stderr
+
+
+def test_a_second_snapshot_makes_no_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # TensorFlow never frees all that a variable takes.
+    import keras
+
+    model = networks.build(GAME, NetworkOptions(depth=1, width=8), seed=0)
+    training.prepare(model, TrainingOptions())
+    networks.save_snapshot(model, tmp_path / "first")
+    made, make = [], keras.Variable.__init__
+    monkeypatch.setattr(keras.Variable, "__init__", lambda *given, **named: (made.append(1), make(*given, **named))[1])
+    networks.save_snapshot(model, tmp_path / "second")
+    assert not made
