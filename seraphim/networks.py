@@ -321,8 +321,8 @@ def save_snapshot(model: Any, path: Path) -> None:
 
 
 def _remember_what_keras_skips() -> None:
-    # Keras 3.15 keeps what it knows of a kind of object under another name than it looks for, so that each save makes an
-    # optimizer to find out again, whose variables are never freed: 70 KB.
+    # Keras 3.15 keeps what it knows of a kind of object under another name than it looks for: each save would make an
+    # optimizer to find out again, whose variables are never freed (70 KB).
     with contextlib.suppress(ImportError):
         from keras.src.backend.common import global_state
 
