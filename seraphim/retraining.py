@@ -5,6 +5,7 @@ Joins networks, training, records and the store; decides nothing about any of th
 
 import contextlib
 import dataclasses
+import functools
 import threading
 import time
 from dataclasses import dataclass
@@ -143,7 +144,6 @@ class Trainer:
         self.log: Log = log or ScalarLog(folder.path / "logs" / "train")
         self._gate_seconds = 0.0  # of the last training
         self._model: Any = None
-        self._batches: training.Batches | None = None
         self._loading = threading.Lock()
 
     def retrain(self) -> Generation:
@@ -162,8 +162,6 @@ class Trainer:
             positions = training.averaged(positions)
         model, log = self.model, self.log  # loaded by now
         training_started = time.perf_counter()
-        if self._batches is None:
-            self._batches = training.Batches(self._game.observation_shape, self._game.symmetries(), options, self._seed)
         losses = training.train(model, positions, self._batches, log, self._quiet)
         training_seconds = time.perf_counter() - training_started
         log.write(training.current_step(model), {"training/window": window.positions})
@@ -192,6 +190,11 @@ class Trainer:
                 _ = self.model
 
         threading.Thread(target=load, daemon=True).start()
+
+    @functools.cached_property
+    def _batches(self) -> training.Batches:
+        options = self._settings.training
+        return training.Batches(self._game.observation_shape, self._game.symmetries(), options, self._seed)
 
     def _publish(self, losses: Losses, window: WindowReport) -> tuple[Snapshot, Verdict]:
         metrics: dict[str, float] = {

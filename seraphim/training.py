@@ -186,10 +186,9 @@ class Batches:
             weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
             return tf.reshape(seen, [size, *observation_shape]), targets, weights
 
-        self._dataset = tf.data.Dataset.range(np.iinfo(np.int64).max).map(batch)
-        self._quick_end = tf.data.Options()
-        # Its thread may sleep for seconds before it notices the end, which waits for it.
-        self._quick_end.autotune.enabled = False
+        quick_end = tf.data.Options()
+        quick_end.autotune.enabled = False  # its thread may sleep for seconds before it notices the end, which waits
+        self._dataset = tf.data.Dataset.range(np.iinfo(np.int64).max).map(batch).with_options(quick_end)
 
     @contextlib.contextmanager
     def of(self, positions: Positions) -> Iterator[Callable[[int, int], Any]]:
@@ -207,7 +206,7 @@ class Batches:
 
         def batches(first: int, steps: int) -> Any:
             self._first.assign(first)
-            return self._dataset.take(steps).prefetch(PREFETCH).with_options(self._quick_end)
+            return self._dataset.take(steps).prefetch(PREFETCH)
 
         try:
             yield batches

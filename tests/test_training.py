@@ -243,7 +243,7 @@ def test_training_again_on_another_window_traces_nothing_anew() -> None:
 
 
 def test_a_training_leaves_nothing_to_the_garbage_collector() -> None:
-    # What is in cycles is freed late in a program with a million objects: memory would grow by 70 KB a training.
+    # What is in cycles is freed late in a program with a million objects.
     model, source = prepared(), batches(GAME.symmetries())
     train(model, random_positions(100), source, quiet=True)
     gc.collect()
