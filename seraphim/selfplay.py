@@ -23,8 +23,8 @@ from seraphim.search.search import Search, draw_actions
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
 _MOVED_TOGETHER = 0.2
-_PURPOSES = 5  # streams of a ply
-_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH, _CHEAP = range(_PURPOSES)
+_PURPOSES = 4  # streams of a ply
+_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,19 @@ class SelfPlayOptions:
     random_share: float = 1.0
     """Share of games that begin with random moves."""
 
-    cheap_share: float = 0.0
-    """Share of moves that are searched with few readouts and no noise, so that more games are played; they teach the
-    value but not the policy: playout-cap randomisation (KataGo: 0.75)."""
-    cheap_readouts: int = 50
-    """Readouts of a cheap move (KataGo: a sixth of the others)."""
-
     def __post_init__(self) -> None:
         """Validate.
 
         Raises:
             SettingsError: a value is out of range.
         """
-        for name in ("concurrent_games", "games_per_generation", "cheap_readouts"):
+        for name in ("concurrent_games", "games_per_generation"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.random_plies < 0:
             raise SettingsError(f"random_plies must be 0 or more, not {self.random_plies}")
         if not 0 < self.random_share <= 1:
             raise SettingsError(f"random_share must be above 0, up to 1, not {self.random_share}")
-        if not 0 <= self.cheap_share < 1:
-            raise SettingsError(f"cheap_share must be from 0 to below 1, not {self.cheap_share}")
 
 
 def game_id(stream: str, number: int) -> str:
@@ -80,7 +72,6 @@ class _Slots(NamedTuple):
     first_plies: Array  # int64 [G]: how many the random openings had; from here on games are recorded
     plies: Array  # int64 [G]: how many have been played
     states: Array  # int64 [G, W]: the positions to move in
-    cheap: Array  # bool [G]: whether the position is searched cheaply
     past_states: Array  # int64 [G, plies, W]
     past_actions: Array  # int32 [G, plies]
     past_policies: Array  # float32 [G, plies, A]
@@ -106,10 +97,6 @@ class SelfPlay:
         Raises:
             SettingsError: the options do not go together.
         """
-        if options.cheap_share > 0 and search.root == "gumbel":
-            raise SettingsError(
-                "cheap_share needs the root puct: the schedule of a gumbel root is for all its readouts"
-            )
         self._game = game
         self._tempering_point = search.tempering_point
         self._fast_wins = search.fast_wins
@@ -156,7 +143,6 @@ class SelfPlay:
             first_plies=first_plies,
             plies=first_plies.copy(),
             states=states,
-            cheap=np.zeros(games, np.bool_),
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
             past_policies=np.empty((games, plies, self._game.num_actions), np.float32),
@@ -166,11 +152,7 @@ class SelfPlay:
 
     def _search(self, slots: _Slots, trees: Array) -> None:
         numbers, plies = slots.numbers[trees], slots.plies[trees]
-        cheap = uniform_of(self._streams(numbers, plies, _CHEAP)) < self._options.cheap_share
-        slots.cheap[trees] = cheap
-        noise_keys = self._streams(numbers, plies, _NOISE)
-        self.search.begin(trees[~cheap], slots.states[trees[~cheap]], noise_keys[~cheap])
-        self.search.begin(trees[cheap], slots.states[trees[cheap]], readouts=self._options.cheap_readouts)
+        self.search.begin(trees, slots.states[trees], self._streams(numbers, plies, _NOISE))
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         # One stream for each game, ply and purpose.

@@ -76,7 +76,7 @@ def known(node: Node, edge: Edge) -> float | None:
     return None if below is None else below[0] if edge.child.mover == node.mover else -below[0]  # type: ignore[union-attr]
 
 
-def best_edge(node: Node, options: SearchOptions, forced: float) -> Edge:
+def best_edge(node: Node, options: SearchOptions) -> Edge:
     c, reached = options.cpuct, max(1, node.visits)
     if options.cpuct_base:
         c += math.log((1 + reached + options.cpuct_base) / options.cpuct_base)
@@ -100,23 +100,16 @@ def best_edge(node: Node, options: SearchOptions, forced: float) -> Edge:
         return c * math.sqrt(reached) * float(edge.searched_prior) / (1 + edge.visits) + q
 
     open_edges = [edge for edge in node.edges if not (options.solver and known(node, edge) == -1)]
-    for edge in open_edges:
-        if options.solver and known(node, edge) is not None:
-            continue
-        if 0 < edge.visits < math.sqrt(forced * float(edge.searched_prior) * (node.visits - 1)):
-            return edge
     return max(open_edges, key=score)
 
 
-def readout(
-    game: Game, inference: Inference, node: Node, options: SearchOptions, forced: float = 0.0
-) -> tuple[float, int]:
+def readout(game: Game, inference: Inference, node: Node, options: SearchOptions) -> tuple[float, int]:
     """Play one readout from `node`; return its value and for which player that value is."""
     known = exact(node) if options.solver or node.result is not None else None
     if known is not None:
         node.visits += 1
         return known[0], node.mover
-    edge = best_edge(node, options, forced)
+    edge = best_edge(node, options)
     if edge.child is None:
         edge.child = evaluate(game, inference, game.step(node.state[None], np.array([edge.action]))[0])
         if edge.child.result is None and options.leaf == "value":
@@ -156,7 +149,7 @@ def search(
     for _ in range(options.readouts):
         if options.solver and exact(root) is not None:
             break
-        readout(game, inference, root, options, options.forced_playouts if noise is not None else 0.0)
+        readout(game, inference, root, options)
     return root
 
 

@@ -98,7 +98,6 @@ def check_invariants(search: Search) -> None:
         leaf=st.sampled_from(["value", "playout"]),
         fpu=st.sampled_from(["zero", "parent", "reduction"]),
         root_temperature=st.sampled_from([1.0, 1.25]),
-        forced_playouts=st.sampled_from([0.0, 2.0]),
         solver=st.booleans(),
         cache_megabytes=st.sampled_from([0, 1]),
     ),
@@ -462,42 +461,6 @@ def test_noise_has_the_moments_of_the_dirichlet_distribution(alpha: float) -> No
         np.searchsorted(np.sort(sample[:, 0]), grid, "right") - np.searchsorted(np.sort(theirs[:, 0]), grid, "right")
     ).max()
     assert distance / draws < 2.23 * np.sqrt(2 / draws)
-
-
-def pruned(visits: Array, q: Array, priors: Array, options: SearchOptions) -> Array:
-    """Visits without what was forced, taken away one by one (Wu 2019, section 3.2)."""
-    total, favourite = visits.sum(), visits.argmax()
-    exploration = options.cpuct * np.sqrt(total + 1)
-    limit = q[favourite] + exploration * priors[favourite] / (1 + visits[favourite])
-    left = visits.copy()
-    for action in np.flatnonzero(visits):
-        for _ in range(int(np.sqrt(options.forced_playouts * priors[action] * total))):
-            fewer = left[action] - 1
-            if action == favourite or fewer < 0 or q[action] + exploration * priors[action] / (1 + fewer) > limit:
-                break
-            left[action] = fewer
-        if action != favourite and left[action] <= 1:
-            left[action] = 0
-    return left / left.sum()
-
-
-def test_what_was_forced_is_taken_out_of_the_policy_again() -> None:
-    network = ArbitraryNetwork(GAME, 11)
-    states = random_states(GAME, 60, 11)
-    options = SearchOptions(readouts=200, forced_playouts=2.0)
-    streams = keys(*map(str, range(60)))
-    clean = searched(GAME, network, states, options).result(np.arange(60))
-    search = searched(GAME, network, states, options, streams)
-    forced = search.result(np.arange(60))
-    scores = search.trees.root_scores.reshape(60, 9)
-    for row in range(60):
-        priors = np.zeros(9)
-        priors[GAME.legal(states)[row]] = scores[row, : GAME.legal(states)[row].sum()]
-        q = forced.action_values[row].astype(float)
-        assert forced.policies[row] == pytest.approx(pruned(forced.visits[row], q, priors, options), abs=1e-6)
-    shares = forced.visits / forced.visits.sum(axis=1, keepdims=True)
-    assert np.abs(forced.policies - clean.policies).sum() < np.abs(shares - clean.policies).sum()
-    assert clean.policies == pytest.approx(clean.visits / clean.visits.sum(axis=1, keepdims=True), abs=1e-6)
 
 
 # ---------------------------------------------------------------- choosing a move

@@ -128,30 +128,10 @@ def test_random_openings_are_not_recorded_and_reach_every_kind_of_position() -> 
     assert len({record.states[0].tobytes() for record in records}) > 200
 
 
-def test_cheap_moves_have_few_readouts_no_noise_and_no_weight_for_the_policy() -> None:
-    options = SearchOptions(readouts=40, noise_coefficient=1.0, cache_megabytes=0)
-    player = SelfPlay(GAME, Uniform(GAME), options, SelfPlayOptions(16, cheap_share=0.75, cheap_readouts=8), "a")
-    records = list(player.play(iter(range(60))))
-    weights = np.concatenate([record.policy_weights for record in records])
-    assert set(weights.tolist()) == {0.0, 1.0}
-    assert weights.mean() == pytest.approx(0.25, abs=0.08)  # about four standard errors
-    assert player.search.readouts == 40 * weights.sum() + 8 * (1 - weights).sum()
-    firsts = [
-        record.policies[0].tolist() for record in records if record.policy_weights[0] == 0 and not record.first_ply
-    ]
-    assert len(firsts) > 20
-    assert all(policy == firsts[0] for policy in firsts)  # nothing but noise tells searches of one position apart
-
-
-def test_cheap_moves_and_a_gumbel_root_do_not_go_together() -> None:
-    with pytest.raises(SettingsError, match="cheap_share needs the root puct"):
-        SelfPlay(GAME, Uniform(GAME), SearchOptions(root="gumbel"), SelfPlayOptions(cheap_share=0.5), "a")
-
-
 @pytest.mark.parametrize(
     "options",
-    [SearchOptions(readouts=16, root="gumbel"), SearchOptions(readouts=30, solver=True, forced_playouts=2.0)],
-    ids=["gumbel", "solver and forced playouts"],
+    [SearchOptions(readouts=16, root="gumbel"), SearchOptions(readouts=30, solver=True)],
+    ids=["gumbel", "solver"],
 )
 def test_every_kind_of_search_plays_whole_games_that_depend_on_their_numbers_alone(options: SearchOptions) -> None:
     together = played(GAME, 20, concurrent=20, options=options)

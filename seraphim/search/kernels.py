@@ -61,8 +61,7 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
                 moving[num_kept] = row
                 num_kept += 1
                 continue
-            forced = progress[tree]["forced"]
-            edge = best_edge(nodes[node], edges, root_scores, tree * num_actions, forced, schedules, rule)
+            edge = best_edge(nodes[node], edges, root_scores, tree * num_actions, schedules, rule)
             child = edges[edge]["child"]
             if rule.leaves > 1:
                 edges[edge]["pending"] += 1

@@ -39,9 +39,6 @@ class SearchOptions:
     """What the reduction is at most, r in r·√(share of the prior that has been visited) (KataGo: 0.2)."""
     root_temperature: float = 1.0
     """Softmax temperature of the root's priors where there is noise: P^(1/T) (KataGo: 1.25 to 1.1)."""
-    forced_playouts: float = 0.0
-    """Visits that a root's action gets once it has one where there is noise: √(k·P·N), k (KataGo: 2); 0 forces none.
-    What was forced is taken out of the policy again."""
     solver: bool = False
     """Whether proven results go up the tree (Winands et al. 2008): a proven root stops, and its policy is exact."""
     fast_wins: float = 0.0
@@ -68,7 +65,6 @@ class SearchOptions:
             ("fpu", self.fpu in ("zero", "parent", "reduction"), "zero, parent or reduction"),
             ("fpu_reduction", self.fpu_reduction >= 0, "0 or more"),
             ("root_temperature", self.root_temperature > 0, "above 0"),
-            ("forced_playouts", self.forced_playouts >= 0, "0 or more"),
             ("fast_wins", 0 <= self.fast_wins <= 1, "from 0 to 1"),
             ("fast_wins", not (self.fast_wins and self.solver), "0 with solver, which proves results"),
             ("cache_megabytes", self.cache_megabytes >= 0, "0 or more"),

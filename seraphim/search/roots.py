@@ -12,7 +12,7 @@ from seraphim.compiled import kernel
 from seraphim.game import Array
 from seraphim.search.kernels import WIN
 from seraphim.search.randomness import dirichlet, uniform
-from seraphim.search.selection import Rule, completed_value, completion, exploration_weight, forced_visits, logit
+from seraphim.search.selection import Rule, completed_value, completion, logit
 from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, Trees
 
 
@@ -24,7 +24,6 @@ def prepare_roots(
     alpha: float,
     coefficient: float,
     temperature: float,
-    forced: float,
     gumbel: bool,
 ) -> None:
     """Give the roots of the trees `chosen` int64 [K] the scores that their edges are searched with.
@@ -32,8 +31,7 @@ def prepare_roots(
     Of PUCT those are priors, (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet
     noise of concentration `alpha` over the legal actions; of a Gumbel root they are logits, plus `coefficient` times
     Gumbel noise. The noise comes from the stream of the tree's key, uint64 [K]. The priors P themselves stay as the
-    network gave them, so a root that was an inner node before, or is searched again, is noised once. `forced` is k of
-    the forced playouts.
+    network gave them, so a root that was an inner node before, or is searched again, is noised once.
     """
     edges, scores = trees.edges, trees.root_scores
     for index in range(len(chosen)):
@@ -41,7 +39,6 @@ def prepare_roots(
         root = trees.nodes[root_of(trees, tree)]
         first, count = root["first_edge"], root["num_edges"]
         scores_at = tree * (len(scores) // len(trees.progress))
-        trees.progress[tree]["forced"] = forced
         if gumbel:
             for k in range(count):
                 noise = -math.log(-math.log(uniform(keys[index], np.uint64(k))))
@@ -92,9 +89,9 @@ def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors
 def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best: Array) -> None:
     """Compute what the searches of the trees `chosen` int64 [K] teach, and which action is best.
 
-    The policy of PUCT is the visit distribution, without what was forced and without actions that are proven to lose
-    unless all do; of a proven root, the visits of the actions that give its value, wins the fastest way and losses the
-    slowest; of a Gumbel root, softmax(logit + σ(q)).
+    The policy of PUCT is the visit distribution, without actions that are proven to lose unless all do; of a proven
+    root, the visits of the actions that give its value, wins the fastest way and losses the slowest; of a Gumbel root,
+    softmax(logit + σ(q)).
 
     Args:
         trees: read.
@@ -118,7 +115,7 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
         elif rule.gumbel:
             best_edge = _improved_weights(root, edges, scores, scores_at, weights)
         else:
-            _visit_weights(root, edges, scores, scores_at, trees.progress[tree]["forced"], rule, weights)
+            _visit_weights(root, edges, weights)
         total, greatest = 0.0, 0
         for k in range(count):
             total += weights[k]
@@ -134,23 +131,16 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
 
 
 @kernel
-def _visit_weights(
-    root: Any, edges: Array, scores: Array, scores_at: int, forced: float, rule: Rule, weights: Array
-) -> None:
+def _visit_weights(root: Any, edges: Array, weights: Array) -> None:
     first, count = root["first_edge"], root["num_edges"]
-    total, most = 0.0, 0
+    total = 0.0
     for k in range(count):
         edge = edges[first + k]
         weights[k] = 0.0 if edge["known"] == LOST else edge["visits"]
         total += weights[k]
-        if weights[k] > weights[most]:
-            most = k
     if total == 0.0:  # all that was visited loses
         for k in range(count):
             weights[k] = edges[first + k]["visits"]
-        return
-    if forced > 0.0:
-        _prune(root, edges, scores, scores_at, forced, rule, weights, most)
 
 
 @kernel
@@ -162,32 +152,6 @@ def _or_known(root: Any, edges: Array, best: int) -> int:
         if edge["known"] == KNOWN and edges[best]["known"] != KNOWN and edge["total"] / max(1, edge["visits"]) >= value:
             return index
     return best
-
-
-@kernel
-def _prune(
-    root: Any, edges: Array, scores: Array, scores_at: int, forced: float, rule: Rule, weights: Array, most: int
-) -> None:
-    # Policy target pruning (KataGo, section 3.2): takes up to its forced visits from each edge, as long as it would not
-    # have been preferred to the most visited one; what is left with one visit goes altogether.
-    first, visits = root["first_edge"], root["visits"]
-    exploration = exploration_weight(visits, rule)
-    favourite = edges[first + most]
-    limit = favourite["total"] / favourite["visits"] + exploration * scores[scores_at + most] / (
-        1 + favourite["visits"]
-    )
-    for k in range(root["num_edges"]):
-        if k == most or weights[k] == 0.0:
-            continue
-        edge = edges[first + k]
-        least = max(0.0, edge["visits"] - forced_visits(scores[scores_at + k], visits, forced))
-        margin = limit - edge["total"] / edge["visits"]
-        if margin > 0.0:
-            weights[k] = min(
-                weights[k], max(math.ceil(least), math.ceil(exploration * scores[scores_at + k] / margin - 1.0))
-            )
-        if weights[k] <= 1.0:
-            weights[k] = 0.0
 
 
 @kernel

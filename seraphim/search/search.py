@@ -150,9 +150,9 @@ class Search:
                 continue
             gumbel = options.root == "gumbel"
             coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
-            temperature, forced = (options.root_temperature, options.forced_playouts) if noisy else (1.0, 0.0)
+            temperature = options.root_temperature if noisy else 1.0
             keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
-            roots.prepare_roots(self._trees, chosen, keys, alpha, coefficient, temperature, forced, gumbel)
+            roots.prepare_roots(self._trees, chosen, keys, alpha, coefficient, temperature, gumbel)
         return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
     def advance(self, rounds: float = math.inf) -> Array:

@@ -53,9 +53,7 @@ def to_rule(options: SearchOptions, leaves: int) -> Rule:
 
 
 @kernel
-def best_edge(
-    node: Any, edges: Array, root_scores: Array, scores_at: int, forced: float, schedules: Array, rule: Rule
-) -> int:
+def best_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, schedules: Array, rule: Rule) -> int:
     """Return the edge that a readout takes from an unfinished node.
 
     Args:
@@ -63,7 +61,6 @@ def best_edge(
         edges: all EDGEs.
         root_scores: of all roots' edges, see `seraphim.search.roots.prepare_roots`.
         scores_at: where those of the root of this tree begin.
-        forced: k of the forced playouts of this tree's root, or 0.
         schedules: int32 [<= A + 1, readouts], the visits of the edges that a Gumbel root considers, by the number of
             its edges and its own visits.
         rule: the options.
@@ -71,7 +68,7 @@ def best_edge(
     is_root = node["parent"] == NO_PARENT
     if not rule.gumbel:
         if is_root:
-            return _puct_root_edge(node, edges, root_scores, scores_at, forced, rule)
+            return _puct_root_edge(node, edges, root_scores, scores_at, rule)
         return _puct_edge(node, edges, rule)
     if is_root:
         return _gumbel_root_edge(node, edges, root_scores, scores_at, schedules)
@@ -95,19 +92,15 @@ def _puct_edge(node: Any, edges: Array, rule: Rule) -> int:
 
 
 @kernel
-def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, forced: float, rule: Rule) -> int:
-    # The same with the root's own priors, and with forced playouts.
+def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, rule: Rule) -> int:
+    # The same with the root's own priors.
     first = node["first_edge"]
     exploration = exploration_weight(max(1, node["visits"]), rule)
     unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
     best, best_score = first, -np.inf
     for k in range(node["num_edges"]):
-        edge = edges[first + k]
         prior = np.float64(root_scores[scores_at + k])  # as wide when interpreted as when compiled
-        score = _puct_score(edge, exploration * prior, unvisited)
-        visits = edge["visits"] + edge["pending"]
-        if forced > 0.0 and edge["known"] == OPEN and 0 < visits < forced_visits(prior, node["visits"], forced):
-            return first + k
+        score = _puct_score(edges[first + k], exploration * prior, unvisited)
         if score > best_score:
             best, best_score = first + k, score
     return best
@@ -130,12 +123,6 @@ def exploration_weight(visits: int, rule: Rule) -> float:
     """Return c(s)·√N(s); with a base, c grows with the visits as c + ln((1 + N + base)/base) (AZ, Methods)."""
     growth = math.log((1.0 + visits + rule.cpuct_base) / rule.cpuct_base) if rule.cpuct_base > 0.0 else 0.0
     return (rule.cpuct + growth) * math.sqrt(visits)
-
-
-@kernel
-def forced_visits(prior: float, visits: int, forced: float) -> float:
-    """Return √(k·P(a)·ΣN), the visits that an edge of the root gets once it has one (KataGo, section 3.2)."""
-    return math.sqrt(forced * prior * (visits - 1))
 
 
 @kernel

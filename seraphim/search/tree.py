@@ -56,7 +56,6 @@ TREE = np.dtype(
         ("num_nodes", np.int32),  # slots in use; 0 for a tree without a root
         ("num_edges", np.int32),
         ("remaining", np.int32),  # readouts to start
-        ("forced", np.float32),  # k of the forced playouts at the root, or 0
     ]
 )
 
