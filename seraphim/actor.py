@@ -110,11 +110,11 @@ class Actor:
         except SeraphimError as error:
             return error
 
-    def begin(self, task: Assignment, parcel: bytes | None, numbers: list[int]) -> None:
-        """Begin to play with the model of a parcel; None plays with uniform priors. The task before must have ended."""
+    def begin(self, assignment: Assignment, parcel: bytes | None, numbers: list[int]) -> None:
+        """Begin to play with the model of a parcel; None plays with uniform priors. The assignment before must have ended."""
         self._supply = Supply(self._changed, numbers)
         self._report, self._ended, self._error = Report([], Work()), False, None
-        threading.Thread(target=self._play, args=(task, parcel, self._supply), daemon=True).start()
+        threading.Thread(target=self._play, args=(assignment, parcel, self._supply), daemon=True).start()
 
     def exchange(self, numbers: list[int], is_last: bool, seconds: float) -> News:
         """Take numbers, and return what has happened since the call before.
@@ -122,7 +122,7 @@ class Actor:
         Args:
             numbers: of games to be played after those under way.
             is_last: no more numbers will come.
-            seconds: when to return; earlier only if numbers are missing, or if the task has ended.
+            seconds: when to return; earlier only if numbers are missing, or if the assignment has ended.
         """
         with self._changed:
             self._supply.bring(numbers, is_last)
@@ -130,15 +130,15 @@ class Actor:
             report, self._report = self._report, Report([], self._report.work)
             return News(report, self._supply.hungry, self._ended, self._error)
 
-    def _play(self, task: Assignment, parcel: bytes | None, supply: Supply) -> None:
+    def _play(self, assignment: Assignment, parcel: bytes | None, supply: Supply) -> None:
         # The main function of the thread that plays.
         error: SeraphimError | None = None
         try:
             game = load_game(self._settings.game)
-            inference = load_player(None if parcel is None else unpack(parcel), game, task.choice)
-            options = replace(self._settings.self_play, concurrent_games=task.concurrent_games)
+            inference = load_player(None if parcel is None else unpack(parcel), game, assignment.choice)
+            options = replace(self._settings.self_play, concurrent_games=assignment.concurrent_games)
             settings = replace(self._settings, self_play=options)
-            for report in play_games(game, inference, settings, task.stream, supply):
+            for report in play_games(game, inference, settings, assignment.stream, supply):
                 self._add(report.games, report.work)
         except SeraphimError as found:
             error = found

@@ -122,8 +122,8 @@ class Crew:
         share = -(-(self._leases.free + self._leases.lent) // len(self._cluster.workers))
         numbers = self._leases.lend(worker, min(self._concurrent_games, share))
         duty.playing, duty.at_a_time, duty.reserve = True, len(numbers), 0
-        task = Assignment(model.choice_for(worker), stream, len(numbers))
-        self._cluster.call(worker, "begin", task, model.parcel, numbers)
+        assignment = Assignment(model.choice_for(worker), stream, len(numbers))
+        self._cluster.call(worker, "begin", assignment, model.parcel, numbers)
         self._exchange(worker, [])
 
     def _take(self, worker: Worker, answer: Any) -> list[FinishedGame]:

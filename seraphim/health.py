@@ -57,31 +57,31 @@ def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable
         thorough: read every file whole, and compare the checksums.
         looked: called after each snapshot and each file of games.
     """
-    report = Diagnosis()
+    diagnosis = Diagnosis()
     settings: Settings | None = None
     game: Game | None = None
-    with report.checking():
+    with diagnosis.checking():
         settings = folder.settings()
         game = load_game(settings.game)
-        report.facts["game"] = settings.game
-    _check_snapshots(folder, thorough, report, looked)
+        diagnosis.facts["game"] = settings.game
+    _check_snapshots(folder, thorough, diagnosis, looked)
     champion: Snapshot | None = None
-    with report.checking():
+    with diagnosis.checking():
         champion = folder.champion()
-        report.facts["champion"] = champion.name
-        _check_parts(champion, report)
+        diagnosis.facts["champion"] = champion.name
+        _check_parts(champion, diagnosis)
     if settings is not None and game is not None and champion is not None:
-        with report.checking():
+        with diagnosis.checking():
             vetting.check_saved_model(champion.path)
             if (champion.path / networks.ARCHIVE).is_file():
                 vetting.check_archive(champion.path / networks.ARCHIVE)
-            _check_network(champion, settings, game, report)
-    check_game_data(folder.game_data, thorough, report, looked)
+            _check_network(champion, settings, game, diagnosis)
+    check_game_data(folder.game_data, thorough, diagnosis, looked)
     if settings is not None and game is not None:
-        with report.checking():
-            check_disk(folder, settings, game, free, report)
-    _tell_locks(report, *folder.path.glob(".*"), *folder.game_data.glob(".*"))
-    return report
+        with diagnosis.checking():
+            check_disk(folder, settings, game, free, diagnosis)
+    _tell_locks(diagnosis, *folder.path.glob(".*"), *folder.game_data.glob(".*"))
+    return diagnosis
 
 
 def number_of_looks(folder: ModelFolder) -> int:
@@ -89,23 +89,27 @@ def number_of_looks(folder: ModelFolder) -> int:
     return len(folder.folders()) + len(published_files(folder.game_data))
 
 
-def check_game_data(folder: Path, thorough: bool, report: Diagnosis, looked: Callable[[], None] = lambda: None) -> None:
+def check_game_data(
+    folder: Path, thorough: bool, diagnosis: Diagnosis, looked: Callable[[], None] = lambda: None
+) -> None:
     """Look at the files of a folder of games; those that are damaged are problems."""
     files = published_files(folder)
     for path in files:
         reason = _damage(path, thorough)
         if reason and not is_begun(path):
-            report.problems.append(f"{path} is damaged ({reason}): training skips it; remove it")
+            diagnosis.problems.append(f"{path} is damaged ({reason}): training skips it; remove it")
         looked()
     size = sum(path.stat().st_size for path in files)
-    report.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
+    diagnosis.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
     games = sum(_games_left(path) for path in folder.glob(f".*{PARTIAL}") if not _is_locked(path))
     leftovers = [path for path in folder.glob(f".*{SEALED}") if not _is_locked(path.with_suffix(PARTIAL))]
     if games or leftovers:
-        report.facts["left by a killed writer"] = f"{games} games: bin/generate_games.py publishes them when it starts"
+        diagnosis.facts["left by a killed writer"] = (
+            f"{games} games: bin/generate_games.py publishes them when it starts"
+        )
 
 
-def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, report: Diagnosis) -> None:
+def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, diagnosis: Diagnosis) -> None:
     """Compare what the settings let a model's folders grow by with the bytes that are free."""
     files, records = published_files(folder.game_data), settings.records
     present = sum(path.stat().st_size for path in files)
@@ -118,51 +122,51 @@ def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, r
     number = settings.training.max_snapshots + 2
     size = _size(snapshots[-1].path) if snapshots else 0
     growth = max(0, most - present) + max(0, number - len(snapshots)) * size
-    report.facts["disk"] = (
+    diagnosis.facts["disk"] = (
         f"may grow by {growth / MIB:,.0f} MiB{'' if files else ', by random games'}: {records.max_files} files of "
         f"{records.games_per_file} games, {number} snapshots of {size / MIB:,.1f} MiB; {free / MIB:,.0f} MiB are free"
     )
     if growth > free:
-        report.problems.append(
+        diagnosis.problems.append(
             f"model {folder.name!r} may grow by {growth / MIB:,.0f} MiB, but {free / MIB:,.0f} MiB are free: make "
             "room, or lower max_files or max_snapshots in its settings.json"
         )
 
 
-def _check_snapshots(folder: ModelFolder, thorough: bool, report: Diagnosis, looked: Callable[[], None]) -> None:
+def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, looked: Callable[[], None]) -> None:
     whole = 0
     for snapshot in folder.folders():
         fault = storage.fault(snapshot.path, thorough)
         if fault is None:
             whole += 1
         elif folder.is_unfinished(snapshot):
-            report.facts["unfinished"] = (
+            diagnosis.facts["unfinished"] = (
                 f"{snapshot.name}: is being written, or is removed by the next program that writes"
             )
         else:
-            report.problems.append(f"snapshot {snapshot.path} is damaged ({fault}): remove it")
+            diagnosis.problems.append(f"snapshot {snapshot.path} is damaged ({fault}): remove it")
         looked()
-    report.facts["snapshots"] = f"{whole}"
+    diagnosis.facts["snapshots"] = f"{whole}"
 
 
-def _check_parts(champion: Snapshot, report: Diagnosis) -> None:
+def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
     for part, consequence in (
         (networks.ARCHIVE, "it plays, but cannot be trained on"),
         (networks.LITERT, "LiteRT cannot run it"),
     ):
         if not (champion.path / part).is_file():
-            report.facts[f"without {part.name}"] = consequence
+            diagnosis.facts[f"without {part.name}"] = consequence
 
 
-def _check_network(champion: Snapshot, settings: Settings, game: Game, report: Diagnosis) -> None:
+def _check_network(champion: Snapshot, settings: Settings, game: Game, diagnosis: Diagnosis) -> None:
     # As the programs ask that play so.
     for use, batch in (("self-play by", settings.self_play.concurrent_games), ("single games by", LEAVES)):
         choice = choose_runtime(champion.path, game, batch=batch)
         inference = load_inference(champion.path, game, choice)
-        report.facts[use] = inference.description
+        diagnosis.facts[use] = inference.description
     logits, values = inference.infer(game.observe(game.initial(1)))
     if not (np.isfinite(logits).all() and np.isfinite(values).all()):
-        report.problems.append(f"{champion.path} gives no numbers for the first position: promote another snapshot")
+        diagnosis.problems.append(f"{champion.path} gives no numbers for the first position: promote another snapshot")
 
 
 def _damage(path: Path, thorough: bool) -> str | None:
@@ -212,10 +216,10 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _tell_locks(report: Diagnosis, *files: Path) -> None:
+def _tell_locks(diagnosis: Diagnosis, *files: Path) -> None:
     held = [path for path in files if path.is_file() and _is_locked(path)]
     if held:
-        report.facts["at work"] = ", ".join(f"{path.name} is held by {_holder(path)}" for path in held)
+        diagnosis.facts["at work"] = ", ".join(f"{path.name} is held by {_holder(path)}" for path in held)
 
 
 def _is_locked(path: Path) -> bool:

@@ -190,7 +190,7 @@ class SelfPlay:
         slots.past_states[trees, recorded] = slots.states[trees]
         slots.past_actions[trees, recorded] = actions
         slots.past_policies[trees, recorded] = result.policies
-        slots.past_weights[trees, recorded] = ~slots.cheap[trees]
+        slots.past_weights[trees, recorded] = 1.0
         slots.past_values[trees, recorded] = result.values
         slots.states[trees] = self._game.step(slots.states[trees], actions)
         slots.plies[trees] += 1
