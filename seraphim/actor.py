@@ -111,7 +111,7 @@ class Actor:
             return error
 
     def begin(self, assignment: Assignment, parcel: bytes | None, numbers: list[int]) -> None:
-        """Begin to play with the model of a parcel; None plays with uniform priors. The assignment before must have ended."""
+        """Begin to play with the model of a parcel, or with uniform priors. The assignment before must have ended."""
         self._supply = Supply(self._changed, numbers)
         self._report, self._ended, self._error = Report([], Work()), False, None
         threading.Thread(target=self._play, args=(assignment, parcel, self._supply), daemon=True).start()
