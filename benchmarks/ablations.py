@@ -56,8 +56,6 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "equal positions not averaged": ["--noaverage_positions"],
         "no random openings": ["--random_plies=0"],
         "no proven results": ["--nosolver"],
-        "playout-cap randomisation": ["--cheap_share=0.75"],
-        "forced playouts, pruned": ["--forced_playouts=2"],
         "Gumbel root, 32 readouts": ["--root=gumbel", "--readouts=32"],
         "first-play urgency": ["--fpu=reduction"],
     },
