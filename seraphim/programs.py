@@ -122,14 +122,27 @@ def check_preset(settings: Settings, preset: str) -> Settings:
     return settings
 
 
-def with_flags(settings: Settings) -> Settings:
-    """Return the settings with every option flag that was given put in its place."""
+def with_flags(settings: Settings, without_effect: Sequence[str] = ()) -> Settings:
+    """Return the settings with every option flag that was given put in its place.
+
+    Args:
+        settings: of the model.
+        without_effect: sections whose options change nothing in what the program is about to do.
+
+    Raises:
+        SettingsError: an option is out of range, or a flag was given that changes nothing.
+    """
     given = {
         name: FLAGS[name].value
         for kind in SECTIONS.values()
         for name in get_type_hints(kind)
         if name in FLAGS and FLAGS[name].value is not None
     }
+    idle = [f"--{name}" for section in without_effect for name in get_type_hints(SECTIONS[section]) if name in given]
+    if idle:
+        raise SettingsError(
+            f"{', '.join(idle)}: only for bin/generate_games.py, bin/learn.py and --init; here that would change nothing"
+        )
     return settings.override(given)
 
 

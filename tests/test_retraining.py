@@ -253,6 +253,13 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     assert (trained.returncode, trained.stderr) == (0, "")
     assert "4 steps on the newest" in trained.stdout
     assert folder.champion().step == 4
+    idle = train_program(tmp_path, "first", "--games_per_file=5", "--random_plies=2")
+    assert (idle.returncode, idle.stdout) == (1, "")
+    assert idle.stderr == (
+        "train.py: --random_plies, --games_per_file: only for bin/generate_games.py, bin/learn.py and --init; here "
+        "that would change nothing\n"
+    )
+    assert folder.champion().step == 4
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,8 @@ def main(arguments: Sequence[str]) -> None:
         settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value))
         print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
     else:
-        settings = programs.with_flags(programs.check_preset(folder.settings(GAME_NAME), PRESET.value))
+        settings = programs.check_preset(folder.settings(GAME_NAME), PRESET.value)
+        settings = programs.with_flags(settings, without_effect=["self_play", "records"])
         with programs.tracking(folder, "train", settings, seed=SEED.value) as log:
             print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty(), log=log))
 
