@@ -141,7 +141,7 @@ def with_flags(settings: Settings, without_effect: Sequence[str] = ()) -> Settin
     idle = [f"--{name}" for section in without_effect for name in get_type_hints(SECTIONS[section]) if name in given]
     if idle:
         raise SettingsError(
-            f"{', '.join(idle)}: only for bin/generate_games.py, bin/learn.py and --init; here that would change nothing"
+            f"{', '.join(idle)}: for bin/generate_games.py, bin/learn.py and --init; here that would change nothing"
         )
     return settings.override(given)
 
