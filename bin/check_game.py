@@ -32,7 +32,9 @@ def main(arguments: Sequence[str]) -> None:
     if not 1 <= len(names) <= 2:
         raise GameError("which game? Try: check_game.py tictactoe, or two forms of it: tictactoe tictactoe.plain")
     for name in names:
-        print(check_game(load_game_module(name).GAME, GAMES.value, SEED.value), flush=True)
+        module = load_game_module(name)
+        read_board = getattr(module, "state_from_board", None)
+        print(check_game(module.GAME, GAMES.value, SEED.value, read_board), flush=True)
     games = {name: load_game(name) for name in names}
     if len(games) == 2:
         first, second = games

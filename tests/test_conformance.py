@@ -15,7 +15,7 @@ import pytest
 from seraphim.conformance import Speed, check_agreement, check_game, draw_speeds, measure_speed
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainGame, PlainRules, Symmetries
-from tictactoe.game import GAME, TicTacToe
+from tictactoe.game import GAME, TicTacToe, state_from_board
 
 ROOT = Path(__file__).parents[1]
 
@@ -223,6 +223,10 @@ def test_two_moves_of_one_name_in_a_position_are_found(form: Callable[[PlainGame
 # ---------------------------------------------------------------- boards
 
 
+def cells_from_nothing(_: str) -> Array:
+    raise GameError("this is no board")
+
+
 def with_board(**changes: Any) -> TicTacToe:
     return tictactoe_with(board=lambda self, state: GAME.board(state)._replace(**changes))
 
@@ -241,6 +245,34 @@ def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], ru
     message = finding(with_board(**changes))
     assert rule in message
     assert "position after no moves" in message
+
+
+@pytest.mark.parametrize(
+    ("read_board", "said"),
+    [
+        (lambda text: GAME.initial(1)[0], "state_from_board reads what render draws, but it read this:\n  1 2 3\n"),
+        (cells_from_nothing, "state_from_board reads what render draws, but it said: this is no board\n"),
+        (lambda text: [0, 0], "state_from_board gives int64 [2], but gave a list\n"),
+    ],
+)
+def test_a_drawing_that_is_read_wrongly_is_found(read_board: Callable[[str], Array], said: str) -> None:
+    check_game(GAME, games=20, read_board=state_from_board)
+    with pytest.raises(GameError) as caught:
+        check_game(GAME, games=20, read_board=read_board)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [
+        (np.float64(1.5), "progress is from 0 to 1 where a game has ended, but it is 1.5"),
+        (np.float64(-0.1), "progress is from 0 to 1 where a game has ended, but it is -0.1"),
+        (np.float64(np.nan), "progress is from 0 to 1 where a game has ended, but it is nan"),
+        (np.float32(0.5), "progress gives float64 [20], but gave float32 [20]"),
+    ],
+)
+def test_a_progress_out_of_range_is_found(value: Any, rule: str) -> None:
+    assert rule in finding(tictactoe_with(progress=lambda self, states: np.full(len(states), value)))
 
 
 # ---------------------------------------------------------------- two forms of one game

@@ -31,6 +31,7 @@ class Calls:
             "to_play": [(np.int8, ())],
             "outcome": [(np.bool_, ()), (np.float32, ())],
             "observe": [(np.uint8, tuple(game.observation_shape))],
+            "progress": [(np.float64, ())],
         }
 
     def fail(self, rule: str, received: str, row: int | None = None) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from seraphim.conformance.agreement import AgreementWalk, Pair
-from seraphim.conformance.contract import ContractWalk
+from seraphim.conformance.contract import ContractWalk, ReadBoard
 from seraphim.conformance.finding import ContractError
 from seraphim.conformance.members import check_labels, check_members, check_presence, checked_symmetries
 from seraphim.conformance.plain import PlainWalk
@@ -67,13 +67,14 @@ class Agreement:
         return text
 
 
-def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0) -> Report:
+def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0, read_board: ReadBoard | None = None) -> Report:
     """Play random games, many at once, and check every identity of the contract.
 
     Args:
         game: batched rules, or plain ones, which are checked by themselves and then through their adapter.
         games: how many games.
         seed: of the random moves.
+        read_board: the `state_from_board` that its module offers, if it does.
 
     Raises:
         GameError: the game breaks the contract; the message says where, after as few moves as were found.
@@ -90,7 +91,7 @@ def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0) -> Repor
     symmetries = checked_symmetries(rules)
 
     def begin(batch: int) -> ContractWalk:
-        return ContractWalk(rules, symmetries, np.random.default_rng(seed), batch)
+        return ContractWalk(rules, symmetries, np.random.default_rng(seed), batch, read_board)
 
     walk, played = _play(begin, games, generator, rules.max_plies)
     return Report(

@@ -8,21 +8,40 @@ from seraphim.conformance.calls import Calls
 from seraphim.conformance.finding import Place, kind_of, name_actions
 from seraphim.conformance.members import IDENTITY
 from seraphim.conformance.walks import THOROUGH_PLIES, Look, Trail
+from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Game, Symmetries, board_of
 from seraphim.moves import label_in, labels_along
+
+ReadBoard = Callable[[str], Array]
+"""What a game may offer as `state_from_board`."""
 
 
 class ContractWalk:
     """Games in lock step, each also under every symmetry; see `seraphim.conformance.walks.Walk`."""
 
-    def __init__(self, game: Game, symmetries: Symmetries, generator: np.random.Generator, batch: int) -> None:
+    def __init__(
+        self,
+        game: Game,
+        symmetries: Symmetries,
+        generator: np.random.Generator,
+        batch: int,
+        read_board: ReadBoard | None = None,
+    ) -> None:
         """Begin so many games.
+
+        Args:
+            game: the rules.
+            symmetries: of the game.
+            generator: chooses what is asked about again.
+            batch: how many games.
+            read_board: the game's `state_from_board`, if it offers one.
 
         Raises:
             ContractError: the initial position is none.
         """
         self._game = game
         self._symmetries = symmetries
+        self._read_board = read_board
         self._calls = Calls(game, generator, self._place)
         self._trail = Trail()
         self._looks: dict[bytes, bytes] = {}  # all that can be told about each state
@@ -116,6 +135,7 @@ class ContractWalk:
             (to_play,), _ = call("to_play", states), call("observe", states)
             require(np.isin(to_play, (0, 1)), "to_play is 0 or 1", lambda row: f"it is {to_play[row]}")
             self._check_drawings(legal[0])
+            self._check_progress(call, ended)
             looks = self._looks_of(states)
             known = [
                 self._looks.setdefault(state.tobytes(), look.tobytes())
@@ -131,6 +151,8 @@ class ContractWalk:
         drawing = self._game.render(self._states[0])
         if not isinstance(drawing, str) or not drawing.strip():
             self._calls.fail("render gives a drawing as text", f"gave {drawing!r}")
+        if self._read_board is not None:
+            self._check_reading(self._read_board, drawing)
         labels = [label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()]
         if len(set(labels)) < len(labels):
             self._calls.fail("label_in gives each legal action a name of its own", f"gave {' '.join(labels)}", 0)
@@ -155,6 +177,26 @@ class ContractWalk:
         for names, length in ((board.row_names, rows), (board.column_names, columns)):
             if len(names) not in (0, length):
                 self._calls.fail("board names all rows and columns or none", f"gave the names {names}", 0)
+
+    def _check_reading(self, read_board: ReadBoard, drawing: str) -> None:
+        rule = "state_from_board reads what render draws"
+        try:
+            state = read_board(drawing)
+        except GameError as error:
+            self._calls.fail(rule, f"it said: {error}", 0)
+        expected = f"int64 [{self._game.state_words}]"
+        if kind_of(state) != expected:
+            self._calls.fail(f"state_from_board gives {expected}", f"gave {kind_of(state)}", 0)
+        if (self._looks_of(state[None]) != self._looks_of(self._states[:1])).any():
+            self._calls.fail(rule, f"it read this:\n{self._game.render(state)}", 0)
+
+    def _check_progress(self, call: Callable[..., tuple[Array, ...]], ended: Array) -> None:
+        if not hasattr(self._game, "progress"):
+            return
+        (progress,) = call("progress", self._states)
+        in_range = ~ended | ((progress >= 0) & (progress <= 1))
+        rule = "progress is from 0 to 1 where a game has ended"
+        self._calls.require(in_range, rule, lambda row: f"it is {progress[row]}")
 
     def _looks_of(self, states: Array) -> Array:
         # All that can be told about each state, float32 [B, prod(O) + A + 3].
