@@ -9,7 +9,7 @@ Features of an example, in the order in which they are stored:
     action        int64         what was played
     value         float         the game's result for the player to move; 0 if it was cut off
     value_weight  float         1, or 0 if the game was cut off
-    policy_weight float         1, or 0 if the move was searched cheaply: its policy teaches nothing
+    policy_weight float         how much the policy teaches; 1 in self-play, 0 for nothing
     root_value    float         the search's value for the player to move
     observation   bytes         uint8 [*O], as seen by the player to move
     state         bytes         int64 [W], little endian
@@ -57,7 +57,7 @@ class GameRecord(NamedTuple):
     policies: Array  # float32 [T, A], the visit distributions, untouched by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
     result: float | None  # for player 0, in [-1, 1], see `seraphim.search.results.worth`; None if the game was cut off
-    policy_weights: Array | None = None  # float32 [T], 0 where a policy teaches nothing; all 1 if None
+    policy_weights: Array | None = None  # float32 [T], how much each policy teaches; all 1 if None
     first_ply: int = 0  # of the first position; the moves before it are not recorded
 
 
@@ -68,7 +68,7 @@ class Positions(NamedTuple):
     policies: Array  # float32 [P, A], the visit distributions
     values: Array  # float32 [P] in [-1, 1], the game's result for the player to move
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
-    policy_weights: Array  # float32 [P], 1, or 0 where the policy teaches nothing
+    policy_weights: Array  # float32 [P], how much each policy teaches
     root_values: Array  # float32 [P] in [-1, 1], the search's value for the player to move
     states: Array  # int64 [P, W]
     legal: Array  # bool [P, A]

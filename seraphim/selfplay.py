@@ -75,7 +75,6 @@ class _Slots(NamedTuple):
     past_states: Array  # int64 [G, plies, W]
     past_actions: Array  # int32 [G, plies]
     past_policies: Array  # float32 [G, plies, A]
-    past_weights: Array  # float32 [G, plies]: of the policies
     past_values: Array  # float32 [G, plies]
 
 
@@ -146,7 +145,6 @@ class SelfPlay:
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
             past_policies=np.empty((games, plies, self._game.num_actions), np.float32),
-            past_weights=np.empty((games, plies), np.float32),
             past_values=np.empty((games, plies), np.float32),
         )
 
@@ -190,7 +188,6 @@ class SelfPlay:
         slots.past_states[trees, recorded] = slots.states[trees]
         slots.past_actions[trees, recorded] = actions
         slots.past_policies[trees, recorded] = result.policies
-        slots.past_weights[trees, recorded] = 1.0
         slots.past_values[trees, recorded] = result.values
         slots.states[trees] = self._game.step(slots.states[trees], actions)
         slots.plies[trees] += 1
@@ -201,7 +198,6 @@ class SelfPlay:
         plies = slots.plies[tree] - slots.first_plies[tree]
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
-            policy_weights=slots.past_weights[tree, :plies].copy(),
             first_ply=int(slots.first_plies[tree]),
             states=slots.past_states[tree, :plies].copy(),
             actions=slots.past_actions[tree, :plies].copy(),
