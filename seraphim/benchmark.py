@@ -143,7 +143,7 @@ def compare(first: Callable[[], float], second: Callable[[], float]) -> tuple[fl
 
 
 def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_workers: int, seconds: float) -> Figures:
-    """Measure a game with its own settings and a network of random weights.
+    """Measure a game with its own settings, but PUCT in self-play, and a network of random weights.
 
     Args:
         game_name: package or module of the game.
@@ -155,7 +155,7 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     Raises:
         GameError: there is no such game.
     """
-    settings = default_settings(game_name)
+    settings = default_settings(game_name).override({"gumbel_readouts": 0})  # as other programs' searches are
     game = load_game(game_name)
     figures = measure_start(game_name)
     with tempfile.TemporaryDirectory() as folder:

@@ -11,21 +11,23 @@ from typing import Literal
 from seraphim.crew import open_pool
 from seraphim.curve import CURVE, LearningCurve
 from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
-from seraphim.game import load_game
+from seraphim.game import Array, load_game
 from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
 from seraphim.lap import LAP, Lap
 from seraphim.pace import Pace, pace_of
-from seraphim.players import MOST_TREES, raw_player, search_player
+from seraphim.players import raw_player
 from seraphim.retraining import Trainer
 from seraphim.scalars import Log
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
+from seraphim.strength import search_positions
+from seraphim.workers import count_cores
 
 Goal = Literal["search", "network", "none"]
 
 _MOST_CHECKED = 5000  # positions after every generation
-_READOUTS = 200  # of a search that is checked, at most
+_READOUTS = 100  # of a search that is checked, at most
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Stop:
     """When learning ends: at whatever comes first."""
 
     goal: Goal = "network"
-    """No mistake of the `search`, of 200 readouts at most, in any solved position that is checked, or none of the
+    """No mistake of the `search`, of 100 readouts at most, in any solved position that is checked, or none of the
     `network` alone either; or `none`."""
     generations: int | None = None
     """Trainings."""
@@ -178,10 +180,13 @@ class _Check:
         return evaluation
 
     def _evaluate(self, snapshot: Snapshot) -> Evaluation:
-        inference = load_inference(snapshot.path, self._game, self._runtime, batch=MOST_TREES)
-        search = self._settings.search
-        searched = search_player(self._game, inference, replace(search, readouts=min(search.readouts, _READOUTS)))
-        return evaluate(self._game, self._position_sets, searched, raw_player(self._game, inference))
+        inferences = [load_inference(snapshot.path, self._game, self._runtime) for _ in range(count_cores())]
+        options = replace(self._settings.search, readouts=min(self._settings.search.readouts, _READOUTS))
+
+        def searched(states: Array) -> Array:
+            return search_positions(self._game, inferences, options, states).best
+
+        return evaluate(self._game, self._position_sets, searched, raw_player(self._game, inferences[0]))
 
 
 def _stream(seed: int, trainer: Trainer) -> str:

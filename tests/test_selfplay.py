@@ -141,6 +141,15 @@ def test_every_kind_of_search_plays_whole_games_that_depend_on_their_numbers_alo
         assert record.policies.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
+def test_self_play_may_have_a_gumbel_root_of_its_own() -> None:
+    asked = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(8, gumbel_readouts=12), "a")
+    same_by_search = replace(OPTIONS, root="gumbel", readouts=12)
+    expected = SelfPlay(GAME, Uniform(GAME), same_by_search, SelfPlayOptions(8), "a")
+    games = [list(player.play(iter(range(20)))) for player in (asked, expected)]
+    assert all(same(mine, other) for mine, other in zip(*games, strict=True))
+    assert asked.search.readouts == 12 * sum(len(record.actions) for record in games[0])
+
+
 def test_random_openings_depend_on_the_game_alone() -> None:
     found = []
     for concurrent in (2, 30):
@@ -167,6 +176,12 @@ def test_an_endless_supply_of_numbers_is_taken_one_by_one() -> None:
 def test_options_are_validated(option: str) -> None:
     with pytest.raises(SettingsError, match=f"{option} must be at least 1, not 0"):
         SelfPlayOptions(**{option: 0})
+
+
+@pytest.mark.parametrize("option", ["gumbel_readouts", "random_plies"])
+def test_options_that_may_be_zero_are_validated(option: str) -> None:
+    with pytest.raises(SettingsError, match=f"{option} must be 0 or more, not -1"):
+        SelfPlayOptions(**{option: -1})
 
 
 def test_games_that_are_given_up_leave_nothing_behind() -> None:
