@@ -36,7 +36,7 @@ MODEL = "model"
 COMMON = {
     "connectfour": [
         *("--filters=32", "--blocks=3"),
-        *("--games_per_generation=1000", "--steps=100", "--learning_rate_half_life=200"),
+        *("--games_per_generation=1000", "--steps=100", "--learning_rate_half_life=500"),
     ],
     "tictactoe": [],
 }
@@ -56,8 +56,9 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "equal positions not averaged": ["--noaverage_positions"],
         "no random openings": ["--random_plies=0"],
         "no proven results": ["--nosolver"],
-        "Gumbel root, 32 readouts": ["--root=gumbel", "--readouts=32"],
-        "first-play urgency": ["--fpu=reduction"],
+        "PUCT, 200 readouts": ["--gumbel_readouts=0"],
+        "16 readouts": ["--gumbel_readouts=16"],
+        "64 readouts": ["--gumbel_readouts=64"],
     },
     "tictactoe": {
         BASELINE: [],
