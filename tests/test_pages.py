@@ -109,6 +109,15 @@ def number(page: Page) -> int:
     return int(found[1].replace(",", "")) if found else 0
 
 
+def settled_number(page: Page) -> int:
+    """The readouts that are shown once the engine's last word after a stop has come."""
+    before = -1
+    while (now := number(page)) != before:
+        before = now
+        page.wait_for_timeout(500)
+    return now
+
+
 def shared(page: Page) -> dict[str, str]:
     """What the dialog to share a position offers."""
     page.click("#share")
@@ -333,7 +342,7 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
     expect(page.locator("#figures")).to_have_text(re.compile(r"^\d\d,\d{3} readouts"))
     page.click("#analyse")
     expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
-    stopped = number(page)
+    stopped = settled_number(page)
     page.check("#metric input[value=q]")
     page.locator("#candidates tbody tr").last.hover()
     assert number(page) == stopped > 10_000
