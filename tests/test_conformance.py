@@ -223,7 +223,7 @@ def test_two_moves_of_one_name_in_a_position_are_found(form: Callable[[PlainGame
 # ---------------------------------------------------------------- boards
 
 
-def cells_from_nothing(_: str) -> Array:
+def read_nothing(_: str) -> Array:
     raise GameError("this is no board")
 
 
@@ -251,7 +251,7 @@ def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], ru
     ("read_board", "said"),
     [
         (lambda text: GAME.initial(1)[0], "state_from_board reads what render draws, but it read this:\n  1 2 3\n"),
-        (cells_from_nothing, "state_from_board reads what render draws, but it said: this is no board\n"),
+        (read_nothing, "state_from_board reads what render draws, but it said: this is no board\n"),
         (lambda text: [0, 0], "state_from_board gives int64 [2], but gave a list\n"),
     ],
 )
