@@ -13,7 +13,7 @@ Features of an example, in the order in which they are stored:
     root_value    float         the search's value for the player to move
     observation   bytes         uint8 [*O], as seen by the player to move
     state         bytes         int64 [W], little endian
-    policy        float [A]     the visit distribution of the search
+    policy        float [A]     what the search teaches: its visit distribution, or the policy of a Gumbel root
     legal         bytes         uint8 [A], 1 where an action is legal
     end           int64         0, END_OF_GAME or END_OF_FILE; its value is the last byte of the example
 
@@ -54,7 +54,7 @@ class GameRecord(NamedTuple):
     game_id: str  # not empty, and of no other game
     states: Array  # int64 [T, W], before each action
     actions: Array  # int [T], what was played
-    policies: Array  # float32 [T, A], the visit distributions, untouched by the temperature of play
+    policies: Array  # float32 [T, A], what the searches teach, untouched by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
     result: float | None  # for player 0, in [-1, 1], see `seraphim.search.results.worth`; None if the game was cut off
     policy_weights: Array | None = None  # float32 [T], how much each policy teaches; all 1 if None
@@ -65,7 +65,7 @@ class Positions(NamedTuple):
     """`P` positions, those of a game in succession."""
 
     observations: Array  # uint8 [P, *O], as seen by the player to move
-    policies: Array  # float32 [P, A], the visit distributions
+    policies: Array  # float32 [P, A], what the searches teach
     values: Array  # float32 [P] in [-1, 1], the game's result for the player to move
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
     policy_weights: Array  # float32 [P], how much each policy teaches

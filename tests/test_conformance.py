@@ -251,7 +251,7 @@ def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], ru
     ("read_board", "said"),
     [
         (lambda text: GAME.initial(1)[0], "state_from_board reads what render draws, but it read this:\n  1 2 3\n"),
-        (read_nothing, "state_from_board reads what render draws, but it said: this is no board\n"),
+        (read_nothing, "state_from_board raises no error, but raised GameError: this is no board (test_conformance.py"),
         (lambda text: [0, 0], "state_from_board gives int64 [2], but gave a list\n"),
     ],
 )

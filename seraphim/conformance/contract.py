@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seraphim.conformance.calls import Calls
+from seraphim.conformance.calls import Calls, raised
 from seraphim.conformance.finding import Place, kind_of, name_actions
 from seraphim.conformance.members import IDENTITY
 from seraphim.conformance.walks import THOROUGH_PLIES, Look, Trail
-from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Game, Symmetries, board_of
 from seraphim.moves import label_in, labels_along
 
@@ -179,16 +178,15 @@ class ContractWalk:
                 self._calls.fail("board names all rows and columns or none", f"gave the names {names}", 0)
 
     def _check_reading(self, read_board: ReadBoard, drawing: str) -> None:
-        rule = "state_from_board reads what render draws"
         try:
             state = read_board(drawing)
-        except GameError as error:
-            self._calls.fail(rule, f"it said: {error}", 0)
+        except Exception as error:
+            raise raised(self._game.name, "state_from_board", error, self._place(0)) from error
         expected = f"int64 [{self._game.state_words}]"
         if kind_of(state) != expected:
             self._calls.fail(f"state_from_board gives {expected}", f"gave {kind_of(state)}", 0)
         if (self._looks_of(state[None]) != self._looks_of(self._states[:1])).any():
-            self._calls.fail(rule, f"it read this:\n{self._game.render(state)}", 0)
+            self._calls.fail("state_from_board reads what render draws", f"it read this:\n{self._game.render(state)}", 0)
 
     def _check_progress(self, call: Callable[..., tuple[Array, ...]], ended: Array) -> None:
         if not hasattr(self._game, "progress"):
