@@ -186,7 +186,8 @@ class ContractWalk:
         if kind_of(state) != expected:
             self._calls.fail(f"state_from_board gives {expected}", f"gave {kind_of(state)}", 0)
         if (self._looks_of(state[None]) != self._looks_of(self._states[:1])).any():
-            self._calls.fail("state_from_board reads what render draws", f"it read this:\n{self._game.render(state)}", 0)
+            drawn = self._game.render(state)
+            self._calls.fail("state_from_board reads what render draws", f"it read this:\n{drawn}", 0)
 
     def _check_progress(self, call: Callable[..., tuple[Array, ...]], ended: Array) -> None:
         if not hasattr(self._game, "progress"):
