@@ -218,6 +218,7 @@ class Cluster:
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
             "max_restarts": 0,
+            "enable_task_events": False,  # which Ray's dashboard lists, and each call costs
             "scheduling_strategy": affinity(identity, soft=False),
         }
         return self._ray.remote(Actor).options(**options).remote(self._settings, num_gpus > 0)
