@@ -1,13 +1,13 @@
 """Measures self-play on a Ray cluster against local workers, and computes what many machines need.
 
-    PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=4000 --turns=5]
+    PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=3000 --turns=6]
 
 lets the champion of the model NAME in models/, by default connectfour, play so many games in turns: by local workers,
 by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with
-half of the cores each. In one turn all play the same games. It prints the games per hour, as medians and as ratios, and
-how long a new champion takes until every worker has played with it. Then it trains for some steps, and prints from all
-of this a table of what 1 to 1,000 machines need and what is scarce there. Nothing else should run. It writes only below
-a temporary folder.
+half of the cores each. In one turn all play the same games; each turn begins with another of the three. It prints the
+games per hour, as medians and as ratios, and how long a new champion takes until every worker has played with it. Then
+it trains for some steps, and prints from all of this a table of what 1 to 1,000 machines need and what is scarce there.
+Nothing else should run. It writes only below a temporary folder.
 """
 
 import argparse
@@ -68,11 +68,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         turns: dict[str, list[Turn]] = {LOCAL: [], ONE_NODE: [], TWO_NODES: []}
         for number in range(arguments.turns):
-            for way, measured in turns.items():
+            ways = list(turns)
+            for way in ways[number % len(ways) :] + ways[: number % len(ways)]:  # what comes first may be luckier
                 folder = copy_champion(source, Path(root, f"{way}-{number}"))  # where none of these games is yet
                 with cluster_of(way, arguments.workers, environment, Path(root)) as address:
-                    measured.append(play(folder, settings, arguments, address, f"turn-{number}"))
-                    print(f"turn {number + 1}, {way}: {measured[-1].games_per_hour:,.0f} games/h", flush=True)
+                    turns[way].append(play(folder, settings, arguments, address, f"turn-{number}"))
+                    print(f"turn {number + 1}, {way}: {turns[way][-1].games_per_hour:,.0f} games/h", flush=True)
         print_ratios(turns)
         with cluster_of(TWO_NODES, arguments.workers, environment, Path(root)) as address:
             seconds, parcel_bytes = handover(folder, settings, arguments.workers, address or "")
@@ -101,8 +102,8 @@ def parse() -> argparse.Namespace:
     """Return the arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="connectfour", help="model")
-    parser.add_argument("--games", type=int, default=4000, help="of each turn")
-    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--games", type=int, default=3000, help="of each turn")
+    parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--workers", type=int, default=max(2, count_cores()), help="an even number")
     parser.add_argument("--concurrent_games", type=int, default=256, help="of a worker")
     parser.add_argument("--steps", type=int, default=100, help="of training")
