@@ -109,8 +109,9 @@ def window_size(generated: int, options: TrainingOptions) -> int:
 def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) -> None:
     """Compile a Keras model for `train`; the optimizer that it has, with its state, is kept.
 
-    The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2. The
-    step size follows the step that the optimizer counts, so it does not matter when a training was interrupted.
+    The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2; for
+    the gradient of the value see `train`. The step size follows the step that the optimizer counts, so it does not
+    matter when a training was interrupted.
     """
     tf = networks.tensorflow()
     import keras
@@ -222,6 +223,10 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
     saved and loaded goes on as if it had not been. Each position is seen under a random symmetry. At the end, batch
     normalization gets the statistics of the weights as they are then.
 
+    What tanh is taken of to get the value v learns by the gradient v - z, which is that of the cross-entropy of
+    (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1, and
+    a value that the first steps drive there in all positions would stay there for good.
+
     Args:
         model: the Keras model; its optimizer counts the steps.
         positions: at least one.
@@ -237,16 +242,31 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
 
     first = current_step(model)
     intervals = _Intervals(log, first)
+    log_intervals = keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)
     with batches.of(positions) as drawn:
-        history = model.fit(
-            drawn(first, batches.options.steps),
-            shuffle=False,
-            verbose=0 if quiet else 1,
-            callbacks=[keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)],
-        )
+        with _learning_through_tanh(model.get_layer("value")):
+            steps = drawn(first, batches.options.steps)
+            history = model.fit(steps, shuffle=False, verbose=0 if quiet else 1, callbacks=[log_intervals])
         networks.settle_statistics(model, (observations for observations, *_ in drawn(0, SETTLING)))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
+
+
+@contextlib.contextmanager
+def _learning_through_tanh(layer: Any) -> Iterator[None]:
+    # Halves the gradient that comes to the tanh of a layer, in what is traced meanwhile, instead of multiplying it by
+    # 1 - tanh². What is saved has plain tanh.
+    tf = networks.tensorflow()
+
+    @tf.custom_gradient
+    def tanh(logits: Any) -> tuple[Any, Callable[[Any], Any]]:
+        return tf.tanh(logits), lambda gradient: 0.5 * gradient
+
+    plain, layer.activation = layer.activation, tanh
+    try:
+        yield
+    finally:
+        layer.activation = plain
 
 
 def averaged(positions: Positions) -> Positions:

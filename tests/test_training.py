@@ -84,6 +84,17 @@ def test_losses_are_cross_entropy_squared_error_and_penalty() -> None:
     assert losses.total == pytest.approx(policy + 3.0 * value + MLP.l2 * squares, rel=1e-5)
 
 
+def test_a_value_that_is_one_everywhere_still_learns() -> None:
+    # tanh(12) is 1 in float32, and its own gradient 0.
+    positions = random_positions(64)._replace(values=-np.ones(64, np.float32))
+    model = prepared(MLP, TrainingOptions(batch_size=64, steps=100, learning_rate=0.1))
+    model.get_layer("value").bias.assign([12.0])
+    assert (model(positions.observations)["value"].numpy() > 0.999).all()
+    source = batches(IDENTITY, TrainingOptions(batch_size=64, steps=100))
+    train(model, positions, source, quiet=True)
+    assert (model(positions.observations)["value"].numpy() < -0.9).all()
+
+
 def test_positions_of_games_that_were_cut_off_do_not_teach_a_value() -> None:
     some = random_positions(64)
     cut_off = some._replace(value_weights=np.zeros(64, np.float32))
@@ -193,7 +204,8 @@ def test_sgd_adds_a_share_of_its_last_step_to_the_step_down_the_gradient() -> No
         with tf.GradientTape() as tape:
             outputs = model(one.observations, training=True)
             crosses = tf.nn.softmax_cross_entropy_with_logits(one.policies, outputs["policy"])
-            loss = crosses[0] + (outputs["value"][0, 0] - one.values[0]) ** 2
+            wins, won = (1 + outputs["value"][0, 0]) / 2, (1 + one.values[0]) / 2  # as probabilities
+            loss = crosses[0] - won * tf.math.log(wins) - (1 - won) * tf.math.log(1 - wins)
         weights = model.trainable_variables
         gradients = tape.gradient(loss, [weight.value for weight in weights])
         train(model, positions, batches(IDENTITY, options), quiet=True)
