@@ -44,7 +44,7 @@ class TrainingOptions:
     precision: TrainingPrecision = "float32"
     """Arithmetic of convolutions and products: float32, or bfloat16, which is faster on processors that have it."""
     value_loss_weight: float = 1.0
-    """Weight of the value's squared error against the policy's cross-entropy (AGZ: 1)."""
+    """Weight of the value's loss against the policy's cross-entropy (AGZ: 1)."""
     root_value_share: float = 0.0
     """Share of the search's value in what the value is to learn; the rest is how the game ended (AGZ: 0)."""
     average_positions: bool = False
