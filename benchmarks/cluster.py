@@ -1,17 +1,19 @@
 """Measures self-play on a Ray cluster against local workers, and computes what many machines need.
 
-    PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=3000 --turns=6]
+    PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=2000 --turns=12]
 
 lets the champion of the model NAME in models/, by default connectfour, play so many games in turns: by local workers,
 by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with
 half of the cores each. In one turn all play the same games; each turn begins with another of the three. It prints the
-games per hour, as medians and as ratios, and how long a new champion takes until every worker has played with it. Then
+games per hour, and their ratios to local workers in the same turn: the median, and the mean with the 95 % interval that
+follows from the turns. It prints how long a new champion takes until every worker has played with it. Then
 it trains for some steps, and prints from all of this a table of what 1 to 1,000 machines need and what is scarce there.
 Nothing else should run. It writes only below a temporary folder.
 """
 
 import argparse
 import contextlib
+import math
 import os
 import shutil
 import statistics
@@ -102,8 +104,8 @@ def parse() -> argparse.Namespace:
     """Return the arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="connectfour", help="model")
-    parser.add_argument("--games", type=int, default=3000, help="of each turn")
-    parser.add_argument("--turns", type=int, default=6)
+    parser.add_argument("--games", type=int, default=2000, help="of each turn")
+    parser.add_argument("--turns", type=int, default=12, help="at least two")
     parser.add_argument("--workers", type=int, default=max(2, count_cores()), help="an even number")
     parser.add_argument("--concurrent_games", type=int, default=256, help="of a worker")
     parser.add_argument("--steps", type=int, default=100, help="of training")
@@ -162,15 +164,16 @@ def quiet(_: str) -> None:
 
 
 def print_ratios(turns: dict[str, list[Turn]]) -> None:
-    """Print the median of each way to play, and its ratio to local workers, by turn and in the median."""
+    """Print the median of each way to play, and its ratio to local workers: median, mean with 95 % interval, by turn."""
     local = [turn.games_per_hour for turn in turns[LOCAL]]
     for way, measured in turns.items():
         own = [turn.games_per_hour for turn in measured]
         ratios = [one / other for one, other in zip(own, local, strict=True)]
         listed = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+        margin = 1.96 * statistics.stdev(ratios) / math.sqrt(len(ratios))
         print(
             f"{way}: {statistics.median(own):,.0f} games/h, {statistics.median(ratios):.3f} of local workers "
-            f"(by turn {listed})"
+            f"(mean {statistics.mean(ratios):.3f} ± {margin:.3f}; by turn {listed})"
         )
 
 
