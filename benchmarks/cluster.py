@@ -6,9 +6,9 @@ lets the champion of the model NAME in models/, by default connectfour, play so 
 by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with
 half of the cores each. In one turn all play the same games; each turn begins with another of the three. It prints the
 games per hour, and their ratios to local workers in the same turn: the median, and the mean with the 95 % interval that
-follows from the turns. It prints how long a new champion takes until every worker has played with it. Then
-it trains for some steps, and prints from all of this a table of what 1 to 1,000 machines need and what is scarce there.
-Nothing else should run. It writes only below a temporary folder.
+follows from the turns. It prints how long a new champion takes until every worker has played with it. Then it trains
+for some steps, and prints from all of this a table of what 1 to 1,000 machines need and what is scarce there. Nothing
+else should run. It writes only below a temporary folder.
 """
 
 import argparse
@@ -105,14 +105,17 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="connectfour", help="model")
     parser.add_argument("--games", type=int, default=2000, help="of each turn")
-    parser.add_argument("--turns", type=int, default=12, help="at least two")
+    parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--workers", type=int, default=max(2, count_cores()), help="an even number")
     parser.add_argument("--concurrent_games", type=int, default=256, help="of a worker")
     parser.add_argument("--steps", type=int, default=100, help="of training")
     parser.add_argument("--cores", type=int, default=16, help="of a machine of the projection")
     parser.add_argument("--network", type=float, default=10.0, help="of a machine of the projection, in Gbit/s")
     parser.add_argument("--disk", type=float, default=500.0, help="of the learner, in MB/s")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.turns < 2:
+        parser.error(f"--turns has to be at least 2, for the interval, not {arguments.turns}")
+    return arguments
 
 
 def copy_champion(source: ModelFolder, root: Path) -> ModelFolder:
@@ -164,7 +167,7 @@ def quiet(_: str) -> None:
 
 
 def print_ratios(turns: dict[str, list[Turn]]) -> None:
-    """Print the median of each way to play, and its ratio to local workers: median, mean with 95 % interval, by turn."""
+    """Print the median of each way to play, and its ratios to local workers."""
     local = [turn.games_per_hour for turn in turns[LOCAL]]
     for way, measured in turns.items():
         own = [turn.games_per_hour for turn in measured]

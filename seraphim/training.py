@@ -225,7 +225,8 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
 
     What tanh is taken of to get the value v learns by the gradient v - z, which is that of the cross-entropy of
     (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1, and
-    a value that the first steps drive there in all positions would stay there for good.
+    a value that the first steps drive there in all positions would stay there for good. A model whose value is not the
+    tanh of a layer of that name learns by the gradient of the squared error.
 
     Args:
         model: the Keras model; its optimizer counts the steps.
@@ -244,7 +245,7 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
     intervals = _Intervals(log, first)
     log_intervals = keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)
     with batches.of(positions) as drawn:
-        with _learning_through_tanh(model.get_layer("value")):
+        with _learning_through_tanh(model):
             steps = drawn(first, batches.options.steps)
             history = model.fit(steps, shuffle=False, verbose=0 if quiet else 1, callbacks=[log_intervals])
         networks.settle_statistics(model, (observations for observations, *_ in drawn(0, SETTLING)))
@@ -253,10 +254,16 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
 
 
 @contextlib.contextmanager
-def _learning_through_tanh(layer: Any) -> Iterator[None]:
-    # Halves the gradient that comes to the tanh of a layer, in what is traced meanwhile, instead of multiplying it by
+def _learning_through_tanh(model: Any) -> Iterator[None]:
+    # Halves the gradient that comes to the tanh of the value, in what is traced meanwhile, instead of multiplying it by
     # 1 - tanh². What is saved has plain tanh.
     tf = networks.tensorflow()
+    import keras
+
+    layer = next((layer for layer in model.layers if layer.name == "value"), None)
+    if getattr(layer, "activation", None) is not keras.activations.tanh:
+        yield
+        return
 
     @tf.custom_gradient
     def tanh(logits: Any) -> tuple[Any, Callable[[Any], Any]]:

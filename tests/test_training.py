@@ -192,20 +192,26 @@ def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
     assert_equal_bits(model, resumed)
 
 
-def test_sgd_adds_a_share_of_its_last_step_to_the_step_down_the_gradient() -> None:
+@pytest.mark.parametrize("activation", ["tanh", "softsign"])
+def test_sgd_adds_a_share_of_its_last_step_to_the_step_down_the_gradient(activation: str) -> None:
     one = random_positions(1)  # the same in every batch
     positions = Positions(*(np.repeat(array, 8, axis=0) for array in one))
     options = TrainingOptions(optimizer="sgd", learning_rate=0.1, momentum=0.5, batch_size=8, steps=1)
     network = NetworkOptions("mlp", depth=1, width=8, l2=0.0)
     model, tf = prepared(network, options), networks.tensorflow()
+    model.get_layer("value").activation = getattr(tf.keras.activations, activation)
     step = dict.fromkeys(variables(model), 0.0)
     for _ in range(3):
         before = variables(model)
         with tf.GradientTape() as tape:
             outputs = model(one.observations, training=True)
             crosses = tf.nn.softmax_cross_entropy_with_logits(one.policies, outputs["policy"])
-            wins, won = (1 + outputs["value"][0, 0]) / 2, (1 + one.values[0]) / 2  # as probabilities
-            loss = crosses[0] - won * tf.math.log(wins) - (1 - won) * tf.math.log(1 - wins)
+            value, result = outputs["value"][0, 0], one.values[0]
+            if activation == "tanh":
+                wins, won = (1 + value) / 2, (1 + result) / 2  # as probabilities
+                loss = crosses[0] - won * tf.math.log(wins) - (1 - won) * tf.math.log(1 - wins)
+            else:
+                loss = crosses[0] + (value - result) ** 2
         weights = model.trainable_variables
         gradients = tape.gradient(loss, [weight.value for weight in weights])
         train(model, positions, batches(IDENTITY, options), quiet=True)
