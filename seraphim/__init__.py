@@ -11,7 +11,8 @@ In dependency order (each module imports only from those above it):
     conformance    checks a game against that contract, and two forms of a game against each other
     gametree       the history of a game as a tree one can walk
     nativelog      keeps off the terminal what C++ libraries log while they start
-    networks       dual-head Keras models, and snapshots of them
+    networks       dual-head Keras models
+    saving         a network as the files of a snapshot, and loaded again
     inference      a snapshot as a function: observations -> (logits, values)
     tfrecord       TFRecord framing and tf.train.Example, without TensorFlow
     examples       a finished game as examples, and back

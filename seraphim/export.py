@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from seraphim import networks
+from seraphim import networks, saving
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
@@ -128,7 +128,7 @@ def _to_litert(snapshot: Path, game: Game) -> tuple[bytes, Inference]:
     converter = tf.lite.TFLiteConverter.from_concrete_functions([serve.get_concrete_function()], model)
     content: bytes = converter.convert()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / networks.LITERT  # where a snapshot has it
+        file = Path(folder) / saving.LITERT  # where a snapshot has it
         file.parent.mkdir()
         file.write_bytes(content)
         return content, _OneByOne(LiteRtModel(Path(folder), game, 1, "this processor"))
@@ -137,8 +137,8 @@ def _to_litert(snapshot: Path, game: Game) -> tuple[bytes, Inference]:
 def _serving(snapshot: Path, game: Game, batch: int | None) -> tuple[Any, Any]:
     # The SavedModel, which has to live as long as it is used, and its signature for batches of one size.
     tf = networks.tensorflow()
-    model = networks.load_saved_model(snapshot)
-    signature = model.signatures[networks.SIGNATURE]
+    model = saving.load_saved_model(snapshot)
+    signature = model.signatures[saving.SIGNATURE]
     observation = tf.TensorSpec([batch, *game.observation_shape], tf.uint8, name="observation")
     serve = tf.function(lambda observation: signature(observation=observation), input_signature=[observation])
     return model, serve

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim import networks, storage, vetting
+from seraphim import saving, storage, vetting
 from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
 from seraphim.examples import END_OF_GAME, GameRecord, encode, end_of
@@ -73,8 +73,8 @@ def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable
     if settings is not None and game is not None and champion is not None:
         with diagnosis.checking():
             vetting.check_saved_model(champion.path)
-            if (champion.path / networks.ARCHIVE).is_file():
-                vetting.check_archive(champion.path / networks.ARCHIVE)
+            if (champion.path / saving.ARCHIVE).is_file():
+                vetting.check_archive(champion.path / saving.ARCHIVE)
             _check_network(champion, settings, game, diagnosis)
     check_game_data(folder.game_data, thorough, diagnosis, looked)
     if settings is not None and game is not None:
@@ -151,8 +151,8 @@ def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, 
 
 def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
     for part, consequence in (
-        (networks.ARCHIVE, "it plays, but cannot be trained on"),
-        (networks.LITERT, "LiteRT cannot run it"),
+        (saving.ARCHIVE, "it plays, but cannot be trained on"),
+        (saving.LITERT, "LiteRT cannot run it"),
     ):
         if not (champion.path / part).is_file():
             diagnosis.facts[f"without {part.name}"] = consequence

@@ -1,11 +1,10 @@
-"""Dual-head Keras networks: how they are built, saved as snapshots, and loaded again.
+"""Dual-head Keras networks: how they are built.
 
 A network takes observations and gives the logits of the policy and the value for the player to move. Knows shapes,
 never rules, and nothing of how a network is trained. TensorFlow is imported by `tensorflow()`, when it is first used.
 """
 
 import contextlib
-import errno
 import functools
 import logging
 import math
@@ -13,34 +12,22 @@ import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 
-from seraphim import vetting
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import SettingsError
 from seraphim.game import Game
 from seraphim.nativelog import without_native_log
 
 Kind = Literal["mlp", "resnet"]
 Activation = Literal["relu", "leaky_relu"]
 
-ARCHIVE = Path("assets.extra/model.keras")
-"""Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
-
-LITERT = Path("assets.extra/model.tflite")
-"""Where a snapshot keeps the same network as LiteRT runs it."""
-
-SIGNATURE = "serving_default"
-
 LEAKY_SLOPE = 0.3  # below 0, of a leaky ReLU; Keras's own until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
 _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
-# What TensorFlow's error codes RESOURCE_EXHAUSTED and PERMISSION_DENIED mean where files are written.
-_ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
 BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
 
@@ -159,10 +146,11 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
 
 
 @functools.cache
-def _normalization() -> Any:
+def normalization() -> Any:
     """Return Keras's batch normalization, of which training is one operation: so a resnet learns faster.
 
-    Keras itself spells it out as a dozen of them, each a pass over the memory. What serves is Keras's own.
+    Keras itself spells it out as a dozen of them, each a pass over the memory. What serves is Keras's own. Keras finds
+    it by its name in an archive once this was called.
     """
     tf = tensorflow()
     import keras
@@ -219,7 +207,7 @@ class _Layers:
         convolution = layers.Conv2D(
             filters, size, padding="same", use_bias=False, name=name, **self._kernel(hidden=True)
         )
-        norm = _normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")
+        norm = normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")
         normalized = norm(convolution(tensor))
         if skip is not None:
             normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
@@ -283,102 +271,3 @@ def multiply_adds(model: Any) -> int:
         if kernel is not None:
             total += math.prod(kernel.shape) * math.prod(layer.output.shape[1:-1])
     return total
-
-
-def save_snapshot(model: Any, path: Path) -> None:
-    """Write a model into the folder `path`: a SavedModel that serves, the same for LiteRT, and what is trained on.
-
-    The signature `serving_default` of both maps `observation` uint8 [N, *O] to `policy` float32 [N, A] (logits) and
-    `value` float32 [N]; it needs no code of ours. The Keras archive holds the weights, the optimizer's state and the
-    step.
-
-    Raises:
-        OSError: the folder cannot be written, or the disk is full.
-    """
-    tf = tensorflow()
-
-    def serve(observation: Any) -> dict[str, Any]:
-        outputs = model(observation, training=False)
-        return {"policy": outputs["policy"], "value": tf.reshape(outputs["value"], [-1])}
-
-    # The module holds the weights and nothing else, so that neither the optimizer nor Keras's own graphs are saved.
-    module = tf.Module()
-    module.weights = [weight.value for weight in model.weights]
-    observation = tf.TensorSpec([None, *model.input_shape[1:]], tf.uint8, name="observation")
-    module.serve = tf.function(serve, input_signature=[observation], autograph=False)
-    try:
-        tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
-    except tf.errors.OpError as error:
-        number = _ERROR_NUMBERS.get(error.error_code, errno.EIO)
-        raise OSError(number, os.strerror(number), str(path)) from error
-    archive = path / ARCHIVE
-    archive.parent.mkdir(exist_ok=True)
-    model.save(archive)
-    _remember_what_keras_skips()
-    # Whoever plays has no TensorFlow to convert with, so this is done here, though it takes some tenths of a second.
-    converter = tf.lite.TFLiteConverter.from_saved_model(str(path), signature_keys=[SIGNATURE])
-    (path / LITERT).write_bytes(converter.convert())
-
-
-def _remember_what_keras_skips() -> None:
-    # Keras 3.15 keeps what it knows of a kind of object under another name than it looks for: each save would make an
-    # optimizer to find out again, whose variables are never freed (70 KB).
-    with contextlib.suppress(ImportError):
-        from keras.src.backend.common import global_state
-
-        for kind in ("Functional", "Layer", "Loss", "Metric", "Operation", "Optimizer"):
-            known = global_state.get_global_attribute(f"saving_attr_skipset_{kind}")
-            if known is not None:
-                global_state.set_global_attribute(f"saving_attr_skiplist_{kind}", known)
-
-
-def load_saved_model(path: Path) -> Any:
-    """Return the SavedModel of a snapshot as TensorFlow loads it, which runs what it holds.
-
-    Raises:
-        ModelError: it is damaged, or holds something else than a network.
-    """
-    vetting.check_saved_model(path)
-    tf = tensorflow()
-    try:
-        return tf.saved_model.load(str(path))
-    except (OSError, KeyError, ValueError, tf.errors.OpError) as error:
-        raise ModelError(f"the SavedModel in {path} is damaged: promote another snapshot, or retrain") from error
-
-
-def load_model(path: Path) -> Any:
-    """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
-
-    Raises:
-        ModelError: the snapshot has no Keras archive, or a damaged one.
-    """
-    archive = path / ARCHIVE
-    cure = "point the champion at another snapshot, or start a new model with --init"
-    if not archive.is_file():
-        raise ModelError(f"{path} cannot be trained, because {ARCHIVE} is missing: {cure}")
-    vetting.check_archive(archive)
-    _normalization()  # which Keras finds by its name
-    import keras
-
-    try:
-        return keras.models.load_model(archive, safe_mode=True)
-    except MemoryError:
-        raise
-    except Exception as error:  # zip, HDF5 and JSON each have their own
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{archive} is damaged ({reason}): {cure}") from error
-
-
-def check_fit(model: Any, game: Game, path: Path) -> None:
-    """Check that a Keras model, which was loaded from `path`, has the shapes of a game.
-
-    Raises:
-        ModelError: it has not.
-    """
-    shapes = model.input_shape[1:], model.output["policy"].shape[1]
-    expected = tuple(game.observation_shape), game.num_actions
-    if shapes != expected:
-        raise ModelError(
-            f"{path} takes observations of shape {shapes[0]} and has {shapes[1]} actions, but {game.name} has "
-            f"{expected[0]} and {expected[1]}: was it trained for another game?"
-        )

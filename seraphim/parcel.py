@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from seraphim import networks
+from seraphim import saving
 from seraphim.errors import ModelError
 
 _KEPT = 8  # unpacked snapshots on a machine: those of a few learners, and the ones before
@@ -31,7 +31,7 @@ def pack(snapshot: Path) -> bytes:
             raise FileNotFoundError
         with tarfile.open(fileobj=buffer, mode="w") as archive:
             for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
-                if path.relative_to(snapshot) != networks.ARCHIVE:
+                if path.relative_to(snapshot) != saving.ARCHIVE:
                     entry = tarfile.TarInfo(str(path.relative_to(snapshot)))
                     entry.size = path.stat().st_size
                     with path.open("rb") as file:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seraphim import networks, training
+from seraphim import networks, saving, training
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Game
 from seraphim.gating import Verdict, judge
@@ -82,7 +82,7 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
     training.prepare(model, settings.training)
     with folder.learner(), folder.lock():
         folder.create(settings)
-        return folder.publish(0, lambda path: networks.save_snapshot(model, path), promote=lambda: True)
+        return folder.publish(0, lambda path: saving.save_snapshot(model, path), promote=lambda: True)
 
 
 def retrain(
@@ -175,8 +175,8 @@ class Trainer:
         """Return the Keras model; at first the latest snapshot's."""
         with self._loading:
             if self._model is None:
-                model = networks.load_model(self.latest.path)
-                networks.check_fit(model, self._game, self.latest.path)
+                model = saving.load_model(self.latest.path)
+                saving.check_fit(model, self._game, self.latest.path)
                 at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
                 training.prepare(model, self._settings.training, at_a_time)
                 self._model = model
@@ -209,7 +209,7 @@ class Trainer:
 
         def write(path: Path) -> None:
             # A snapshot appears with its verdict: if the program is killed before, it is trained again.
-            networks.save_snapshot(self.model, path)
+            saving.save_snapshot(self.model, path)
             judging = time.perf_counter()
             verdicts.append(self._judge(path, step))
             self._gate_seconds = time.perf_counter() - judging

@@ -260,7 +260,7 @@ def _learning_through_tanh(model: Any) -> Iterator[None]:
     tf = networks.tensorflow()
     import keras
 
-    layer = next((layer for layer in model.layers if layer.name == "value"), None)
+    layer: Any = next((layer for layer in model.layers if layer.name == "value"), None)
     if getattr(layer, "activation", None) is not keras.activations.tanh:
         yield
         return

@@ -21,7 +21,7 @@ from seraphim.examples import end_of
 from seraphim.game import load_game
 from seraphim.gamefiles import published_files, read_examples
 from seraphim.inference import load_inference
-from seraphim.networks import load_model
+from seraphim.saving import load_model
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tfrecord import DamageError, parse_example
 from seraphim.tournament import RESULTS, read_matches

@@ -14,7 +14,7 @@ from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
 from seraphim.inference import Choice, Runtime, Uniform, choose_runtime, load_inference, loading, tensorflow
 from seraphim.inference.choice import ADVANTAGE, Measurement, Situation, decide, fastest, measure
-from seraphim.networks import load_model, save_snapshot
+from seraphim.saving import load_model, save_snapshot
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
 

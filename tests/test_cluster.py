@@ -20,8 +20,8 @@ from seraphim.crew import Crew, open_pool
 from seraphim.errors import ModelError, SeraphimError, WorkerError
 from seraphim.generating import generate_games, played_numbers
 from seraphim.learning import Stop, learn
-from seraphim.networks import load_model
 from seraphim.pool import FinishedGame
+from seraphim.saving import load_model
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 from seraphim.workers import WorkerPool

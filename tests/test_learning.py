@@ -12,8 +12,8 @@ from seraphim.curve import read_curve
 from seraphim.errors import ModelError
 from seraphim.gating import GateOptions
 from seraphim.learning import Stop, learn
-from seraphim.networks import load_model
 from seraphim.retraining import bootstrap
+from seraphim.saving import load_model
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME

@@ -12,9 +12,9 @@ from seraphim import networks
 from seraphim.errors import SettingsError
 from seraphim.game import load_game, load_game_module
 from seraphim.inference import Uniform
-from seraphim.networks import load_model
 from seraphim.records import GameWriter, encode
 from seraphim.retraining import Trainer, bootstrap
+from seraphim.saving import load_model
 from seraphim.selfplay import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.store import ModelFolder

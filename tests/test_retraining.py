@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import networks, retraining, training
+from seraphim import retraining, saving, training
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> ModelFolder:
 
 
 def weights(path: Path) -> list[Array]:
-    model = networks.load_model(path)
+    model = saving.load_model(path)
     return [variable.numpy() for variable in (*model.weights, *model.optimizer.variables)]
 
 
@@ -66,7 +66,7 @@ def test_new_model_has_settings_and_a_champion_at_step_0(tmp_path: Path) -> None
     assert folder.settings("tictactoe") == SETTINGS
     assert folder.champion() == snapshot
     assert snapshot.step == 0
-    assert training.current_step(networks.load_model(snapshot.path)) == 0
+    assert training.current_step(saving.load_model(snapshot.path)) == 0
 
 
 def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: 
 
 
 def test_damaged_champion_is_told_where_it_is_used(folder: ModelFolder) -> None:
-    archive = folder.champion().path / networks.ARCHIVE
+    archive = folder.champion().path / saving.ARCHIVE
     archive.write_bytes(bytes(archive.stat().st_size))  # of another size, it would be told at once
     trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
     trainer.preload()
@@ -221,7 +221,7 @@ def test_model_whose_shapes_are_not_the_games_is_refused(folder: ModelFolder) ->
         name, observation_shape, num_actions = "wide", (6, 7, 2), 7
 
     with pytest.raises(ModelError, match=r"of shape \(3, 3, 2\) and has 9 actions, but wide has \(6, 7, 2\) and 7"):
-        networks.check_fit(networks.load_model(folder.champion().path), Wide(), folder.champion().path)  # type: ignore[arg-type]
+        saving.check_fit(saving.load_model(folder.champion().path), Wide(), folder.champion().path)  # type: ignore[arg-type]
 
 
 def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:

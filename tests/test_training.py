@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import networks, training
+from seraphim import networks, saving, training
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.networks import NetworkOptions
@@ -183,8 +183,8 @@ def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
 
     stopped = prepared(network, options)
     train(stopped, positions, batches(symmetries, options, seed=3), quiet=True)
-    networks.save_snapshot(stopped, tmp_path / "snapshot")
-    resumed = networks.load_model(tmp_path / "snapshot")
+    saving.save_snapshot(stopped, tmp_path / "snapshot")
+    resumed = saving.load_model(tmp_path / "snapshot")
     training.prepare(resumed, options)
     assert training.current_step(resumed) == 5
     train(resumed, positions, batches(symmetries, options, seed=3), quiet=True)
@@ -240,8 +240,8 @@ def test_the_step_size_is_halved_again_and_again() -> None:
 
 
 def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None:
-    networks.save_snapshot(prepared(), tmp_path / "snapshot")
-    model = networks.load_model(tmp_path / "snapshot")
+    saving.save_snapshot(prepared(), tmp_path / "snapshot")
+    model = saving.load_model(tmp_path / "snapshot")
     options = TrainingOptions(batch_size=32, steps=1, learning_rate=1e-20)
     training.prepare(model, options)
     before = variables(model)
@@ -279,8 +279,8 @@ def test_memory_is_flat_over_many_trainings_and_snapshots(tmp_path: Path) -> Non
 
     def generation() -> None:
         train(model, positions, source, quiet=True)
-        networks.save_snapshot(model, tmp_path / "snapshot")
-        networks.load_model(tmp_path / "snapshot")
+        saving.save_snapshot(model, tmp_path / "snapshot")
+        saving.load_model(tmp_path / "snapshot")
 
     def megabytes() -> float:
         gc.collect()

@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from seraphim import networks, vetting
+from seraphim import networks, saving, vetting
 from seraphim.errors import GameError, ModelError
 from seraphim.game import load_game
 from seraphim.inference import load_inference
@@ -47,15 +47,15 @@ def with_graph(snapshot: Path, change: Callable[[saved_model_pb2.SavedModel], ob
 def test_the_models_that_come_with_seraphim_pass(name: str) -> None:
     champion = ModelFolder(ROOT, name).champion().path
     vetting.check_saved_model(champion)
-    vetting.check_archive(champion / networks.ARCHIVE)
+    vetting.check_archive(champion / saving.ARCHIVE)
 
 
 @pytest.mark.parametrize("options", [{}, {"activation": "leaky_relu"}, {"kind": "mlp"}])
 def test_networks_of_every_kind_pass(options: dict[str, str], tmp_path: Path) -> None:
     network = NetworkOptions(**{"blocks": 1, "filters": 4, "depth": 1, "width": 4, **options})  # type: ignore[arg-type]
-    networks.save_snapshot(networks.build(GAME, network, seed=0), tmp_path)
+    saving.save_snapshot(networks.build(GAME, network, seed=0), tmp_path)
     vetting.check_saved_model(tmp_path)
-    vetting.check_archive(tmp_path / networks.ARCHIVE)
+    vetting.check_archive(tmp_path / saving.ARCHIVE)
 
 
 class Evil(tf.Module):
@@ -87,7 +87,7 @@ DEEDS = {
 def test_a_graph_that_does_more_than_compute_is_refused_and_not_run(operation: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
     module = Evil(lambda: DEEDS[operation](target))
-    tf.saved_model.save(module, str(tmp_path / "model"), signatures={networks.SIGNATURE: module.serve})
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures={saving.SIGNATURE: module.serve})
     target.unlink(missing_ok=True)
     with pytest.raises(ModelError, match=f"holds .*{operation}.*, which no network of Seraphim does: it is not run"):
         load_inference(tmp_path / "model", GAME, "tensorflow")
@@ -170,7 +170,7 @@ def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> N
 
 
 def with_config(snapshot: Path, change: Callable[[dict], object]) -> None:
-    file = snapshot / networks.ARCHIVE
+    file = snapshot / saving.ARCHIVE
     with zipfile.ZipFile(file) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     config = json.loads(parts["config.json"])
@@ -183,10 +183,10 @@ def with_config(snapshot: Path, change: Callable[[dict], object]) -> None:
 def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
     observation = keras.Input((3,))
     model = keras.Model(observation, keras.layers.Lambda(lambda x: x + 1)(observation))
-    (tmp_path / networks.ARCHIVE).parent.mkdir()
-    model.save(tmp_path / networks.ARCHIVE)
+    (tmp_path / saving.ARCHIVE).parent.mkdir()
+    model.save(tmp_path / saving.ARCHIVE)
     with pytest.raises(ModelError, match="holds Lambda, __lambda__, which no network of Seraphim does: it is not loa"):
-        networks.load_model(tmp_path)
+        saving.load_model(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
 def test_objects_of_other_kinds_are_refused_wherever_they_stand(snapshot: Path, foreign: dict[str, object]) -> None:
     with_config(snapshot, lambda config: config["config"]["layers"][1]["config"].update(activation=foreign))
     with pytest.raises(ModelError, match=f"holds {foreign['class_name']}, which"):
-        networks.load_model(snapshot)
+        saving.load_model(snapshot)
 
 
 def test_an_archive_cut_short_is_damaged(snapshot: Path) -> None:
-    file = snapshot / networks.ARCHIVE
+    file = snapshot / saving.ARCHIVE
     file.write_bytes(file.read_bytes()[:-30])
     with pytest.raises(ModelError, match="is damaged"):
-        networks.load_model(snapshot)
+        saving.load_model(snapshot)
 
 
 # ---------------------------------------------------------------- modules of games

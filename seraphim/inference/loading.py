@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from seraphim import networks
+from seraphim import saving
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game
 from seraphim.inference import litert, openvino, tensorflow
@@ -81,7 +81,7 @@ def _choose(
     if tensorflow.gpu_is_likely() and tensorflow.sees_gpu():
         return Choice("tensorflow", "chosen because there is a GPU")
     packages: dict[Runtime, str] = {"openvino": openvino.PACKAGE}
-    if (snapshot / networks.LITERT).is_file():
+    if (snapshot / saving.LITERT).is_file():
         packages["litert"] = litert.PACKAGE
     runtimes = {name: found for name, package in packages.items() if (found := version(package))}
     if not runtimes:

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from seraphim import networks
+from seraphim import networks, saving
 from seraphim.game import Array, Game
 from seraphim.inference.interface import check_fit, damaged, in_buckets
 
@@ -17,9 +17,9 @@ class TensorFlowModel:
         """Load; raise a ModelError where that fails, or where the model does not fit the game."""
         tensorflow = networks.tensorflow()
         # The loaded object owns the variables: it has to live as long as the signature.
-        self._model = networks.load_saved_model(snapshot)
+        self._model = saving.load_saved_model(snapshot)
         try:
-            self._signature = self._model.signatures[networks.SIGNATURE]
+            self._signature = self._model.signatures[saving.SIGNATURE]
         except KeyError as error:
             raise damaged(snapshot) from error
         inputs = {name: tuple(spec.shape)[1:] for name, spec in self._signature.structured_input_signature[1].items()}
