@@ -36,7 +36,7 @@ programs.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Play."""
-    from seraphim import ratings, series, tournament
+    from seraphim import matchfile, ratings, series, tournament
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    conditions = tournament.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
+    conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
     game = load_game(field.game_of(names))
     if FIRST.value:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
         if PLOT.value:
             ratings.plot_ratings(rated, Path(PLOT.value))
         if CSV.value:
-            tournament.write_matches(Path(CSV.value), arena.matches, conditions)
+            matchfile.write_matches(Path(CSV.value), arena.matches, conditions)
 
     try:
         if FOREVER.value:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim import ratings, tournament
+from seraphim import matchfile, ratings
 from seraphim.curve import CURVE, read_curve
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import Positions, decode, end_of
@@ -226,7 +226,7 @@ def _shares(row: dict[str, float]) -> Iterator[tuple[str, float]]:
 def _ratings(folder: ModelFolder) -> Series:
     # Of the model's snapshots, if the standing tournament has some.
     try:
-        matches = tournament.read_matches(folder.path / tournament.RESULTS)
+        matches = matchfile.read_matches(folder.path / matchfile.RESULTS)
         rated = {rating.name.rpartition("/")[2]: rating.elo for rating in ratings.rate(matches)}
     except SettingsError:  # a damaged file, groups that never met, or a package that is not there
         return {}

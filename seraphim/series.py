@@ -13,9 +13,10 @@ import numpy as np
 from seraphim.arena import Tally, chosen_actions
 from seraphim.errors import SettingsError
 from seraphim.game import Game
+from seraphim.matchfile import Conditions
 from seraphim.players import Choose
 from seraphim.strength import Rate
-from seraphim.tournament import Conditions, Entrant, check_two
+from seraphim.tournament import Entrant, check_two
 
 _DRAWING = "random, minimax:DEPTH, solver or solver:SECONDS"
 

@@ -5,7 +5,6 @@ A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver
 search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays by the settings that models of the game begin with.
 """
 
-import csv
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,46 +13,19 @@ from itertools import combinations
 from pathlib import Path
 
 from seraphim import players
-from seraphim.arena import MatchResult, Tally, default_plies, make_openings, play_match
+from seraphim.arena import default_plies, make_openings, play_match
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, load_game
 from seraphim.inference import Runtime, load_inference
+from seraphim.matchfile import RESULTS, Conditions, read_matches, write_matches
 from seraphim.players import Choose
 from seraphim.ratings import Match
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder, Snapshot
 
-RESULTS = "arena.csv"
-"""The standing tournament's file in a model's folder."""
-
 ALL, CHAMPION = "all", "champion"
 _KINDS = "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, or a model: NAME, NAME/SNAPSHOT or NAME/all"
 _RAW = "raw"
-_SIDES = ("as_player_0", "as_player_1")
-_COLUMNS = (
-    *("first", "second", "conditions", "score", "low", "high"),
-    *(f"{counted}_{side}" for side in _SIDES for counted in Tally._fields),
-    *(f"openings_with_{points}" for points in ("0", "half", "1", "1_and_half", "2")),
-    *("distinct_games", "cut_off"),
-)
-
-
-@dataclass(frozen=True)
-class Conditions:
-    """How every match of a tournament is played; only such matches are rated together."""
-
-    games: int = 100
-    """Games of a match, each opening being played twice; fewer if the game has not so many openings."""
-    opening_plies: int | None = None
-    """Most random moves at the beginning of a game; None takes what `seraphim.arena` does for the game."""
-    readouts: int | None = None
-    """Of a model's search; None takes each model's own."""
-    seed: int = 0
-    """Of the openings, and of players that draw among equal actions."""
-
-    def __str__(self) -> str:
-        plies = "default" if self.opening_plies is None else self.opening_plies
-        return f"games={self.games} opening_plies={plies} readouts={self.readouts or 'own'} seed={self.seed}"
 
 
 @dataclass(frozen=True)
@@ -297,54 +269,3 @@ class Tournament:
             with self._folder.lock():
                 write_matches(self._folder.path / RESULTS, [match], self._conditions, keep=True)
         return match
-
-
-def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, keep: bool = False) -> None:
-    """Write matches as CSV, in place of what is in the file or, to `keep` that, after it; the file is always whole."""
-    rows = _rows(file) if keep else []
-    rows += [_to_row(match, conditions) for match in matches]
-    changed = file.with_name(f".{file.name}")
-    with changed.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, _COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    changed.replace(file)
-
-
-def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match]:
-    """Return the matches in a CSV file that were played under these conditions; none if there is no file.
-
-    Args:
-        file: that `write_matches` wrote.
-        conditions: of the matches; None takes those of the newest one.
-
-    Raises:
-        SettingsError: the file is damaged.
-    """
-    try:
-        rows = _rows(file)
-        wanted = rows[-1]["conditions"] if rows and conditions is None else str(conditions)
-        return [_to_match(row) for row in rows if row["conditions"] == wanted]
-    except (KeyError, TypeError, ValueError) as error:
-        raise SettingsError(f"{file} is no file of matches ({error}): remove it, and they are played again") from error
-
-
-def _rows(file: Path) -> list[dict[str, str]]:
-    if not file.is_file():
-        return []
-    with file.open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def _to_row(match: Match, conditions: Conditions) -> dict[str, str]:
-    result = match.result
-    shares = (f"{share:.4f}" for share in (result.score, *result.interval))
-    counts = (*result.as_player[0], *result.as_player[1], *result.pairs, result.distinct_games, result.cut_off)
-    cells = (match.first, match.second, str(conditions), *shares, *map(str, counts))
-    return dict(zip(_COLUMNS, cells, strict=True))
-
-
-def _to_match(row: dict[str, str]) -> Match:
-    counts = [int(row[column]) for column in _COLUMNS[6:]]
-    sides = Tally(*counts[:3]), Tally(*counts[3:6])
-    return Match(row["first"], row["second"], MatchResult(sides, tuple(counts[6:11]), *counts[11:]))

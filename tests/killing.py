@@ -21,10 +21,10 @@ from seraphim.examples import end_of
 from seraphim.game import load_game
 from seraphim.gamefiles import published_files, read_examples
 from seraphim.inference import load_inference
+from seraphim.matchfile import RESULTS, read_matches
 from seraphim.saving import load_model
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tfrecord import DamageError, parse_example
-from seraphim.tournament import RESULTS, read_matches
 
 ROOT = Path(__file__).parents[1]
 GAMES, STEPS = 40, 8  # of a generation, and of a seed

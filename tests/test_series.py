@@ -12,10 +12,11 @@ from connectfour import perfect_actions, position_from_moves
 from seraphim.arena import Tally
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array, PlainRules
+from seraphim.matchfile import Conditions
 from seraphim.players import Choose, minimax_player, random_player, solver_player
 from seraphim.series import SeriesResult, play_first, play_series
 from seraphim.strength import Rate
-from seraphim.tournament import Conditions, Entrant
+from seraphim.tournament import Entrant
 from tictactoe import GAME
 from tictactoe import perfect_actions as perfect_tictactoe
 

@@ -20,9 +20,10 @@ from seraphim import networks, saving, vetting
 from seraphim.errors import GameError, ModelError
 from seraphim.game import load_game
 from seraphim.inference import load_inference
+from seraphim.matchfile import Conditions
 from seraphim.networks import NetworkOptions
 from seraphim.store import ModelFolder
-from seraphim.tournament import Conditions, Field
+from seraphim.tournament import Field
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

@@ -1,0 +1,90 @@
+"""Matches in a CSV file, each with the conditions that it was played under; the standing tournament's is one."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from seraphim.arena import MatchResult, Tally
+from seraphim.errors import SettingsError
+from seraphim.ratings import Match
+
+RESULTS = "arena.csv"
+"""The standing tournament's file in a model's folder."""
+
+_SIDES = ("as_player_0", "as_player_1")
+_COLUMNS = (
+    *("first", "second", "conditions", "score", "low", "high"),
+    *(f"{counted}_{side}" for side in _SIDES for counted in Tally._fields),
+    *(f"openings_with_{points}" for points in ("0", "half", "1", "1_and_half", "2")),
+    *("distinct_games", "cut_off"),
+)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """How every match of a tournament is played; only such matches are rated together."""
+
+    games: int = 100
+    """Games of a match, each opening being played twice; fewer if the game has not so many openings."""
+    opening_plies: int | None = None
+    """Most random moves at the beginning of a game; None takes what `seraphim.arena` does for the game."""
+    readouts: int | None = None
+    """Of a model's search; None takes each model's own."""
+    seed: int = 0
+    """Of the openings, and of players that draw among equal actions."""
+
+    def __str__(self) -> str:
+        plies = "default" if self.opening_plies is None else self.opening_plies
+        return f"games={self.games} opening_plies={plies} readouts={self.readouts or 'own'} seed={self.seed}"
+
+
+def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, keep: bool = False) -> None:
+    """Write matches as CSV, in place of what is in the file or, to `keep` that, after it; the file is always whole."""
+    rows = _rows(file) if keep else []
+    rows += [_to_row(match, conditions) for match in matches]
+    changed = file.with_name(f".{file.name}")
+    with changed.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, _COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    changed.replace(file)
+
+
+def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match]:
+    """Return the matches in a CSV file that were played under these conditions; none if there is no file.
+
+    Args:
+        file: that `write_matches` wrote.
+        conditions: of the matches; None takes those of the newest one.
+
+    Raises:
+        SettingsError: the file is damaged.
+    """
+    try:
+        rows = _rows(file)
+        wanted = rows[-1]["conditions"] if rows and conditions is None else str(conditions)
+        return [_to_match(row) for row in rows if row["conditions"] == wanted]
+    except (KeyError, TypeError, ValueError) as error:
+        raise SettingsError(f"{file} is no file of matches ({error}): remove it, and they are played again") from error
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        return []
+    with file.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _to_row(match: Match, conditions: Conditions) -> dict[str, str]:
+    result = match.result
+    shares = (f"{share:.4f}" for share in (result.score, *result.interval))
+    counts = (*result.as_player[0], *result.as_player[1], *result.pairs, result.distinct_games, result.cut_off)
+    cells = (match.first, match.second, str(conditions), *shares, *map(str, counts))
+    return dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _to_match(row: dict[str, str]) -> Match:
+    counts = [int(row[column]) for column in _COLUMNS[6:]]
+    sides = Tally(*counts[:3]), Tally(*counts[3:6])
+    return Match(row["first"], row["second"], MatchResult(sides, tuple(counts[6:11]), *counts[11:]))

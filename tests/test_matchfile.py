@@ -1,0 +1,46 @@
+"""Files of matches are read as they were written, and explain themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from seraphim.arena import MatchResult, Tally
+from seraphim.errors import SettingsError
+from seraphim.matchfile import Conditions, read_matches, write_matches
+from seraphim.ratings import Match
+
+FEW = Conditions(games=6, readouts=5)
+MATCHES = [
+    Match("a", "b, or c", MatchResult((Tally(1, 2, 3), Tally(4, 1, 1)), (1, 1, 2, 1, 1), 11, 1)),
+    Match("a", "d", MatchResult((Tally(0, 0, 6), Tally(0, 0, 6)), (6, 0, 0, 0, 0), 12)),
+]
+
+
+def test_matches_are_read_as_they_were_written(tmp_path: Path) -> None:
+    file = tmp_path / "matches.csv"
+    write_matches(file, MATCHES[:1], FEW)
+    write_matches(file, MATCHES[1:], FEW, keep=True)
+    assert read_matches(file, FEW) == MATCHES
+    write_matches(file, MATCHES[1:], FEW)
+    assert read_matches(file, FEW) == MATCHES[1:]
+    assert [path.name for path in tmp_path.iterdir()] == ["matches.csv"]
+
+
+def test_a_file_of_matches_explains_itself(tmp_path: Path) -> None:
+    file = tmp_path / "matches.csv"
+    write_matches(file, MATCHES, FEW)
+    header, row, _ = file.read_text().splitlines()
+    assert header.startswith("first,second,conditions,score,low,high,wins_as_player_0,draws_as_player_0,")
+    assert row.startswith('a,"b, or c",games=6 opening_plies=default readouts=5 seed=0,0.5417,')
+
+
+@pytest.mark.parametrize("content", ["nonsense\n1\n", "first,second,conditions\na,b,{conditions}\n"])
+def test_a_file_of_something_else_is_told(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "matches.csv"
+    file.write_text(content.format(conditions=FEW))
+    with pytest.raises(SettingsError, match=r"matches\.csv is no file of matches .*: remove it, and they are played"):
+        read_matches(file, FEW)
+
+
+def test_a_file_that_is_not_there_holds_no_matches(tmp_path: Path) -> None:
+    assert read_matches(tmp_path / "none.csv", FEW) == []
