@@ -13,12 +13,15 @@ from seraphim.cluster import Cluster, Lost, Worker
 from seraphim.inference import Choice, Runtime
 from seraphim.leases import Leases
 from seraphim.parcel import pack
-from seraphim.pool import ENDLESS, SECONDS_BETWEEN_REPORTS, FinishedGame, InOrder, Pool, Work, at_the_same_time
+from seraphim.pool import ENDLESS, FinishedGame, InOrder, Pool, Work, at_the_same_time
 from seraphim.settings import Settings
 from seraphim.workers import WorkerPool
 
-# Seconds between two messages of a worker grow with their number, so that the learner takes 500 a second at most.
+# Each message takes Ray some milliseconds, in all processes together; a worker sends one as often, or as soon as it has
+# no number left. With many workers they are fewer, so that the learner takes 500 a second at most.
+_SECONDS_BETWEEN_MESSAGES = 1.0
 _SECONDS_A_MESSAGE = 0.002
+_LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
 
 
 def open_pool(
@@ -97,7 +100,7 @@ class Crew:
             for worker, duty in self._duties.items():
                 if not duty.playing and self._leases.free:
                     self._begin(worker, duty, self._model, stream)
-            for worker, answer in self._cluster.answers(SECONDS_BETWEEN_REPORTS):
+            for worker, answer in self._cluster.answers(_LONGEST_WAIT):
                 games.add(self._take(worker, answer))
             yield from games.ready()
         yield from games.rest()
@@ -160,7 +163,7 @@ class Crew:
         return self._leases.lend(worker, max(int(hungry), duty.at_a_time + reserve - self._leases.held(worker)))
 
     def _exchange(self, worker: Worker, numbers: list[int]) -> None:
-        seconds = max(SECONDS_BETWEEN_REPORTS, _SECONDS_A_MESSAGE * len(self._cluster.workers))
+        seconds = max(_SECONDS_BETWEEN_MESSAGES, _SECONDS_A_MESSAGE * len(self._cluster.workers))
         self._cluster.call(worker, "exchange", numbers, not self._leases.free, seconds)
 
 

@@ -20,7 +20,7 @@ ENDLESS = 2**62  # the number of a game that nobody gets to
 
 STAGES = ("network", "rules", "search", "other")
 
-SECONDS_BETWEEN_REPORTS = 0.2
+_SECONDS_BETWEEN_REPORTS = 0.2
 
 
 class FinishedGame(NamedTuple):
@@ -102,7 +102,7 @@ class Pool(Protocol):
         """
 
     def work(self) -> Work:
-        """Return what the workers have reported since `play` was called; they report several times a second."""
+        """Return what the workers have reported since `play` was called; they report about every second."""
 
     def finish(self) -> None:
         """Start no further games: `play` ends when those under way are finished."""
@@ -163,7 +163,7 @@ def play_games(
 
     for record in play_together(players, numbers):
         records.append(record)
-        if time.perf_counter() - reported > SECONDS_BETWEEN_REPORTS:
+        if time.perf_counter() - reported > _SECONDS_BETWEEN_REPORTS:
             yield report()
             reported = time.perf_counter()
     yield report()
