@@ -64,7 +64,7 @@ In dependency order (each module imports only from those above it):
     lap            what was done since the curve's last line
     pace           where the time of learning goes
     learning       the whole cycle: generate, train, check, repeat
-    matchfile      matches in a CSV file
+    matchfile      matches in a CSV file, and the conditions they were played under
     tournament     players by name, and the standing tournament of a model's snapshots
     series         games of one player, who moves first, against others that vary
     benchmark      how fast self-play is, and where the time goes

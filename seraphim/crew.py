@@ -13,15 +13,12 @@ from seraphim.cluster import Cluster, Lost, Worker
 from seraphim.inference import Choice, Runtime
 from seraphim.leases import Leases
 from seraphim.parcel import pack
-from seraphim.pool import ENDLESS, FinishedGame, InOrder, Pool, Work, at_the_same_time
+from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, InOrder, Pool, Work, at_the_same_time
 from seraphim.settings import Settings
 from seraphim.workers import WorkerPool
 
-# Each message takes Ray some milliseconds, in all processes together; a worker sends one as often, or as soon as it has
-# no number left. With many workers they are fewer, so that the learner takes 500 a second at most.
-_SECONDS_BETWEEN_MESSAGES = 1.0
-_SECONDS_A_MESSAGE = 0.002
-_LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
+_SECONDS_BETWEEN_MESSAGES = 1.0  # of a worker that has numbers left: a message costs Ray some 3 ms of processor time
+_MOST_MESSAGES = 500  # a second, that the learner takes: of many workers, each sends fewer
 
 
 def open_pool(
@@ -100,7 +97,7 @@ class Crew:
             for worker, duty in self._duties.items():
                 if not duty.playing and self._leases.free:
                     self._begin(worker, duty, self._model, stream)
-            for worker, answer in self._cluster.answers(_LONGEST_WAIT):
+            for worker, answer in self._cluster.answers(LONGEST_WAIT):
                 games.add(self._take(worker, answer))
             yield from games.ready()
         yield from games.rest()
@@ -163,7 +160,7 @@ class Crew:
         return self._leases.lend(worker, max(int(hungry), duty.at_a_time + reserve - self._leases.held(worker)))
 
     def _exchange(self, worker: Worker, numbers: list[int]) -> None:
-        seconds = max(_SECONDS_BETWEEN_MESSAGES, _SECONDS_A_MESSAGE * len(self._cluster.workers))
+        seconds = max(_SECONDS_BETWEEN_MESSAGES, len(self._cluster.workers) / _MOST_MESSAGES)
         self._cluster.call(worker, "exchange", numbers, not self._leases.free, seconds)
 
 

@@ -20,6 +20,8 @@ ENDLESS = 2**62  # the number of a game that nobody gets to
 
 STAGES = ("network", "rules", "search", "other")
 
+LONGEST_WAIT = 0.2  # seconds until a pool notices `stop`
+
 _SECONDS_BETWEEN_REPORTS = 0.2
 
 
@@ -102,7 +104,7 @@ class Pool(Protocol):
         """
 
     def work(self) -> Work:
-        """Return what the workers have reported since `play` was called; they report about every second."""
+        """Return what the workers have reported since `play` was called; they report every second or so."""
 
     def finish(self) -> None:
         """Start no further games: `play` ends when those under way are finished."""

@@ -18,10 +18,8 @@ from typing import Any, NamedTuple, Self
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Choice, Runtime, choose_runtime
-from seraphim.pool import ENDLESS, FinishedGame, InOrder, Work, at_the_same_time, load_player, play_games
+from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, InOrder, Work, at_the_same_time, load_player, play_games
 from seraphim.settings import Settings
-
-_LONGEST_WAIT = 0.2  # seconds until `stop` is noticed
 
 
 def count_cores() -> int:
@@ -98,7 +96,7 @@ class WorkerPool:
             self._send(connection, process, _Play(snapshot, choice, stream, skip))
         games = InOrder(first, skip)
         while playing and not self._stopped:
-            for ready in wait(list(playing), timeout=_LONGEST_WAIT):
+            for ready in wait(list(playing), timeout=LONGEST_WAIT):
                 report = self._receive(ready, playing[ready])
                 if report is None:
                     del playing[ready]
