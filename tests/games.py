@@ -75,6 +75,60 @@ class MovesTwice(Nim):
         return (np.arange(self.max_plies + 1) == state[0]) * (1 + state[1] % 2)
 
 
+class Wait(PlainGame):
+    """The player to move waits or ends the game, which nobody wins; who only waits is cut off after 40 plies."""
+
+    name, num_actions, state_words, max_plies, observation_shape = "wait", 2, 1, 40, (1,)
+
+    def initial(self) -> Words:
+        return (0,)
+
+    def step(self, state: Words, action: int) -> Words:
+        return (2,) if action == 1 else (1 - state[0],)
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return (0, 1)
+
+    def to_play(self, state: Words) -> int:
+        return state[0] % 2
+
+    def outcome(self, state: Words) -> float | None:
+        return 0.0 if state[0] == 2 else None
+
+    def observe(self, state: Words) -> Array:
+        return np.array([state[0]])
+
+
+class Results(PlainGame):
+    """The first player chooses among results by action; the last action leads on to a second move, which wins 0.1."""
+
+    name, state_words, max_plies, observation_shape = "results", 1, 2, (1,)
+
+    def __init__(self, *results: float) -> None:
+        self._results = results
+        self.num_actions = len(results) + 1
+
+    def initial(self) -> Words:
+        return (-1,)
+
+    def step(self, state: Words, action: int) -> Words:
+        return (action,) if state[0] < 0 else (self.num_actions,)
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return range(self.num_actions)
+
+    def to_play(self, state: Words) -> int:
+        return 0
+
+    def outcome(self, state: Words) -> float | None:
+        if state[0] == self.num_actions:
+            return 0.1
+        return self._results[state[0]] if 0 <= state[0] < len(self._results) else None
+
+    def observe(self, state: Words) -> Array:
+        return np.array([state[0] + 1])
+
+
 class Chain(PlainGame):
     """A corridor of many plies with one way through it; the player who makes the first move wins."""
 

@@ -8,6 +8,7 @@ import numpy as np
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions
+from seraphim.search.selection import considered_visits  # equal to mctx's, see test_gumbel.py
 
 
 @dataclass
@@ -22,14 +23,21 @@ class Node:
     edges: list["Edge"] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False)
 class Edge:
     action: int
     prior: np.float32
-    searched_prior: np.float32  # the prior with the root's noise
-    visits: int = 0
-    total: float = 0.0  # for the player who chooses this edge
+    searched_prior: np.float32  # the prior with the root's noise; at a Gumbel root, logit + noise
+    returns: list[float] = field(default_factory=list)  # of its visits, for the player who chooses this edge
     child: Node | None = None
+
+    @property
+    def visits(self) -> int:
+        return len(self.returns)
+
+    @property
+    def q(self) -> float:
+        return sum(self.returns) / len(self.returns)
 
 
 def softmax(logits: Array) -> Array:
@@ -76,52 +84,117 @@ def known(node: Node, edge: Edge) -> float | None:
     return None if below is None else below[0] if edge.child.mover == node.mover else -below[0]  # type: ignore[union-attr]
 
 
-def best_edge(node: Node, options: SearchOptions) -> Edge:
+def q_of(node: Node, edge: Edge, options: SearchOptions) -> float:
+    """The mean of a visited edge's returns, or its proven result."""
+    result = known(node, edge) if options.solver else None
+    return edge.q if result is None else result
+
+
+def candidates(node: Node, options: SearchOptions) -> list[Edge]:
+    """The edges that are not proven to lose."""
+    return [edge for edge in node.edges if not (options.solver and known(node, edge) == -1)]
+
+
+def puct_edge(node: Node, options: SearchOptions) -> Edge:
     c, reached = options.cpuct, max(1, node.visits)
     if options.cpuct_base:
         c += math.log((1 + reached + options.cpuct_base) / options.cpuct_base)
-
-    def total(edge: Edge) -> float:
-        value = known(node, edge) if options.solver else None
-        return edge.total if value is None else value * edge.visits
-
     unvisited = 0.0
     if options.fpu != "zero":
-        unvisited = (node.value + sum(total(edge) for edge in node.edges)) / reached
+        counted = [node.value]
+        for edge in node.edges:
+            counted += [q_of(node, edge, options)] * edge.visits if edge.visits else []
+        unvisited = math.fsum(counted) / len(counted)
     if options.fpu == "reduction":
         visited = sum(float(edge.prior) for edge in node.edges if edge.visits)
         unvisited -= options.fpu_reduction * math.sqrt(visited)
 
     def score(edge: Edge) -> float:
-        value = known(node, edge) if options.solver else None
-        if value is not None:
-            return value
-        q = edge.total / edge.visits if edge.visits else unvisited
+        if options.solver and known(node, edge) is not None:
+            return q_of(node, edge, options)
+        q = edge.q if edge.visits else unvisited
         return c * math.sqrt(reached) * float(edge.searched_prior) / (1 + edge.visits) + q
 
-    open_edges = [edge for edge in node.edges if not (options.solver and known(node, edge) == -1)]
-    return max(open_edges, key=score)
+    return max(candidates(node, options), key=score)
 
 
-def readout(game: Game, inference: Inference, node: Node, options: SearchOptions) -> tuple[float, int]:
-    """Play one readout from `node`; return its value and for which player that value is."""
+def logit(edge: Edge) -> float:
+    return math.log(edge.prior)
+
+
+def mixed_value(node: Node, options: SearchOptions) -> float:
+    """What actions without a visit are worth (Danihelka et al. 2022, appendix D)."""
+    visited = [edge for edge in candidates(node, options) if edge.visits]
+    if not visited:
+        return node.value
+    visits, prior = sum(edge.visits for edge in visited), sum(float(edge.prior) for edge in visited)
+    mean = sum(float(edge.prior) * q_of(node, edge, options) for edge in visited) / prior
+    return (node.value + visits * mean) / (1 + visits)
+
+
+def completed_values(node: Node, options: SearchOptions) -> list[float]:
+    """The value of each candidate."""
+    mixed = mixed_value(node, options)
+    return [q_of(node, edge, options) if edge.visits else mixed for edge in candidates(node, options)]
+
+
+def sigma(node: Node, options: SearchOptions) -> list[float]:
+    """σ(q) of each candidate, as mctx has it: scaled to [0, 1], times 0.1·(50 + max N)."""
+    values = completed_values(node, options)
+    weight = 0.1 * (50 + max(edge.visits for edge in candidates(node, options)))
+    return [weight * (value - min(values)) / max(max(values) - min(values), 1e-8) for value in values]
+
+
+def improved_policy(node: Node, options: SearchOptions) -> list[float]:
+    """softmax(logit + σ(q)) over the candidates."""
+    scores = [logit(edge) + s for edge, s in zip(candidates(node, options), sigma(node, options), strict=True)]
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def gumbel_root_edge(node: Node, options: SearchOptions) -> Edge:
+    """Sequential halving among the candidates, as if the edges that are proven to lose had never been there."""
+    edges = candidates(node, options)
+    considered = min(options.gumbel_actions, len(edges))
+    wanted = considered_visits(considered, options.readouts)[sum(edge.visits for edge in edges)]
+    scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(node, options), strict=True)]
+    nearest = max(edge.visits for edge in edges if edge.visits <= wanted)
+    return max(zip(edges, scores, strict=True), key=lambda pair: (pair[0].visits == nearest, pair[1]))[0]
+
+
+def gumbel_edge(node: Node, options: SearchOptions) -> Edge:
+    edges = candidates(node, options)
+    spent = sum(edge.visits for edge in edges)
+    scores = [p - edge.visits / (1 + spent) for p, edge in zip(improved_policy(node, options), edges, strict=True)]
+    return edges[scores.index(max(scores))]
+
+
+def best_edge(node: Node, options: SearchOptions, is_root: bool) -> Edge:
+    if options.root == "puct":
+        return puct_edge(node, options)
+    return gumbel_root_edge(node, options) if is_root else gumbel_edge(node, options)
+
+
+def readout(game: Game, inference: Inference, node: Node, options: SearchOptions, depth: int = 0) -> tuple[float, int]:
+    """Play one readout from `node`, so many plies below the root; return its value and for which player that is."""
     known = exact(node) if options.solver or node.result is not None else None
     if known is not None:
         node.visits += 1
         return known[0], node.mover
-    edge = best_edge(node, options)
+    edge = best_edge(node, options, is_root=depth == 0)
     if edge.child is None:
         edge.child = evaluate(game, inference, game.step(node.state[None], np.array([edge.action]))[0])
-        if edge.child.result is None and options.leaf == "value":
+        if edge.child.result is None and options.leaf == "playout" and depth + 1 >= game.max_plies:
+            edge.child.value = 0.0  # cut off
+        if edge.child.result is None and (options.leaf == "value" or depth + 1 >= game.max_plies):
             edge.child.visits += 1
             value, player = edge.child.value, edge.child.mover
         else:
-            value, player = readout(game, inference, edge.child, options)
+            value, player = readout(game, inference, edge.child, options, depth + 1)
     else:
-        value, player = readout(game, inference, edge.child, options)
+        value, player = readout(game, inference, edge.child, options, depth + 1)
     node.visits += 1
-    edge.visits += 1
-    edge.total += value if player == node.mover else -value
+    edge.returns.append(value if player == node.mover else -value)
     return value, player
 
 
@@ -138,7 +211,10 @@ def search(
         root = evaluate(game, inference, state)
         root.visits = 1
     priors = [float(edge.prior) for edge in root.edges]
-    if noise is not None:
+    if options.root == "gumbel":
+        draws = noise if noise is not None else np.zeros(len(priors))
+        priors = [logit(edge) + draw for edge, draw in zip(root.edges, draws, strict=True)]
+    elif noise is not None:
         if options.root_temperature != 1:
             powers = [math.pow(prior, 1 / options.root_temperature) for prior in priors]
             priors = [power / sum(powers) for power in powers]
@@ -151,6 +227,39 @@ def search(
             break
         readout(game, inference, root, options)
     return root
+
+
+def policy_of(root: Node, options: SearchOptions) -> dict[Edge, float]:
+    """What an unproven root teaches: a weight for each candidate."""
+    edges = candidates(root, options)
+    if options.root == "gumbel":
+        return dict(zip(edges, improved_policy(root, options), strict=True))
+    if not any(edge.visits for edge in edges):  # all that was visited loses
+        edges = root.edges
+    return {edge: edge.visits / sum(edge.visits for edge in edges) for edge in edges}
+
+
+def value_of(root: Node, options: SearchOptions) -> float:
+    """The expected value under the policy of an unproven root."""
+    mixed = mixed_value(root, options)
+    policy = policy_of(root, options)
+    return sum(weight * (q_of(root, edge, options) if edge.visits else mixed) for edge, weight in policy.items())
+
+
+def move_of(root: Node, options: SearchOptions) -> Edge:
+    """The move to play at an unproven root."""
+    policy = policy_of(root, options)
+    best = max(policy, key=lambda edge: policy[edge])
+    if options.root == "gumbel":
+        edges = list(policy)
+        scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(root, options), strict=True)]
+        most = max(edge.visits for edge in edges)
+        best = max(zip(edges, scores, strict=True), key=lambda pair: (pair[0].visits == most, pair[1]))[0]
+    proven = [edge for edge in policy if options.solver and known(root, edge) is not None]
+    if proven and best not in proven:
+        safest = max(proven, key=lambda edge: q_of(root, edge, options))
+        return safest if q_of(root, safest, options) >= q_of(root, best, options) else best
+    return max([best, *proven], key=lambda edge: q_of(root, edge, options)) if proven else best
 
 
 def visits(root: Node, num_actions: int) -> Array:

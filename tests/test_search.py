@@ -13,8 +13,8 @@ from reference import ArbitraryNetwork, random_states
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
-from seraphim.search.options import Leaf, SearchOptions
-from seraphim.search.randomness import dirichlet, stream_key, uniform_of
+from seraphim.search.options import FirstPlayUrgency, Leaf, Root, SearchOptions
+from seraphim.search.randomness import dirichlet, stream_key, uniform, uniform_of
 from seraphim.search.search import Search, draw_actions
 from seraphim.search.tree import NO_CHILD, slots
 from tictactoe.game import TicTacToe
@@ -52,6 +52,10 @@ def noise_of(key: np.uint64, count: int, alpha: float) -> Array:
     draw = np.zeros(count)
     dirichlet(alpha, key, draw)
     return draw
+
+
+def gumbel_noise(key: np.uint64, count: int) -> Array:
+    return np.array([-np.log(-np.log(uniform(key, np.uint64(k)))) for k in range(count)])
 
 
 def nodes_of(search: Search, tree: int = 0) -> Array:
@@ -99,20 +103,37 @@ def check_invariants(search: Search) -> None:
         fpu=st.sampled_from(["zero", "parent", "reduction"]),
         root_temperature=st.sampled_from([1.0, 1.25]),
         solver=st.booleans(),
+        root=st.sampled_from(["puct", "gumbel"]),
+        gumbel_actions=st.sampled_from([1, 3, 4, 16]),
         cache_megabytes=st.sampled_from([0, 1]),
     ),
 )
-def test_visits_equal_those_of_the_naive_search(seed: int, scale: float, noisy: bool, options: SearchOptions) -> None:
+def test_a_search_equals_the_naive_one(seed: int, scale: float, noisy: bool, options: SearchOptions) -> None:
     network = ArbitraryNetwork(GAME, seed, scale)
     states = random_states(GAME, 4, seed)
     streams = keys(*(f"{seed}-{row}" for row in range(4))) if noisy else None
     search = searched(GAME, network, states, options, streams)
     check_invariants(search)
-    for row, found in enumerate(visits(search)):
-        count = int(GAME.legal(states[row : row + 1]).sum())
-        noise = noise_of(streams[row], count, options.dirichlet_alpha) if streams is not None else None
+    result = search.result(np.arange(4))
+    for row in range(4):
+        noise = None
+        if streams is not None:
+            count = int(GAME.legal(states[row : row + 1]).sum())
+            gumbel = options.root == "gumbel"
+            noise = gumbel_noise(streams[row], count) if gumbel else noise_of(streams[row], count, 0.3)
         root = reference.search(GAME, network, states[row], options, noise=noise)
-        assert found.tolist() == reference.visits(root, GAME.num_actions).tolist()
+        assert result.visits[row].tolist() == reference.visits(root, GAME.num_actions).tolist()
+        proven = reference.exact(root) if options.solver else None
+        assert result.proven[row] == (proven is not None)
+        if proven is not None:
+            assert result.values[row] == proven[0]
+            continue
+        policy = reference.policy_of(root, options)
+        for edge, weight in policy.items():
+            assert result.policies[row, edge.action] == pytest.approx(weight, abs=1e-6)
+        assert result.policies[row].sum() == pytest.approx(1.0, abs=1e-5)
+        assert result.values[row] == pytest.approx(reference.value_of(root, options), abs=1e-6)
+        assert result.best[row] == reference.move_of(root, options).action
 
 
 @pytest.mark.parametrize("leaf", ["value", "playout"])
@@ -325,6 +346,53 @@ def test_a_loss_in_sight_has_a_value_near_minus_one() -> None:
     # O to move; X threatens two lines at once.
     search = searched(GAME, Uniform(GAME), position("X · X / O · · / X · O")[None], replace(OPTIONS, readouts=2000))
     assert search.result(np.array([0])).values[0] < -0.8
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_a_playout_ends_as_a_draw_where_the_game_would_be_cut_off(root: Root) -> None:
+    game = PlainRules(games.Wait())
+    network = ArbitraryNetwork(game, 1)
+    for readouts in (1, 2, 30):
+        options = SearchOptions(readouts=readouts, leaf="playout", root=root, cache_megabytes=1)
+        search = searched(game, network, game.initial(1), options)
+        found = reference.search(game, network, game.initial(1)[0], options)
+        assert visits(search)[0].tolist() == reference.visits(found, 2).tolist()
+        assert search.result(np.array([0])).values[0] == 0.0
+        assert search.trees.progress[0]["num_nodes"] <= 1 + readouts * game.max_plies
+
+
+@pytest.mark.parametrize("fpu", ["parent", "reduction"])
+def test_first_play_urgency_is_a_mean_of_values_also_with_playouts(fpu: FirstPlayUrgency) -> None:
+    # Every playout of the first mover loses, so the mean of what a node has seen can only go down to -1.
+    class Pessimist(Uniform):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            return logits, values - np.float32(1)
+
+    options = SearchOptions(readouts=40, leaf="playout", fpu=fpu, cpuct=0.1)
+    states = random_states(GAME, 16, 2)
+    found = visits(searched(GAME, Pessimist(GAME), states, options))
+    for row in range(16):
+        root = reference.search(GAME, Pessimist(GAME), states[row], options)
+        assert found[row].tolist() == reference.visits(root, 9).tolist()
+
+
+def test_uniform_numbers_are_below_one() -> None:
+    # The key whose first number has all bits set, by inverting SplitMix64's steps.
+    bits, mask = 2**64 - 1, 2**64 - 1
+
+    def unshift(number: int, by: int) -> int:
+        found = number
+        for _ in range(64 // by + 1):
+            found = number ^ (found >> by)
+        return found
+
+    bits = unshift(bits, 31) * pow(0x94D049BB133111EB, -1, 2**64) & mask
+    bits = unshift(bits, 27) * pow(0xBF58476D1CE4E5B9, -1, 2**64) & mask
+    key = np.uint64((unshift(bits, 30) - 0x9E3779B97F4A7C15) & mask)
+    assert 1 - 2.0**-50 < uniform(key, np.uint64(0)) < 1.0
+    assert np.isfinite(gumbel_noise(key, 1)).all()
+    assert draw_actions(np.ones((1, 3)), np.array([key])).tolist() == [2]
 
 
 def test_playouts_score_only_the_end_of_the_game() -> None:

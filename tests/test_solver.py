@@ -1,17 +1,19 @@
 """Proven results equal minimax; a proven root stops, and plays the fastest win and the slowest loss."""
 
+from collections.abc import Iterator
 from functools import cache
 
 import games
 import numpy as np
 import pytest
-from reference import ArbitraryNetwork
+from reference import ArbitraryNetwork, random_states
 
-from seraphim.game import Game, PlainRules
+from connectfour.game import ConnectFour
+from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
-from seraphim.search.options import SearchOptions
+from seraphim.search.options import Root, SearchOptions
 from seraphim.search.search import Search
-from seraphim.search.tree import KNOWN, slots
+from seraphim.search.tree import KNOWN, LOST, OPEN, slots
 from tictactoe.game import TicTacToe
 from tictactoe.minimax import position_sets
 
@@ -176,3 +178,76 @@ def test_a_proven_edge_has_its_exact_value_and_is_not_explored() -> None:
     children = search.trees.nodes[known["child"]]
     assert children["settled"].all()
     assert (np.abs(known["total"]) == np.abs(children["value"]) * known["visits"]).all()
+
+
+# ---------------------------------------------------------------- proven losses, and exact values
+
+
+CASES: dict[str, Game] = {
+    "tictactoe": GAME,
+    "connect four": ConnectFour(),
+    "nim of double moves": PlainRules(games.MovesTwice(heap=12)),
+}
+
+
+def root_edges(search: Search) -> Iterator[tuple[int, np.ndarray]]:
+    """The edges of each unproven root."""
+    result = search.result(np.arange(len(search.trees.progress)))
+    for tree in np.flatnonzero(~result.proven):
+        root = search.trees.nodes[tree * slots(search.trees)[0]]
+        yield int(tree), search.trees.edges[root["first_edge"] : root["first_edge"] + root["num_edges"]]
+
+
+@pytest.mark.parametrize("leaves", [1, 4])
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("name", CASES)
+def test_no_proven_loss_is_played_or_taught_while_there_is_something_else(name: str, root: Root, leaves: int) -> None:
+    game, checked = CASES[name], 0
+    for seed in range(3):
+        for readouts in (16, 32, 100):
+            options = SearchOptions(readouts=readouts, solver=True, root=root)
+            states = random_states(game, 60, seed)
+            search = Search(game, ArbitraryNetwork(game, seed, scale=3.0), options, len(states), leaves)
+            search.begin(np.arange(60), states, np.arange(60, dtype=np.uint64))
+            search.run()
+            result = search.result(np.arange(60))
+            for tree, edges in root_edges(search):
+                losing = edges["action"][edges["known"] == LOST]
+                if len(losing) == len(edges):
+                    continue
+                checked += len(losing)
+                assert result.best[tree] not in losing
+                if (edges["visits"][edges["known"] != LOST] > 0).any() or root == "gumbel":
+                    assert not result.policies[tree, losing].any()
+    assert checked > 20
+
+
+@pytest.mark.parametrize("leaves", [2, 8, 32])
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_what_is_proven_is_exact_whatever_was_under_way(root: Root, leaves: int) -> None:
+    states = POSITIONS.states[::9]
+    options = SearchOptions(readouts=200, solver=True, root=root)
+    search = Search(GAME, ArbitraryNetwork(GAME, 1, scale=0.3), options, len(states), leaves)
+    search.begin(np.arange(len(states)), states)
+    search.run()
+    edges, nodes = search.trees.edges, search.trees.nodes
+    proven = edges[(edges["known"] != OPEN) & (edges["visits"] > 0)]
+    assert len(proven) > 1000
+    children = nodes[proven["child"]]
+    movers = nodes["to_play"][children["parent"]]
+    exact = np.where(children["to_play"] == movers, children["value"], -children["value"])
+    assert (proven["total"] / proven["visits"] == exact).all()
+
+
+def test_the_best_of_several_proven_results_is_played() -> None:
+    # The first edge whose result is no less than what the most visited one seems to be worth is not the best one.
+    game = PlainRules(games.Results(0.25, 0.5, 0.75))
+    for root in ("puct", "gumbel"):
+        options = SearchOptions(readouts=4, cpuct=20, solver=True, root=root)  # type: ignore[arg-type]
+        search = Search(game, Uniform(game), options, 1)
+        search.begin(np.arange(1), game.initial(1))
+        search.run()
+        result = search.result(np.arange(1))
+        assert not result.proven[0]
+        assert (result.visits[0] == 1).all()
+        assert result.best[0] == 2

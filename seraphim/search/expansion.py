@@ -243,9 +243,12 @@ def _add_edges(nodes: Array, edges: Array, tree: Any, node: int, logits: Array, 
 
 @kernel
 def _is_scored(node: Any, row: Any, index: int, rule: Rule) -> bool:
-    # Whether the readout of a ROW ends at its new NODE, which has this index, or is played out from there.
+    # Whether the readout of a ROW ends at its new NODE, which has this index, or is played out from there. A playout
+    # that gets as far from the root as no game does is cut off, and counts as a draw.
     if rule.playout and node["parent"] != NO_PARENT and not node["settled"]:
-        row["node"] = index
-        return False
+        if row["plies"] < rule.max_plies:
+            row["node"] = index
+            return False
+        node["value"] = 0.0
     row["node"] = AT_REST
     return True

@@ -13,7 +13,7 @@ import numpy as np
 from seraphim.compiled import borrowed, kernel, prefetch
 from seraphim.game import Array
 from seraphim.search.selection import Rule, best_edge
-from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, Trees
+from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 WIN, LOSS = 1.0, -1.0  # values
 
@@ -63,6 +63,8 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
                 continue
             edge = best_edge(nodes[node], edges, root_scores, tree * num_actions, schedules, rule)
             child = edges[edge]["child"]
+            if rule.playout:
+                under_way[row]["plies"] += 1
             if rule.leaves > 1:
                 edges[edge]["pending"] += 1
             if child != NO_CHILD:
@@ -118,6 +120,7 @@ def _arrive(
                 continue
             progress[tree]["remaining"] -= 1
             under_way[row]["node"] = node
+            under_way[row]["plies"] = 0
         moving[num_kept] = row
         num_kept += 1
         if nodes[node]["settled"]:
@@ -134,7 +137,10 @@ def _arrive(
 
 @kernel
 def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) -> None:
-    """Score `count` readouts with the values of the nodes `reached` int32, which are used up: all climb in turn."""
+    """Score `count` readouts with the values of the nodes `reached` int32, which are used up: all climb in turn.
+
+    Where another readout has settled a node meanwhile, its exact value is what climbs on from there.
+    """
     if count == 0:
         return
     nodes_at, node_bytes = nodes.ctypes.data, nodes.itemsize
@@ -158,6 +164,10 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
                 edge["total"] += value
                 if rule.leaves > 1:
                     edge["pending"] -= 1
+                    if edge["known"] != OPEN:
+                        edge["total"] = value * edge["visits"]
+            if rule.leaves > 1 and node["settled"]:
+                value = np.float64(node["value"])
             node["visits"] += 1
             if node["parent"] == NO_PARENT:
                 continue

@@ -18,6 +18,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _MANTISSA_SHIFT = np.uint64(11)
+_BELOW_ONE = 1.0 - 2.0**-53
 
 
 @kernel
@@ -40,7 +41,8 @@ def fork(keys: Array, counters: Array) -> Array:
 @kernel
 def uniform(key: np.uint64, counter: np.uint64) -> float:
     """Return the stream's number at `counter`, uniform in the open interval (0, 1)."""
-    return (float(_hash(key, counter) >> _MANTISSA_SHIFT) + 0.5) * 2.0**-53
+    # The greatest of the 2^53 numbers would round to 1.
+    return min((float(_hash(key, counter) >> _MANTISSA_SHIFT) + 0.5) * 2.0**-53, _BELOW_ONE)
 
 
 @kernel

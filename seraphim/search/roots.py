@@ -60,7 +60,7 @@ def prepare_roots(
 
 
 @kernel
-def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors: Array, roots: Array) -> None:
+def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors: Array, proven: Array) -> None:
     """Read the roots of the trees `chosen` int64 [K].
 
     Args:
@@ -69,15 +69,14 @@ def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors
         visits: int32 [K, A], filled.
         totals: float64 [K, A], filled with the sums of values, for the player to move.
         priors: float32 [K, A], filled with the network's priors.
-        roots: float64 [K, 2], filled with whether the root is settled, and its value if it is.
+        proven: bool [K], filled with whether the root is settled.
     """
     visits[:] = 0
     totals[:] = 0.0
     priors[:] = 0.0
     for index in range(len(chosen)):
         root = trees.nodes[root_of(trees, chosen[index])]
-        roots[index, 0] = root["settled"]
-        roots[index, 1] = root["value"]
+        proven[index] = root["settled"]
         for k in range(root["num_edges"]):
             edge = trees.edges[root["first_edge"] + k]
             visits[index, edge["action"]] = edge["visits"]
@@ -86,20 +85,24 @@ def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors
 
 
 @kernel
-def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best: Array) -> None:
+def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, values: Array, best: Array) -> None:
     """Compute what the searches of the trees `chosen` int64 [K] teach, and which action is best.
 
     The policy of PUCT is the visit distribution, without actions that are proven to lose unless all do; of a proven
     root, the visits of the actions that give its value, wins the fastest way and losses the slowest; of a Gumbel root,
-    softmax(logit + σ(q)).
+    softmax(logit + σ(q)) over the actions that are not proven to lose.
 
     Args:
         trees: read.
         chosen: which.
         rule: the options.
         policies: float32 [K, A], filled.
+        values: float64 [K], filled with the expected value under that policy, for the player to move; a Gumbel root
+            visits actions that it then gives little weight, so that the mean of its visits is far too low. Of a proven
+            root, its value; without a readout, the network's.
         best: int32 [K], filled with the most probable action, the first of equals; of a Gumbel root, with the most
-            visited one that has the highest score; but with one whose proven result is no less than that one's value.
+            visited one that has the highest score; but with the one that has the best proven result, if that is no less
+            than that one's value.
     """
     policies[:] = 0.0
     nodes, edges, scores = trees.nodes, trees.edges, trees.root_scores
@@ -123,6 +126,9 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, best
                 greatest = k
         for k in range(count):
             policies[index, edges[first + k]["action"]] = weights[k] / total
+        values[index] = root["value"]
+        if not root["settled"] and total > 0.0:
+            values[index] = _expected_value(root, edges, weights, completion(root, edges)[0]) / total
         if root["settled"] or not rule.gumbel:
             best_edge = first + greatest
         if not root["settled"]:
@@ -144,14 +150,27 @@ def _visit_weights(root: Any, edges: Array, weights: Array) -> None:
 
 
 @kernel
+def _expected_value(root: Any, edges: Array, weights: Array, mixed: float) -> float:
+    # The sum of the edges' values by their weights; those without a visit are completed by the mixed value.
+    value = 0.0
+    for k in range(root["num_edges"]):
+        edge = edges[root["first_edge"] + k]
+        value += weights[k] * (edge["total"] / edge["visits"] if edge["visits"] > 0 else mixed)
+    return value
+
+
+@kernel
 def _or_known(root: Any, edges: Array, best: int) -> int:
-    # An edge whose proven result is no less than what `best` seems to be worth, if there is one, else `best`.
-    value = edges[best]["total"] / max(1, edges[best]["visits"])
+    # The edge with the best proven result, if that is no less than what `best` seems to be worth, else `best`.
+    chosen, value = best, edges[best]["total"] / max(1, edges[best]["visits"])
     for index in range(root["first_edge"], root["first_edge"] + root["num_edges"]):
         edge = edges[index]
-        if edge["known"] == KNOWN and edges[best]["known"] != KNOWN and edge["total"] / max(1, edge["visits"]) >= value:
-            return index
-    return best
+        if edge["known"] != KNOWN:
+            continue
+        result = edge["total"] / max(1, edge["visits"])
+        if result > value or (result == value and edges[chosen]["known"] != KNOWN):
+            chosen, value = index, result
+    return chosen
 
 
 @kernel
@@ -171,16 +190,22 @@ def _exact_weights(root: Any, nodes: Array, edges: Array, weights: Array) -> Non
 
 @kernel
 def _improved_weights(root: Any, edges: Array, scores: Array, scores_at: int, weights: Array) -> int:
-    # The improved policy of a Gumbel root, and its move (Danihelka et al. 2022, sections 3 and 4).
+    # The improved policy of a Gumbel root, and its move (Danihelka et al. 2022, sections 3 and 4), over the edges that
+    # are not proven to lose.
     first, count = root["first_edge"], root["num_edges"]
     completed = completion(root, edges)
     largest, most_visits = -np.inf, 0
     for k in range(count):
-        weights[k] = logit(edges[first + k]) + completed_value(edges[first + k], completed)
-        largest = max(largest, weights[k])
-        most_visits = max(most_visits, edges[first + k]["visits"])
+        weights[k] = -np.inf
+        if edges[first + k]["known"] != LOST:
+            weights[k] = logit(edges[first + k]) + completed_value(edges[first + k], completed)
+            largest = max(largest, weights[k])
+            most_visits = max(most_visits, edges[first + k]["visits"])
     best, best_score = first, -np.inf
     for k in range(count):
+        if edges[first + k]["known"] == LOST:
+            weights[k] = 0.0
+            continue
         weights[k] = math.exp(weights[k] - largest)
         score = scores[scores_at + k] + completed_value(edges[first + k], completed)
         if edges[first + k]["visits"] == most_visits and score > best_score:

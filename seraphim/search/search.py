@@ -42,7 +42,7 @@ class Result(NamedTuple):
     visits: Array  # int32 [K, A]
     policies: Array  # float32 [K, A]: what is to be learnt; of PUCT the visit distribution, see `roots.root_policies`
     best: Array  # int32 [K]: the action to play in earnest
-    values: Array  # float32 [K]: mean value of the root's visits, or its proven value, for its player to move
+    values: Array  # float32 [K]: expected value under the policy, or the proven value, for the player to move
     proven: Array  # bool [K]: whether the value is exact
     action_values: Array  # float32 [K, A]: Q(s,a), 0 for actions without a visit
     priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
@@ -86,7 +86,7 @@ class Search:
         self._last_lap = 0.0
         self._inference = inference
         self._leaves = leaves
-        self._rule = to_rule(options, leaves)
+        self._rule = to_rule(options, leaves, game.max_plies)
         self._schedules = _schedules(options, game.num_actions)
         nodes = options.readouts + options.readouts // 2 + 2
         self._trees = allocate(
@@ -327,17 +327,16 @@ class Search:
         """Return what was found at the roots of some trees int64 [K]."""
         shape = (len(trees), self.game.num_actions)
         visits, totals, priors = np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.float32)
-        settled = np.empty((len(trees), 2))
+        proven, values = np.empty(len(trees), np.bool_), np.empty(len(trees))
         policies, best = np.empty(shape, np.float32), np.empty(len(trees), np.int32)
-        roots.root_edges(self._trees, trees, visits, totals, priors, settled)
-        roots.root_policies(self._trees, trees, self._rule, policies, best)
-        means = totals.sum(axis=1) / np.maximum(visits.sum(axis=1), 1)
+        roots.root_edges(self._trees, trees, visits, totals, priors, proven)
+        roots.root_policies(self._trees, trees, self._rule, policies, values, best)
         return Result(
             visits=visits,
             policies=policies,
             best=best,
-            values=np.where(settled[:, 0], settled[:, 1], means).astype(np.float32),
-            proven=settled[:, 0] > 0,
+            values=values.astype(np.float32),
+            proven=proven,
             action_values=(totals / np.maximum(visits, 1)).astype(np.float32),
             priors=priors,
         )

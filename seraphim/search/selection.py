@@ -36,10 +36,11 @@ class Rule(NamedTuple):
     solver: bool
     gumbel: bool
     playout: bool
+    max_plies: int  # a playout that gets so far from the root ends as a draw
 
 
-def to_rule(options: SearchOptions, leaves: int) -> Rule:
-    """Return the options as a `Rule` for trees with so many rows."""
+def to_rule(options: SearchOptions, leaves: int, max_plies: int) -> Rule:
+    """Return the options as a `Rule` for trees with so many rows of a game with so many plies."""
     return Rule(
         leaves=leaves,
         cpuct=options.cpuct,
@@ -49,6 +50,7 @@ def to_rule(options: SearchOptions, leaves: int) -> Rule:
         solver=options.solver,
         gumbel=options.root == "gumbel",
         playout=options.leaf == "playout",
+        max_plies=max_plies,
     )
 
 
@@ -127,55 +129,70 @@ def exploration_weight(visits: int, rule: Rule) -> float:
 
 @kernel
 def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
-    # What an edge without a visit is taken for: the mean value of the node so far, less r·√(share of the prior that
-    # has been visited) (KataGo, section 2).
+    # What an edge without a visit is taken for: the mean of the node's own value and of all that its edges have
+    # returned, less r·√(share of the prior that has been visited) (KataGo, section 2).
     first = node["first_edge"]
-    total, visited = np.float64(node["value"]), 0.0
+    total, counted, visited = np.float64(node["value"]), 1, 0.0
     for edge_index in range(first, first + node["num_edges"]):
         edge = edges[edge_index]
         total += edge["total"]
+        counted += edge["visits"]
         if edge["visits"] > 0:
             visited += np.float64(edge["prior"])
-    mean = total / max(1, node["visits"])
+    mean = total / counted
     return mean - rule.fpu_reduction * math.sqrt(visited) if rule.fpu == FPU_REDUCTION else mean
 
 
 @kernel
 def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, schedules: Array) -> int:
     # Sequential halving (Gumbel, section 3): of the edges with as many visits as the schedule says now, the one with
-    # the highest g(a) + logit(a) + σ(q(a)). `root_scores` holds g + logit.
+    # the highest g(a) + logit(a) + σ(q(a)). `root_scores` holds g + logit. Edges that are proven to lose count as
+    # illegal, with the visits they had, so the next best take their places. Then the schedule is that of fewer edges,
+    # which may be ahead of the visits: the edges that come nearest to it catch up.
     first, count = node["first_edge"], node["num_edges"]
-    spent = 0
-    for k in range(count):
-        spent += edges[first + k]["visits"] + edges[first + k]["pending"]
-    wanted = schedules[min(count, len(schedules) - 1), min(spent, schedules.shape[1] - 1)]
-    completed = completion(node, edges)
-    best, best_score = first, -np.inf
+    spent, num_open = 0, 0
     for k in range(count):
         edge = edges[first + k]
+        if edge["known"] != LOST:
+            num_open += 1
+            spent += edge["visits"] + edge["pending"]
+    wanted = schedules[min(num_open, len(schedules) - 1), min(spent, schedules.shape[1] - 1)]
+    completed = completion(node, edges)
+    best, best_visits, best_score = first, -1, -np.inf
+    for k in range(count):
+        edge = edges[first + k]
+        visits = np.int64(edge["visits"]) + np.int64(edge["pending"])
+        if edge["known"] == LOST or visits > wanted or visits < best_visits:
+            continue
         score = max(_LOWEST_LOGIT, root_scores[scores_at + k] + completed_value(edge, completed))
-        if edge["visits"] + edge["pending"] == wanted and score > best_score:
-            best, best_score = first + k, score
+        if visits > best_visits or score > best_score:
+            best, best_visits, best_score = first + k, visits, score
     return best
 
 
 @kernel
 def _gumbel_edge(node: Any, edges: Array) -> int:
-    # argmax of π'(a) - N(a)/(1 + ΣN), with the improved policy π' = softmax(logit + σ(q)) (Gumbel, section 5).
+    # argmax of π'(a) - N(a)/(1 + ΣN), with the improved policy π' = softmax(logit + σ(q)) (Gumbel, section 5), over the
+    # edges that are not proven to lose.
     first, count = node["first_edge"], node["num_edges"]
     completed = completion(node, edges)
     largest, spent = -np.inf, 0
     for edge_index in range(first, first + count):
         edge = edges[edge_index]
+        if edge["known"] == LOST:
+            continue
         spent += edge["visits"] + edge["pending"]
         largest = max(largest, logit(edge) + completed_value(edge, completed))
     total = 0.0
     for edge_index in range(first, first + count):
         edge = edges[edge_index]
-        total += math.exp(logit(edge) + completed_value(edge, completed) - largest)
+        if edge["known"] != LOST:
+            total += math.exp(logit(edge) + completed_value(edge, completed) - largest)
     best, best_score = first, -np.inf
     for edge_index in range(first, first + count):
         edge = edges[edge_index]
+        if edge["known"] == LOST:
+            continue
         probability = math.exp(logit(edge) + completed_value(edge, completed) - largest) / total
         score = probability - (edge["visits"] + edge["pending"]) / (1 + spent)
         if score > best_score:
@@ -194,14 +211,15 @@ def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
     """Return what `completed_value` needs to know of a node: the mixed value, least and greatest value, and scale.
 
     Edges without visits are completed by the mixed value, (v + ΣN·Σ_visited P·q / Σ_visited P) / (1 + ΣN) (Gumbel,
-    appendix D); values are scaled to [0, 1] over the node's edges and weighed by 0.1·(50 + max N), as mctx does.
+    appendix D); values are scaled to [0, 1] over the node's edges and weighed by 0.1·(50 + max N), as mctx does. Edges
+    that are proven to lose count as illegal: an unfinished node that is not settled has others.
     """
     first = node["first_edge"]
     visits, most_visits = 0, 0
     prior_sum, weighted = 0.0, 0.0
     for edge_index in range(first, first + node["num_edges"]):
         edge = edges[edge_index]
-        if edge["visits"] > 0:
+        if edge["visits"] > 0 and edge["known"] != LOST:
             prior = max(edge["prior"], _SMALLEST_PRIOR)
             prior_sum += prior
             weighted += prior * edge["total"] / edge["visits"]
@@ -213,6 +231,8 @@ def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
     least, greatest = np.inf, -np.inf
     for edge_index in range(first, first + node["num_edges"]):
         edge = edges[edge_index]
+        if edge["known"] == LOST:
+            continue
         value = edge["total"] / edge["visits"] if edge["visits"] > 0 else mixed
         least, greatest = min(least, value), max(greatest, value)
     return mixed, least, greatest, _VISITS_SCALE * (_VISITS_OFFSET + most_visits)

@@ -63,6 +63,7 @@ ROW = np.dtype(
     [
         ("node", np.int32),  # the node a readout stands on, or AT_REST
         ("edge", np.int32),  # the edge by which it leaves that node
+        ("plies", np.int32),  # how far it has got from the root, where it is a playout
     ]
 )
 
