@@ -62,7 +62,7 @@ class Analysis:
     def __init__(self, game: Game, inference: Inference, options: SearchOptions, leaves: int = LEAVES) -> None:
         """Prepare; the root must be searched by PUCT, which can always go on."""
         self._search = Search(game, inference, options, num_trees=1, leaves=leaves)
-        self._rule = to_rule(options, leaves)
+        self._rule = to_rule(options, leaves, game.max_plies)
         self._game = game
         self.state = game.initial(1)[0]
 
@@ -160,7 +160,7 @@ def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> 
     result = search.result(np.array([tree]))
     return Finding(
         readouts=spent,
-        value=float(result.values[0] if spent else root["value"]),
+        value=float(result.values[0]),
         best=int(result.best[0]),
         proven=bool(result.proven[0]),
         candidates=sorted(candidates, key=lambda candidate: -candidate.visits),

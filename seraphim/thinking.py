@@ -59,7 +59,7 @@ class SharedSearch:
         options = replace(options, root="puct")
         self._game = game
         self._limits = limits
-        self._rule = to_rule(options, leaves)
+        self._rule = to_rule(options, leaves, game.max_plies)
         self._search = Search(game, inference, options, limits.trees, leaves)
         self._memory = _Memory(game, limits)
         self._by_tree: list[Player | None] = [None] * limits.trees

@@ -155,8 +155,10 @@ def improved_policy(node: Node, options: SearchOptions) -> list[float]:
 def gumbel_root_edge(node: Node, options: SearchOptions) -> Edge:
     """Sequential halving among the candidates, as if the edges that are proven to lose had never been there."""
     edges = candidates(node, options)
-    considered = min(options.gumbel_actions, len(edges))
-    wanted = considered_visits(considered, options.readouts)[sum(edge.visits for edge in edges)]
+    considered, spent = min(options.gumbel_actions, len(edges)), sum(edge.visits for edge in edges)
+    if spent >= options.readouts:
+        return gumbel_edge(node, options)
+    wanted = considered_visits(considered, options.readouts)[spent]
     scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(node, options), strict=True)]
     nearest = max(edge.visits for edge in edges if edge.visits <= wanted)
     return max(zip(edges, scores, strict=True), key=lambda pair: (pair[0].visits == nearest, pair[1]))[0]
@@ -205,8 +207,9 @@ def search(
     options: SearchOptions,
     root: Node | None = None,
     noise: Array | None = None,
+    readouts: int | None = None,
 ) -> Node:
-    """Search a position with `options.readouts` readouts; go on with `root` if it is given."""
+    """Search a position with so many readouts, by default the options'; go on with `root` if it is given."""
     if root is None:
         root = evaluate(game, inference, state)
         root.visits = 1
@@ -222,7 +225,7 @@ def search(
         priors = [(1 - share) * prior + share * draw for prior, draw in zip(priors, noise, strict=True)]
     for edge, prior in zip(root.edges, priors, strict=True):
         edge.searched_prior = np.float32(prior)
-    for _ in range(options.readouts):
+    for _ in range(options.readouts if readouts is None else readouts):
         if options.solver and exact(root) is not None:
             break
         readout(game, inference, root, options)

@@ -178,6 +178,7 @@ CHANGES: list[dict[str, Any]] = [
     {"leaf": "playout"},
     {"fast_wins": 0.9},
     {"leaf": "playout", "solver": True, "fpu": "reduction"},
+    {"leaf": "playout", "fpu": "parent"},
 ]
 
 

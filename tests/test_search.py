@@ -136,6 +136,18 @@ def test_a_search_equals_the_naive_one(seed: int, scale: float, noisy: bool, opt
         assert result.best[row] == reference.move_of(root, options).action
 
 
+@pytest.mark.parametrize("solver", [False, True])
+def test_a_gumbel_root_that_is_searched_further_equals_the_naive_one(solver: bool) -> None:
+    options = replace(OPTIONS, readouts=20, root="gumbel", solver=solver)
+    for seed in range(6):
+        network = ArbitraryNetwork(GAME, seed)
+        search = searched(GAME, network, GAME.initial(1), options)
+        search.begin(np.array([0]), GAME.initial(1), readouts=100)
+        search.run()
+        root = reference.search(GAME, network, GAME.initial(1)[0], options, readouts=120)
+        assert visits(search)[0].tolist() == reference.visits(root, 9).tolist()
+
+
 @pytest.mark.parametrize("leaf", ["value", "playout"])
 def test_a_reused_tree_equals_the_naive_search_that_goes_on_with_its_own(leaf: str) -> None:
     options = replace(OPTIONS, leaf=leaf)

@@ -9,7 +9,7 @@ import pytest
 from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import ConnectFour
-from seraphim.game import Array, Game, PlainRules
+from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.search.options import Root, SearchOptions
 from seraphim.search.search import Search

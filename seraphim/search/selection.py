@@ -148,7 +148,8 @@ def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: in
     # Sequential halving (Gumbel, section 3): of the edges with as many visits as the schedule says now, the one with
     # the highest g(a) + logit(a) + σ(q(a)). `root_scores` holds g + logit. Edges that are proven to lose count as
     # illegal, with the visits they had, so the next best take their places. Then the schedule is that of fewer edges,
-    # which may be ahead of the visits: the edges that come nearest to it catch up.
+    # which may be ahead of the visits: the edges that come nearest to it catch up. Readouts beyond the schedule go by
+    # the improved policy.
     first, count = node["first_edge"], node["num_edges"]
     spent, num_open = 0, 0
     for k in range(count):
@@ -156,12 +157,14 @@ def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: in
         if edge["known"] != LOST:
             num_open += 1
             spent += edge["visits"] + edge["pending"]
-    wanted = schedules[min(num_open, len(schedules) - 1), min(spent, schedules.shape[1] - 1)]
+    if spent >= schedules.shape[1]:
+        return _gumbel_edge(node, edges)
+    wanted = schedules[min(num_open, len(schedules) - 1), spent]
     completed = completion(node, edges)
     best, best_visits, best_score = first, -1, -np.inf
     for k in range(count):
         edge = edges[first + k]
-        visits = np.int64(edge["visits"]) + np.int64(edge["pending"])
+        visits = edge["visits"] + edge["pending"]
         if edge["known"] == LOST or visits > wanted or visits < best_visits:
             continue
         score = max(_LOWEST_LOGIT, root_scores[scores_at + k] + completed_value(edge, completed))

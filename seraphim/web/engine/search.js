@@ -82,6 +82,7 @@ export class Search {
         if (this.remaining === 0 || this.root.settled) break;
         this.remaining -= 1;
         this.node = this.root;
+        this.plies = 0;
       }
       if (this.node.settled) {
         backUp(this.node);
@@ -89,6 +90,7 @@ export class Search {
         continue;
       }
       const edge = this.#bestEdge(this.node);
+      this.plies += 1;
       if (edge.child !== null) {
         this.node = edge.child;
         continue;
@@ -117,8 +119,11 @@ export class Search {
     node.edges = toEdges(legal, logits);
     this.leaf = null;
     if (this.options.leaf === 'playout' && node.parent !== null) {
-      this.node = node; // only the end of the game scores the readout
-      return;
+      if (this.plies < this.game.maxPlies) {
+        this.node = node; // only the end of the game scores the readout
+        return;
+      }
+      node.value = 0; // cut off
     }
     backUp(node);
     this.#leave();
@@ -134,23 +139,31 @@ export class Search {
     return this.root?.settled ?? false;
   }
 
-  /** Expected result for the player to move; of a position without readouts, the network's. */
+  /** Expected result for the player to move, by visits; of a position without readouts, the network's. */
   get value() {
-    const visits = this.visits;
-    if (this.proven || visits === 0) return this.root?.value ?? 0;
-    return Math.fround(sum(this.root.edges, (edge) => edge.total) / visits);
+    if (this.proven || this.visits === 0) return this.root?.value ?? 0;
+    const weights = this.#policyWeights();
+    const expected = this.root.edges.reduce((total, edge, k) => total + weights[k] * mean(edge), 0);
+    return Math.fround(expected / sum(weights, (weight) => weight));
   }
 
   /** The action to play: see `root_policies` in seraphim/search/roots.py. */
   get best() {
     const {edges, settled} = this.root;
     if (settled) return firstGreatest(edges, exactWeights(this.root)).action;
-    let weights = edges.map((edge) => (edge.known === LOST ? 0 : edge.visits));
-    if (weights.every((weight) => weight === 0)) weights = edges.map((edge) => edge.visits);
-    const favourite = firstGreatest(edges, weights);
-    // An edge whose proven result is no less than what the most visited one seems to be worth is preferred.
-    const known = edges.find((edge) => edge.known === KNOWN && mean(edge) >= mean(favourite));
-    return (favourite.known !== KNOWN && known !== undefined ? known : favourite).action;
+    let best = firstGreatest(edges, this.#policyWeights());
+    // The edge with the best proven result is preferred where that is no less than what the most visited one seems to be
+    // worth.
+    for (const edge of edges.filter((each) => each.known === KNOWN)) {
+      if (mean(edge) > mean(best) || (mean(edge) === mean(best) && best.known !== KNOWN)) best = edge;
+    }
+    return best.action;
+  }
+
+  /** Visits of the edges that are not proven to lose, unless all that were visited are. */
+  #policyWeights() {
+    const weights = this.root.edges.map((edge) => (edge.known === LOST ? 0 : edge.visits));
+    return weights.some((weight) => weight > 0) ? weights : this.root.edges.map((edge) => edge.visits);
   }
 
   /** All legal actions and what the search thinks of them, the most visited first; see seraphim/analysis.py. */
@@ -177,6 +190,7 @@ export class Search {
     this.node = null; // where the readout under way stands, if there is one
     this.edge = null; // by which it leaves that node
     this.leaf = null; // the position that the network is to evaluate
+    this.plies = 0; // how far it has got from the root
   }
 
   #addNode(state, value) {
@@ -233,12 +247,14 @@ export class Search {
 
   #firstPlayUrgency(node) {
     let total = node.value;
+    let counted = 1;
     let visited = 0;
     for (const edge of node.edges) {
       total += edge.total;
+      counted += edge.visits;
       if (edge.visits > 0) visited += edge.prior;
     }
-    const average = total / Math.max(1, node.visits);
+    const average = total / counted;
     return this.options.fpu === 'reduction' ? average - this.options.fpu_reduction * Math.sqrt(visited) : average;
   }
 }
