@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import MOVES_TWICE
+from games import MOVES_TWICE, Wait
 from reference import random_states
 
 from seraphim.analysis import Analysis
@@ -194,6 +194,15 @@ def test_every_option_that_matters_without_noise_matters_alike(name: str, change
     states = random_states(game, 10, seed=2)
     ours = searched(game, HashNetwork(game), options, states, readouts=150)
     assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=150))
+
+
+def test_playouts_are_cut_off_alike() -> None:
+    game = PlainRules(Wait())
+    options = SearchOptions(leaf="playout", cache_megabytes=1)
+    states = game.initial(1)
+    ours = searched(game, HashNetwork(game), options, states, readouts=30)
+    rules = ROOT / "tests/js/wait.js"
+    assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=30))
 
 
 @pytest.mark.parametrize("name", GAMES)
