@@ -34,7 +34,6 @@ from seraphim.examples import end_of
 from seraphim.game import load_game
 from seraphim.gamefiles import published_files, read_examples
 from seraphim.generating import Generated, generate_games
-from seraphim.inference import Choice
 from seraphim.parcel import pack
 from seraphim.pool import Pool
 from seraphim.retraining import Trainer
@@ -193,7 +192,7 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
             parcel = pack(Path(other))
             reference = cluster.put(parcel)
             for number, worker in enumerate(cluster.workers):
-                cluster.call(worker, "begin", Assignment(Choice("openvino", ""), f"run-{run}", 1), reference, [number])
+                cluster.call(worker, "begin", Assignment("openvino", f"run-{run}", 1), reference, [number])
                 cluster.call(worker, "exchange", [], True, 60.0)
             ended = 0
             while ended < here:

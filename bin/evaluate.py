@@ -46,7 +46,10 @@ def main(arguments: Sequence[str]) -> None:
     readouts = [int(text) for text in SEARCHES.value]
     snapshot = folder.choose(SNAPSHOT.value)
     listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
-    inferences = [load_inference(snapshot.path, game, RUNTIME.value) for _ in range(WORKERS.value or count_cores())]
+    inferences = [
+        load_inference(snapshot.path, game, RUNTIME.value, trust=programs.FLAGS.trust)
+        for _ in range(WORKERS.value or count_cores())
+    ]
     print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
     if listed is not None:
         options = replace(settings.search, readouts=max(1, *readouts))

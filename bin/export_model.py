@@ -36,18 +36,19 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError(f"--snapshot and --format={FORMAT.value} are for one model at a time: name one")
     if len(set(names)) < len(names):
         raise SettingsError(f"a model is named twice: {' '.join(names)}")
-    folders = [ModelFolder(programs.data_root(), name, programs.FLAGS.trust) for name in names]
+    trust = programs.FLAGS.trust
+    folders = [ModelFolder(programs.data_root(), name, trust) for name in names]
     chosen = [Chosen(each.name, each.choose(SNAPSHOT.value), each.settings()) for each in folders]
     if FORMAT.value != "web":
         (model,) = chosen
         file = Path(OUT.value or f"{model.name}.{FORMAT.value}")
-        parity = export_file(model.snapshot.path, load_game(model.settings.game), FORMAT.value, file)
+        parity = export_file(model.snapshot.path, load_game(model.settings.game), FORMAT.value, file, trust)
         print(f"{model.name}, {model.snapshot.name}: {parity}")
         print(f"{file}: {file.stat().st_size:,} bytes")
         return
     library = find_library()
     out = Path(OUT.value or "site")
-    for model, parity in zip(chosen, write_site(chosen, out, library), strict=True):
+    for model, parity in zip(chosen, write_site(chosen, out, library, trust), strict=True):
         print(f"{model.name}, {model.snapshot.name}: {parity}")
     if library.reason:
         print(f"{library.reason}, so the page loads LiteRT.js {library.version} from a CDN when it is opened")

@@ -51,7 +51,8 @@ def main(arguments: Sequence[str]) -> None:
     folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())
     snapshot = folder.choose(SNAPSHOT.value)
-    inference = load_inference(snapshot.path, load_game(settings.game), RUNTIME.value, batch=LEAVES)
+    game, trust = load_game(settings.game), programs.FLAGS.trust
+    inference = load_inference(snapshot.path, game, RUNTIME.value, batch=LEAVES, trust=trust)
     session = Session(
         settings.game,
         inference,

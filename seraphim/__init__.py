@@ -3,7 +3,7 @@
 In dependency order (each module imports only from those above it):
 
     errors         what a person can do wrong, one sentence each
-    vetting        what a model holds is looked at before any of it is run
+    vetting        checks a Keras archive, and a module that is named as a game, before it is loaded
     compiled       how kernels are compiled
     game           the rules of a game, a batch of positions at a time
     openspiel      the games of OpenSpiel

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game, load_game_module
-from seraphim.inference import Choice, choose_runtime
+from seraphim.inference import Runtime
 from seraphim.parcel import unpack
 from seraphim.pool import FinishedGame, Report, Work, load_player, play_games
 from seraphim.settings import Settings
@@ -28,7 +28,7 @@ from seraphim.settings import Settings
 class Assignment(NamedTuple):
     """What an actor plays, until it is told that there are no more numbers."""
 
-    choice: Choice
+    runtime: Runtime
     stream: str
     concurrent_games: int
 
@@ -102,14 +102,6 @@ class Actor:
             )
         return None
 
-    def choose(self, snapshot: Path) -> Choice | SeraphimError:
-        """Return what runs a model fastest on this machine, or why that cannot be told."""
-        try:
-            batch = self._settings.self_play.concurrent_games
-            return choose_runtime(snapshot, load_game(self._settings.game), batch=batch)
-        except SeraphimError as error:
-            return error
-
     def begin(self, assignment: Assignment, parcel: bytes | None, numbers: list[int]) -> None:
         """Begin to play with the model of a parcel, or with uniform priors. The assignment before must have ended."""
         self._supply = Supply(self._changed, numbers)
@@ -135,7 +127,8 @@ class Actor:
         error: SeraphimError | None = None
         try:
             game = load_game(self._settings.game)
-            inference = load_player(None if parcel is None else unpack(parcel), game, assignment.choice)
+            snapshot = None if parcel is None else unpack(parcel)
+            inference = load_player(snapshot, game, assignment.runtime, self._settings)
             options = replace(self._settings.self_play, concurrent_games=assignment.concurrent_games)
             settings = replace(self._settings, self_play=options)
             for report in play_games(game, inference, settings, assignment.stream, supply):

@@ -7,12 +7,10 @@ it. Actors are never detached: they end with this program, however it ends.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from seraphim.actor import Actor, code_of
-from seraphim.errors import SeraphimError, WorkerError
-from seraphim.inference import Choice
+from seraphim.errors import WorkerError
 from seraphim.joining import connect, import_ray, reason_of, same_handlers
 from seraphim.settings import Settings
 
@@ -51,11 +49,6 @@ class Worker:
     asked: float = 0.0
     """When the call began."""
 
-    @property
-    def uses_gpu(self) -> bool:
-        """Return whether it may use a GPU."""
-        return self.machine.gpu_share > 0
-
 
 @dataclass(frozen=True)
 class Lost:
@@ -86,7 +79,6 @@ class Cluster:
         self._code = code_of(settings.game)
         self._machines: dict[str, Machine] = {}
         self._lost: list[Worker] = []
-        self._chooser: Any = None
         self._looked = -1e9
         self._silent_since = 0.0
 
@@ -99,9 +91,8 @@ class Cluster:
 
     def __exit__(self, *exception: object) -> None:
         with same_handlers():
-            for actor in [*(worker.actor for worker in self.workers), self._chooser]:
-                if actor is not None:
-                    self._ray.kill(actor)
+            for worker in self.workers:
+                self._ray.kill(worker.actor)
             self._ray.shutdown()
 
     def put(self, value: bytes) -> Any:
@@ -111,23 +102,6 @@ class Cluster:
     def call(self, worker: Worker, method: str, *arguments: Any) -> None:
         """Call a method of an actor; the answer comes by `answers`, of the last call only."""
         worker.pending, worker.asked = getattr(worker.actor, method).remote(*arguments), time.perf_counter()
-
-    def choose(self, snapshot: Path) -> Choice:
-        """Return what runs a model fastest on the processor of this machine.
-
-        Raises:
-            SeraphimError: what that ran into.
-        """
-        if self._chooser is None:
-            here = self._ray.get_runtime_context().get_node_id()
-            self._chooser = self._actor(here, num_cpus=0, num_gpus=0.0)
-        try:
-            choice = self._ray.get(self._chooser.choose.remote(snapshot.absolute()))
-        except self._ray.exceptions.RayError as error:
-            raise WorkerError(f"the runtime of {snapshot} could not be chosen: {reason_of(error)}") from error
-        if isinstance(choice, SeraphimError):
-            raise choice
-        return choice
 
     def answers(self, seconds: float) -> Iterator[tuple[Worker, Any]]:
         """Yield the answers that there are, after at most so many seconds; see to machines and workers meanwhile.

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from seraphim.actor import Assignment, News
 from seraphim.cluster import Cluster, Lost, Worker
-from seraphim.inference import Choice, Runtime
+from seraphim.inference import Runtime
 from seraphim.leases import Leases
 from seraphim.parcel import pack
 from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, InOrder, Pool, Work, at_the_same_time
@@ -88,7 +88,7 @@ class Crew:
         self._leases = Leases(first, end, skip)
         self._stopped = False
         if self._model is None or self._model.snapshot != snapshot:
-            self._model = _Model(self._cluster, snapshot, self._runtime)
+            self._model = _Model(self._cluster, snapshot)
         self._of_the_lost = []
         for duty in self._duties.values():
             duty.past = Work()
@@ -122,7 +122,7 @@ class Crew:
         share = -(-(self._leases.free + self._leases.lent) // len(self._cluster.workers))
         numbers = self._leases.lend(worker, min(self._concurrent_games, share))
         duty.playing, duty.at_a_time, duty.reserve = True, len(numbers), 0
-        assignment = Assignment(model.choice_for(worker), stream, len(numbers))
+        assignment = Assignment(self._runtime, stream, len(numbers))
         self._cluster.call(worker, "begin", assignment, model.parcel, numbers)
         self._exchange(worker, [])
 
@@ -185,17 +185,6 @@ class _Duty:
 
 class _Model:
     # What workers need to play with a snapshot.
-    def __init__(self, cluster: Cluster, snapshot: Path | None, runtime: Runtime) -> None:
+    def __init__(self, cluster: Cluster, snapshot: Path | None) -> None:
         self.snapshot = snapshot
         self.parcel = None if snapshot is None else cluster.put(pack(snapshot))
-        self._cluster = cluster
-        self._choice = Choice(runtime, "")
-        self._is_open = snapshot is not None and runtime == "auto"
-
-    def choice_for(self, worker: Worker) -> Choice:
-        # The runtimes give slightly different results, so all workers without a GPU use the same one.
-        if self._is_open and worker.uses_gpu:
-            return Choice("tensorflow", "chosen because there is a GPU")
-        if self._is_open and self.snapshot is not None:
-            self._choice, self._is_open = self._cluster.choose(self.snapshot), False
-        return self._choice

@@ -1,6 +1,7 @@
 """A model as one file for other programs: LiteRT for phones and browsers, ONNX for everything else.
 
-Each file is made from the SavedModel of a snapshot, and compared with it before anybody gets to see it. Both take
+Each file is made from the Keras archive of a snapshot, which TensorFlow may run whoever made it, and compared with the
+SavedModel, as OpenVINO runs it, before anybody gets to see it. Both take
 `observation` uint8 [N, *O], and give `policy`, logits float32 [N, A], and `value` float32 [N]; in a LiteRT file N is 1.
 """
 
@@ -9,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,9 @@ from seraphim import networks, saving
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
+from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
-from seraphim.inference.tensorflow import TensorFlowModel
+from seraphim.inference.openvino import OpenVinoModel
 
 Format = Literal["tflite", "onnx"]
 
@@ -47,8 +49,15 @@ class Parity(NamedTuple):
         )
 
 
-def export_file(snapshot: Path, game: Game, form: Format, file: Path) -> Parity:
+def export_file(snapshot: Path, game: Game, form: Format, file: Path, trust: bool = False) -> Parity:
     """Write the model of a snapshot into a file, which appears whole; one of that name is replaced.
+
+    Args:
+        snapshot: the directory.
+        game: what the model has to fit.
+        form: of the file.
+        file: where to write it.
+        trust: whether a SavedModel without a Keras archive is loaded by TensorFlow as it is.
 
     Raises:
         ModelError: the snapshot is damaged or for another game, or what was made of it computes something else.
@@ -56,21 +65,21 @@ def export_file(snapshot: Path, game: Game, form: Format, file: Path) -> Parity:
     """
     if file.is_dir():
         raise SettingsError(f"{file} is a folder: name a file with --out, such as {file / f'NAME.{form}'}")
-    content, parity = convert(snapshot, game, form)
+    content, parity = convert(snapshot, game, form, trust)
     with _whole(file) as unfinished:
         unfinished.write_bytes(content)
     return parity
 
 
-def convert(snapshot: Path, game: Game, form: Format) -> tuple[bytes, Parity]:
-    """Return the model of a snapshot as a file's content, and how far that is from the SavedModel.
+def convert(snapshot: Path, game: Game, form: Format, trust: bool = False) -> tuple[bytes, Parity]:
+    """Return the model of a snapshot as a file's content, and how far that is from the SavedModel; see `export_file`.
 
     Raises:
         ModelError: see `export_file`.
         SettingsError: a package is not installed.
     """
-    original = TensorFlowModel(snapshot, game)
-    content, converted = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game)
+    original = OpenVinoModel(snapshot, game, "float32", threads=1)
+    content, converted = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game, trust)
     parity = compare(original, converted, game.observe(random_positions(game, POSITIONS)))
     if not (parity.logits <= TOLERANCE and parity.values <= TOLERANCE):  # a NaN is refused too
         raise ModelError(f"{snapshot} as {form} is not the same network, so nothing was written: {parity}")
@@ -122,26 +131,16 @@ class _OneByOne:
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _to_litert(snapshot: Path, game: Game) -> tuple[bytes, Inference]:
+def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
     tf = networks.tensorflow()
-    model, serve = _serving(snapshot, game, 1)
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([serve.get_concrete_function()], model)
+    module = load_module(snapshot, game, 1, trust)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.serve.get_concrete_function()], module)
     content: bytes = converter.convert()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / saving.LITERT  # where a snapshot has it
         file.parent.mkdir()
         file.write_bytes(content)
-        return content, _OneByOne(LiteRtModel(Path(folder), game, 1, "this processor"))
-
-
-def _serving(snapshot: Path, game: Game, batch: int | None) -> tuple[Any, Any]:
-    # The SavedModel, which has to live as long as it is used, and its signature for batches of one size.
-    tf = networks.tensorflow()
-    model = saving.load_saved_model(snapshot)
-    signature = model.signatures[saving.SIGNATURE]
-    observation = tf.TensorSpec([batch, *game.observation_shape], tf.uint8, name="observation")
-    serve = tf.function(lambda observation: signature(observation=observation), input_signature=[observation])
-    return model, serve
+        return content, _OneByOne(LiteRtModel(Path(folder), game, threads=1))
 
 
 # ---------------------------------------------------------------- ONNX
@@ -163,7 +162,7 @@ class _OnnxModel:
         return policy, value
 
 
-def _to_onnx(snapshot: Path, game: Game) -> tuple[bytes, Inference]:
+def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
     networks.tensorflow()  # quietly, before another library imports it
     try:
         import onnxruntime  # noqa: F401  # asked for before the work is done
@@ -171,7 +170,7 @@ def _to_onnx(snapshot: Path, game: Game) -> tuple[bytes, Inference]:
     except ModuleNotFoundError as error:
         raise SettingsError(f"ONNX needs {error.name}: pip install -e '.[onnx]', or choose another --format") from error
 
-    _, serve = _serving(snapshot, game, None)
+    serve = load_module(snapshot, game, trust=trust).serve
     made, _ = tf2onnx.convert.from_function(serve, input_signature=serve.input_signature, opset=_OPSET)
     for value in (*made.graph.input, *made.graph.output):
         value.type.tensor_type.shape.dim[0].dim_param = "batch"

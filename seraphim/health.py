@@ -18,7 +18,7 @@ from seraphim.errors import SeraphimError
 from seraphim.examples import END_OF_GAME, GameRecord, encode, end_of
 from seraphim.game import Game, load_game
 from seraphim.gamefiles import PARTIAL, SEALED, is_begun, published_files, read_examples
-from seraphim.inference import choose_runtime, load_inference
+from seraphim.inference import load_inference
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
@@ -72,7 +72,6 @@ def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable
         _check_parts(champion, diagnosis)
     if settings is not None and game is not None and champion is not None:
         with diagnosis.checking():
-            vetting.check_saved_model(champion.path)
             if (champion.path / saving.ARCHIVE).is_file():
                 vetting.check_archive(champion.path / saving.ARCHIVE)
             _check_network(champion, settings, game, diagnosis)
@@ -159,10 +158,10 @@ def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
 
 
 def _check_network(champion: Snapshot, settings: Settings, game: Game, diagnosis: Diagnosis) -> None:
+    load_inference(champion.path, game, "openvino")  # whatever plays, the SavedModel has to be whole
     # As the programs ask that play so.
     for use, batch in (("self-play by", settings.self_play.concurrent_games), ("single games by", LEAVES)):
-        choice = choose_runtime(champion.path, game, batch=batch)
-        inference = load_inference(champion.path, game, choice)
+        inference = load_inference(champion.path, game, batch=batch)
         diagnosis.facts[use] = inference.description
     logits, values = inference.infer(game.observe(game.initial(1)))
     if not (np.isfinite(logits).all() and np.isfinite(values).all()):

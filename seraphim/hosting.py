@@ -14,7 +14,7 @@ from seraphim.analysis import LEAVES
 from seraphim.engine import Engine, Seat
 from seraphim.errors import ModelError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module
-from seraphim.inference import choose_runtime, load_inference
+from seraphim.inference import load_inference
 from seraphim.store import ModelFolder
 from seraphim.thinking import SharedSearch
 from seraphim.thoughts import ThinkingLimits
@@ -158,8 +158,7 @@ class Host:
             settings = folder.settings()
             module, game = load_game_module(settings.game), load_game(settings.game)
             path = folder.path / snapshot
-            runtime = choose_runtime(path, game, batch=LEAVES).runtime
-            inference = load_inference(path, game, runtime, batch=LEAVES)
+            inference = load_inference(path, game, batch=LEAVES, trust=self._trust)
             engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
             future.set_result(Hosted(folder.name, snapshot, module, game, inference.description, engine))
         except Exception as error:  # noqa: BLE001  # told to all who wait for it, and tried again by the next

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from seraphim.inference import choice, tensorflow
+from seraphim.inference import litert, tensorflow
 from seraphim.workers import count_cores
 
 CORE = "core"
@@ -61,7 +61,7 @@ def machine() -> dict[str, str]:
         "Seraphim": metadata.version(_DISTRIBUTION) if _is_installed(_DISTRIBUTION) else "not installed",
         "Python": f"{platform.python_version()} at {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
-        "processor": f"{choice.processor_name()}, {cores} of {all_cores} cores may be used",
+        "processor": f"{litert.processor_name()}, {cores} of {all_cores} cores may be used",
         "memory": _memory(),
         "GPUs": ", ".join(gpus()) or "none found",
     }
@@ -111,7 +111,7 @@ def _name(requirement: str) -> str:
 
 
 def _look_up(name: str, needed_for: str) -> Package:
-    version = choice.version(name)
+    version = _version(name)
     module = _MODULES.get(name, name.replace("-", "_").lower())
     return Package(name, needed_for, version, version is not None and not _is_there(module))
 
@@ -124,7 +124,14 @@ def _is_there(module: str) -> bool:
 
 
 def _is_installed(distribution: str) -> bool:
-    return choice.version(distribution) is not None
+    return _version(distribution) is not None
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _memory() -> str:

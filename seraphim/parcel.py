@@ -1,7 +1,7 @@
 """A snapshot as one value, for machines that share no disk with the learner.
 
-A parcel has what it takes to play, not what it takes to train. It is unpacked once on a machine, into a folder that is
-named by its content. Knows snapshots as folders of files.
+A parcel has all files of the snapshot. It is unpacked once on a machine, into a folder that is named by its content.
+Knows snapshots as folders of files.
 """
 
 import contextlib
@@ -13,14 +13,13 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from seraphim import saving
 from seraphim.errors import ModelError
 
 _KEPT = 8  # unpacked snapshots on a machine: those of a few learners, and the ones before
 
 
 def pack(snapshot: Path) -> bytes:
-    """Return the files of a snapshot that playing takes; the same files give the same bytes.
+    """Return the files of a snapshot; the same files give the same bytes.
 
     Raises:
         ModelError: the snapshot is gone.
@@ -31,11 +30,10 @@ def pack(snapshot: Path) -> bytes:
             raise FileNotFoundError
         with tarfile.open(fileobj=buffer, mode="w") as archive:
             for path in sorted(path for path in snapshot.rglob("*") if path.is_file()):
-                if path.relative_to(snapshot) != saving.ARCHIVE:
-                    entry = tarfile.TarInfo(str(path.relative_to(snapshot)))
-                    entry.size = path.stat().st_size
-                    with path.open("rb") as file:
-                        archive.addfile(entry, file)
+                entry = tarfile.TarInfo(str(path.relative_to(snapshot)))
+                entry.size = path.stat().st_size
+                with path.open("rb") as file:
+                    archive.addfile(entry, file)
     except FileNotFoundError as error:
         raise ModelError(f"{snapshot} is gone: another program removed it; run again") from error
     return buffer.getvalue()

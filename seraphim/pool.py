@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
 from seraphim.game import Game
-from seraphim.inference import Choice, Inference, Uniform, load_inference
+from seraphim.inference import Inference, Runtime, Uniform, load_inference
 from seraphim.records import GameRecord, encode_games
 from seraphim.selfplay import SelfPlay, number_in, play_together
 from seraphim.settings import Settings
@@ -120,13 +120,17 @@ class Report(NamedTuple):
     work: Work  # all of it
 
 
-def load_player(snapshot: Path | None, game: Game, choice: Choice) -> Inference:
+def load_player(snapshot: Path | None, game: Game, runtime: Runtime, settings: Settings) -> Inference:
     """Return the model that a worker plays with; without a snapshot, uniform priors.
+
+    The runtimes round differently. `auto` depends on the settings and the machine alone, so workers agree on it.
 
     Raises:
         ModelError: the model is missing or damaged, or was made for another game.
     """
-    return Uniform(game) if snapshot is None else load_inference(snapshot, game, choice)
+    if snapshot is None:
+        return Uniform(game)
+    return load_inference(snapshot, game, runtime, batch=settings.self_play.concurrent_games)
 
 
 def play_games(

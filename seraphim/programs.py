@@ -95,7 +95,10 @@ def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts:
 
 def define_trust() -> None:
     """Define --trust, for programs that load models."""
-    text = "Load a model from outside models/ as well: it can run what its maker put into it (docs/security.md)."
+    text = (
+        "Load a model from outside models/ as well, and let TensorFlow run a SavedModel that has no Keras archive: "
+        "that can do whatever its maker put into it (docs/security.md)."
+    )
     flags.DEFINE_bool("trust", False, text, module_name=sys.argv[0])
 
 

@@ -16,7 +16,7 @@ from seraphim import networks, saving, training
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Game
 from seraphim.gating import Verdict, judge
-from seraphim.inference import load_inference
+from seraphim.inference import load_inference, load_network
 from seraphim.players import Choose, search_player
 from seraphim.records import WindowReport, read_window, total_positions
 from seraphim.scalars import Log, ScalarLog
@@ -175,8 +175,7 @@ class Trainer:
         """Return the Keras model; at first the latest snapshot's."""
         with self._loading:
             if self._model is None:
-                model = saving.load_model(self.latest.path)
-                saving.check_fit(model, self._game, self.latest.path)
+                model = load_network(self.latest.path, self._game)
                 at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
                 training.prepare(model, self._settings.training, at_a_time)
                 self._model = model

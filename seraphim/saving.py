@@ -5,13 +5,15 @@ A snapshot is a folder that anybody's TensorFlow loads as a SavedModel; what onl
 
 import contextlib
 import errno
+import math
 import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seraphim import networks, vetting
 from seraphim.errors import ModelError
-from seraphim.game import Game
 
 ARCHIVE = Path("assets.extra/model.keras")
 """Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
@@ -36,16 +38,7 @@ def save_snapshot(model: Any, path: Path) -> None:
         OSError: the folder cannot be written, or the disk is full.
     """
     tf = networks.tensorflow()
-
-    def serve(observation: Any) -> dict[str, Any]:
-        outputs = model(observation, training=False)
-        return {"policy": outputs["policy"], "value": tf.reshape(outputs["value"], [-1])}
-
-    # The module holds the weights and nothing else, so that neither the optimizer nor Keras's own graphs are saved.
-    module = tf.Module()
-    module.weights = [weight.value for weight in model.weights]
-    observation = tf.TensorSpec([None, *model.input_shape[1:]], tf.uint8, name="observation")
-    module.serve = tf.function(serve, input_signature=[observation], autograph=False)
+    module = to_module(model)
     try:
         tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
     except tf.errors.OpError as error:
@@ -72,53 +65,80 @@ def _remember_what_keras_skips() -> None:
                 global_state.set_global_attribute(f"saving_attr_skiplist_{kind}", known)
 
 
-def load_saved_model(path: Path) -> Any:
-    """Return the SavedModel of a snapshot as TensorFlow loads it, which runs what it holds.
+def to_module(model: Any, batch: int | None = None) -> Any:
+    """Return what is saved of a model, and run: a module whose function `serve` has the signature `serving_default`.
+
+    Args:
+        model: the Keras model.
+        batch: how many positions `serve` takes; any number, if None.
+    """
+    tf = networks.tensorflow()
+
+    def serve(observation: Any) -> dict[str, Any]:
+        outputs = model(observation, training=False)
+        return {"policy": outputs["policy"], "value": tf.reshape(outputs["value"], [-1])}
+
+    # The module holds the weights and nothing else, so that neither the optimizer nor Keras's own graphs are saved.
+    module = tf.Module()
+    module.weights = [weight.value for weight in model.weights]
+    observation = tf.TensorSpec([batch, *model.input_shape[1:]], tf.uint8, name="observation")
+    module.serve = tf.function(serve, input_signature=[observation], autograph=False)
+    return module
+
+
+def load_saved_model(path: Path, batch: int | None = None) -> Any:
+    """Return the SavedModel of a snapshot as a module like that of `to_module`; it is run as it is.
+
+    It may hold any operation of TensorFlow, such as those that write files: only for a SavedModel that is trusted.
 
     Raises:
-        ModelError: it is damaged, or holds something else than a network.
+        ModelError: it is damaged.
     """
-    vetting.check_saved_model(path)
     tf = networks.tensorflow()
+    module = tf.Module()
     try:
-        return tf.saved_model.load(str(path))
+        module.loaded = tf.saved_model.load(str(path))
+        signature = module.loaded.signatures[SIGNATURE]
+        observation = signature.structured_input_signature[1]["observation"]
     except (OSError, KeyError, ValueError, tf.errors.OpError) as error:
         raise ModelError(f"the SavedModel in {path} is damaged: promote another snapshot, or retrain") from error
+    spec = tf.TensorSpec([batch, *observation.shape[1:]], tf.uint8, name="observation")
+    module.serve = tf.function(lambda observation: signature(observation=observation), input_signature=[spec])
+    return module
 
 
 def load_model(path: Path) -> Any:
     """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
 
     Raises:
-        ModelError: the snapshot has no Keras archive, or a damaged one.
+        ModelError: the snapshot has no Keras archive, or a damaged one, or one that is not made as ours are.
     """
-    archive = path / ARCHIVE
-    cure = "point the champion at another snapshot, or start a new model with --init"
-    if not archive.is_file():
-        raise ModelError(f"{path} cannot be trained, because {ARCHIVE} is missing: {cure}")
-    vetting.check_archive(archive)
+    file = path / ARCHIVE
+    if not file.is_file():
+        raise ModelError(
+            f"{path} cannot be trained, because {ARCHIVE} is missing: point the champion at another snapshot, or "
+            "start a new model with --init"
+        )
+    config = vetting.check_archive(file)
     networks.normalization()  # which Keras finds by its name from now on
     import keras
 
     try:
-        return keras.models.load_model(archive, safe_mode=True)
+        _check_size(config, vetting.bytes_of_weights(file))
+        return keras.models.load_model(file, safe_mode=True)
     except MemoryError:
         raise
     except Exception as error:  # zip, HDF5 and JSON each have their own
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(f"{archive} is damaged ({reason}): {cure}") from error
+        raise vetting.damaged(file, error) from error
 
 
-def check_fit(model: Any, game: Game, path: Path) -> None:
-    """Check that a Keras model, which was loaded from `path`, has the shapes of a game.
+def _check_size(config: dict[str, Any], stored: int) -> None:
+    # Keras would make all the weights that a configuration asks for before it looks whether they are there.
+    import keras
 
-    Raises:
-        ModelError: it has not.
-    """
-    shapes = model.input_shape[1:], model.output["policy"].shape[1]
-    expected = tuple(game.observation_shape), game.num_actions
-    if shapes != expected:
-        raise ModelError(
-            f"{path} takes observations of shape {shapes[0]} and has {shapes[1]} actions, but {game.name} has "
-            f"{expected[0]} and {expected[1]}: was it trained for another game?"
-        )
+    network = {key: value for key, value in config.items() if key != "compile_config"}
+    with keras.StatelessScope(initialize_variables=False):  # so that no memory is taken
+        model = keras.saving.deserialize_keras_object(network, safe_mode=True)
+    needed = sum(math.prod(weight.shape) * np.dtype(weight.dtype).itemsize for weight in model.weights)
+    if needed > stored:
+        raise ValueError(f"its network has {needed:,} bytes of weights, but only {stored:,} are stored")

@@ -113,8 +113,14 @@ def _install(project: Path) -> str:
     return "" if done.returncode == 0 else f"npm failed: {errors[0] if errors else done.returncode}"
 
 
-def write_site(models: Sequence[Chosen], out: Path, library: Library) -> list[Parity]:
+def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: bool = False) -> list[Parity]:
     """Write the folder, which appears whole; one that was made here before is replaced.
+
+    Args:
+        models: what goes into it.
+        out: the folder.
+        library: what runs the networks.
+        trust: whether a SavedModel without a Keras archive is loaded by TensorFlow as it is.
 
     Returns:
         How far each model's file is from its SavedModel.
@@ -133,7 +139,7 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library) -> list[Pa
         folder.chmod(0o755)
         _copy_pages(folder)
         _copy_rules(rules, folder / "games")
-        parities = [_write_model(model, folder / "models") for model in models]
+        parities = [_write_model(model, folder / "models", trust) for model in models]
         runtime = _copy_library(library, folder)
         _write_config(models, runtime, folder / "config.js")
         _write_offline(folder, runtime)
@@ -195,9 +201,9 @@ def _copy_rules(rules: dict[str, Path], folder: Path) -> None:
         shutil.copyfile(file, folder / f"{game}.js")
 
 
-def _write_model(model: Chosen, folder: Path) -> Parity:
+def _write_model(model: Chosen, folder: Path, trust: bool) -> Parity:
     folder.mkdir(exist_ok=True)
-    content, parity = convert(model.snapshot.path, load_game(model.settings.game), "tflite")
+    content, parity = convert(model.snapshot.path, load_game(model.settings.game), "tflite", trust)
     (folder / f"{model.name}.tflite").write_bytes(content)
     return parity
 

@@ -51,7 +51,7 @@ class Field:
             game: package or module of the game; None takes that of the models.
             conditions: of all matches.
             runtime: what runs the networks.
-            trust: whether models that lie outside `models/` are loaded.
+            trust: whether models that lie outside `models/` are loaded; see also `load_inference`.
         """
         self._trust = trust
         self._root = root
@@ -159,7 +159,7 @@ class Field:
     def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
         def load() -> Choose:
             batch = 1 + self._conditions.games // 2
-            inference = load_inference(snapshot.path, game, self._runtime, batch=batch)
+            inference = load_inference(snapshot.path, game, self._runtime, batch=batch, trust=self._trust)
             if name.endswith(f":{_RAW}"):
                 return players.raw_player(game, inference)
             options = settings().search

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
-from seraphim.inference import Choice, Runtime, choose_runtime
+from seraphim.inference import Runtime
 from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, InOrder, Work, at_the_same_time, load_player, play_games
 from seraphim.settings import Settings
 
@@ -27,13 +27,9 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Choose(NamedTuple):
-    snapshot: Path
-
-
 class _Play(NamedTuple):
     snapshot: Path | None  # None plays with uniform priors
-    choice: Choice
+    runtime: Runtime
     stream: str
     skip: Set[int]
 
@@ -90,10 +86,9 @@ class WorkerPool:
         self._end.value = end
         self._work = {}
         self._stopped = False
-        choice = self._choose(snapshot)
         playing: dict[Any, SpawnProcess] = dict(zip(self._connections, self._processes, strict=True))
         for connection, process in playing.items():
-            self._send(connection, process, _Play(snapshot, choice, stream, skip))
+            self._send(connection, process, _Play(snapshot, self._runtime, stream, skip))
         games = InOrder(first, skip)
         while playing and not self._stopped:
             for ready in wait(list(playing), timeout=LONGEST_WAIT):
@@ -122,16 +117,6 @@ class WorkerPool:
     def stop(self) -> None:
         """See `Pool.stop`."""
         self._stopped = True
-
-    def _choose(self, snapshot: Path | None) -> Choice:
-        # The runtimes give slightly different results, so all workers use the same one. The first worker finds out
-        # which: in this process, other threads may be at work, and OpenVINO need not be loaded.
-        if snapshot is None or self._runtime != "auto":
-            return Choice(self._runtime, "")
-        connection, process = self._connections[0], self._processes[0]
-        self._send(connection, process, _Choose(snapshot))
-        choice: Choice = self._receive(connection, process)
-        return choice
 
     def _send(self, connection: Any, process: SpawnProcess, message: Any) -> None:
         try:
@@ -163,12 +148,7 @@ def _work(connection: Connection, settings: Settings, next_number: Any, end: Any
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while True:
-            command = connection.recv()
-            if isinstance(command, _Choose):
-                batch = settings.self_play.concurrent_games
-                connection.send(choose_runtime(command.snapshot, load_game(settings.game), batch=batch))
-            else:
-                _play(connection, settings, next_number, end, command)
+            _play(connection, settings, next_number, end, connection.recv())
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the parent is gone
     except SeraphimError as error:
@@ -197,7 +177,7 @@ def _numbers(next_number: Any, end: Any, skip: Set[int]) -> Iterator[int]:
 
 def _play(connection: Connection, settings: Settings, next_number: Any, end: Any, command: _Play) -> None:
     game = load_game(settings.game)
-    inference = load_player(command.snapshot, game, command.choice)
+    inference = load_player(command.snapshot, game, command.runtime, settings)
     for report in play_games(game, inference, settings, command.stream, _numbers(next_number, end, command.skip)):
         connection.send(report)
     connection.send(None)

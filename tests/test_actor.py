@@ -8,7 +8,6 @@ import pytest
 
 from seraphim.actor import Actor, Assignment, News, code_of
 from seraphim.errors import GameError, ModelError
-from seraphim.inference import Choice
 from seraphim.parcel import pack
 from seraphim.pool import FinishedGame
 from seraphim.settings import Settings
@@ -18,7 +17,7 @@ LONG = 60.0  # seconds: the answer comes earlier
 
 
 def task(concurrent_games: int = 4) -> Assignment:
-    return Assignment(Choice("auto", ""), "a", concurrent_games)
+    return Assignment("auto", "a", concurrent_games)
 
 
 def wait_until(actor: Actor, numbers: Sequence[int] = (), is_last: bool = False) -> tuple[News, list[FinishedGame]]:
@@ -46,7 +45,7 @@ def test_an_actor_plays_again_with_another_model(small_settings: Settings, folde
     actor = Actor(small_settings, uses_gpu=False)
     played = []
     for parcel in (None, pack(folder.champion().path)):
-        actor.begin(Assignment(Choice("openvino", ""), "a", 4), parcel, [0, 1])
+        actor.begin(Assignment("openvino", "a", 4), parcel, [0, 1])
         news, games = wait_until(actor, is_last=True)
         assert news.ended
         played.append(sorted(games))
@@ -66,9 +65,8 @@ def test_a_number_that_comes_after_the_end_is_not_played(small_settings: Setting
 def test_what_an_actor_runs_into_is_told(small_settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     actor = Actor(small_settings, uses_gpu=False)
-    actor.begin(Assignment(Choice("openvino", ""), "a", 4), pack(tmp_path / "empty"), [0])
+    actor.begin(Assignment("openvino", "a", 4), pack(tmp_path / "empty"), [0])
     assert isinstance(actor.exchange([], True, LONG).error, ModelError)
-    assert isinstance(actor.choose(tmp_path), ModelError)
 
 
 def test_other_code_is_refused_with_a_sentence(small_settings: Settings) -> None:

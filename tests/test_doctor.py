@@ -53,7 +53,7 @@ def test_a_healthy_model_has_no_problem(folder: ModelFolder) -> None:
     assert report.problems == []
     assert report.facts["champion"] == folder.champion().name
     assert report.facts["game data"].startswith("3 files, ")
-    assert re.match(r"(OpenVINO|LiteRT) .* chosen for batches of 8: ", report.facts["self-play by"])
+    assert re.match(r"LiteRT .*, chosen for an mlp in batches of 8$", report.facts["self-play by"])
     assert len(looks) == 4  # a snapshot, three files
 
 

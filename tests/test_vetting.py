@@ -1,4 +1,4 @@
-"""What is refused of models of unknown origin, before any of it is run; and that our own pass."""
+"""What a model of unknown origin can do: its graph is not run, its archive is checked; and our own models pass."""
 
 import contextlib
 import json
@@ -6,27 +6,34 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seraphim import networks, saving, vetting
-from seraphim.errors import GameError, ModelError
+from seraphim.errors import GameError, ModelError, SeraphimError
+from seraphim.export import convert
 from seraphim.game import load_game
-from seraphim.inference import load_inference
+from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.matchfile import Conditions
 from seraphim.networks import NetworkOptions
-from seraphim.store import ModelFolder
+from seraphim.retraining import Trainer
+from seraphim.site import Chosen, Library, write_site
+from seraphim.store import ModelFolder, Snapshot
 from seraphim.tournament import Field
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]
+RUNTIMES: list[Runtime] = ["auto", "openvino", "litert", "tensorflow"]
 
 
 @pytest.fixture
@@ -34,50 +41,124 @@ def snapshot(folder: ModelFolder) -> Path:
     return folder.champion().path
 
 
-def with_graph(snapshot: Path, change: Callable[[saved_model_pb2.SavedModel], object]) -> None:
-    """Change a SavedModel by the library that TensorFlow itself reads it with."""
-    model = saved_model_pb2.SavedModel.FromString((snapshot / "saved_model.pb").read_bytes())
-    change(model)
-    (snapshot / "saved_model.pb").write_bytes(model.SerializeToString())
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """Return where a malicious model writes, beginning with this name, if it is run."""
+    (tmp_path / "target").mkdir()
+    return tmp_path / "target/written"
 
 
 # ---------------------------------------------------------------- SavedModels
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
-def test_the_models_that_come_with_seraphim_pass(name: str) -> None:
-    champion = ModelFolder(ROOT, name).champion().path
-    vetting.check_saved_model(champion)
-    vetting.check_archive(champion / saving.ARCHIVE)
+def poison(snapshot: Path, target: Path) -> None:
+    """Let a SavedModel write a file when TensorFlow runs it, by a function that nothing in it names.
+
+    It calls a harmless function. TensorFlow's implementation selector takes another one in its place, because that has
+    the same `api_implements` and prefers the device of the call.
+    """
+    file = snapshot / "saved_model.pb"
+    model = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    library = model.meta_graphs[0].graph_def.library
+    serve = next(each for each in library.function if "inference_serve" in each.signature.name)
+
+    @tf.function(input_signature=[])
+    def harmless() -> Any:
+        return tf.constant(1)
+
+    @tf.function(input_signature=[])
+    def write() -> Any:
+        tf.raw_ops.SaveV2(prefix=str(target), tensor_names=["a"], shape_and_slices=[""], tensors=[tf.constant(["b"])])
+        return tf.constant(1)
+
+    names = []
+    for made, device in ((harmless, b"GPU"), (write, b"CPU")):
+        function = library.function.add()
+        function.CopyFrom(made.get_concrete_function().function_def)
+        function.attr["api_implements"].s, function.attr["api_preferred_device"].s = b"same", device
+        names.append(function.signature.name)
+    place = "/job:localhost/replica:0/task:0/device:CPU:0"
+    call = serve.node_def.add(name="extra", op="StatefulPartitionedCall", device=place)
+    call.attr["f"].func.name = names[0]
+    call.attr["Tin"].list.SetInParent()
+    call.attr["Tout"].list.type.append(tf.int32.as_datatype_enum)
+    returned = {output.partition(":")[0] for output in serve.ret.values()}
+    for node in serve.node_def:
+        if node.name in returned:
+            node.input.append("^extra")
+    file.write_bytes(model.SerializeToString())
 
 
-@pytest.mark.parametrize("options", [{}, {"activation": "leaky_relu"}, {"kind": "mlp"}])
-def test_networks_of_every_kind_pass(options: dict[str, str], tmp_path: Path) -> None:
-    network = NetworkOptions(**{"blocks": 1, "filters": 4, "depth": 1, "width": 4, **options})  # type: ignore[arg-type]
-    saving.save_snapshot(networks.build(GAME, network, seed=0), tmp_path)
-    vetting.check_saved_model(tmp_path)
-    vetting.check_archive(tmp_path / saving.ARCHIVE)
+def run_by_everything(snapshot: Path, settings: Any, out: Path) -> None:
+    """Let all that loads a model load it; what they refuse does not matter here."""
+    observations = GAME.observe(GAME.initial(3))
+    for runtime in RUNTIMES:
+        for batch in (1, 256):
+            with contextlib.suppress(SeraphimError):
+                load_inference(snapshot, GAME, runtime, batch=batch).infer(observations)
+    for form in ("tflite", "onnx"):
+        with contextlib.suppress(SeraphimError):
+            convert(snapshot, GAME, form)  # type: ignore[arg-type]
+    with contextlib.suppress(SeraphimError):
+        load_network(snapshot, GAME)
+    with contextlib.suppress(SeraphimError):
+        write_site([Chosen("name", Snapshot(snapshot, 0), settings)], out, Library("1.2.3", None))
+
+
+@pytest.mark.parametrize("has_archive", [True, False])
+def test_a_model_that_writes_files_when_tensorflow_runs_it_writes_none(
+    folder: ModelFolder, snapshot: Path, tmp_path: Path, target: Path, has_archive: bool
+) -> None:
+    poison(snapshot, target)
+    if not has_archive:
+        (snapshot / saving.ARCHIVE).unlink()
+    run_by_everything(snapshot, folder.settings(), tmp_path / "out")
+    assert not list(target.parent.iterdir())
+
+
+def test_only_trust_lets_tensorflow_run_a_saved_model_as_it_is(snapshot: Path, target: Path) -> None:
+    poison(snapshot, target)
+    observations = GAME.observe(GAME.initial(3))
+    # With an archive, it is not run even so.
+    load_inference(snapshot, GAME, "tensorflow", trust=True).infer(observations)
+    assert not list(target.parent.iterdir())
+    (snapshot / saving.ARCHIVE).unlink()
+    with pytest.raises(ModelError, match=r"TensorFlow cannot run .* because assets.extra/model.keras is missing"):
+        load_inference(snapshot, GAME, "tensorflow")
+    # This shows that the model is as malicious as the other tests take it to be.
+    load_inference(snapshot, GAME, "tensorflow", trust=True).infer(observations)
+    assert {file.suffix for file in target.parent.iterdir()} == {".index", ".data-00000-of-00001"}
+
+
+def test_a_trusted_saved_model_without_an_archive_serves_and_is_exported(snapshot: Path) -> None:
+    observations = GAME.observe(GAME.initial(3))
+    expected = load_inference(snapshot, GAME, "tensorflow").infer(observations)
+    (snapshot / saving.ARCHIVE).unlink()
+    model = load_inference(snapshot, GAME, "tensorflow", trust=True)
+    np.testing.assert_allclose(model.infer(observations)[0], expected[0], atol=1e-6)
+    assert convert(snapshot, GAME, "tflite", trust=True)[1].logits < 1e-5
+    with pytest.raises(ModelError, match="is missing"):
+        convert(snapshot, GAME, "tflite")
 
 
 class Evil(tf.Module):
     """Serves what a network of tic-tac-toe does, and does something else beside it."""
 
-    def __init__(self, deed: Callable[[], None]) -> None:
+    def __init__(self, deed: Callable[[], Any]) -> None:
         super().__init__()
         self.deed = deed
 
     @tf.function(input_signature=[tf.TensorSpec([None, *GAME.observation_shape], tf.uint8, name="observation")])
     def serve(self, observation):
-        self.deed()
-        count = tf.shape(observation)[0]
-        return {"policy": tf.zeros([count, GAME.num_actions]), "value": tf.zeros([count])}
+        with tf.control_dependencies([self.deed()]):
+            count = tf.shape(observation)[0]
+            return {"policy": tf.zeros([count, GAME.num_actions]), "value": tf.zeros([count])}
 
 
-DEEDS = {
-    "ReadFile": lambda file: tf.io.read_file(str(file)),
+DEEDS: dict[str, Callable[[Path], Any]] = {
     "WriteFile": lambda file: tf.io.write_file(str(file), "written"),
-    "EagerPyFunc": lambda file: tf.py_function(lambda: Path(file).write_text("written"), [], tf.int64),
-    "PrintV2": lambda file: tf.print("printed"),
+    "EagerPyFunc": lambda file: tf.py_function(lambda: file.write_text("written"), [], tf.int64),
+    "PrintV2": lambda file: tf.print("printed", output_stream=f"file://{file}"),
     "SaveV2": lambda file: tf.raw_ops.SaveV2(
         prefix=str(file), tensor_names=["a"], shape_and_slices=[""], tensors=[tf.zeros([1])]
     ),
@@ -85,100 +166,81 @@ DEEDS = {
 
 
 @pytest.mark.parametrize("operation", DEEDS)
-def test_a_graph_that_does_more_than_compute_is_refused_and_not_run(operation: str, tmp_path: Path) -> None:
-    target = tmp_path / "target"
+def test_openvino_does_nothing_but_compute(operation: str, tmp_path: Path, target: Path) -> None:
     module = Evil(lambda: DEEDS[operation](target))
     tf.saved_model.save(module, str(tmp_path / "model"), signatures={saving.SIGNATURE: module.serve})
-    target.unlink(missing_ok=True)
-    with pytest.raises(ModelError, match=f"holds .*{operation}.*, which no network of Seraphim does: it is not run"):
-        load_inference(tmp_path / "model", GAME, "tensorflow")
-    assert not list(tmp_path.glob("target*"))
+    for file in target.parent.iterdir():
+        file.unlink()
+    for runtime in RUNTIMES:
+        with contextlib.suppress(SeraphimError):
+            load_inference(tmp_path / "model", GAME, runtime).infer(GAME.observe(GAME.initial(3)))
+    assert not list(target.parent.iterdir())
 
 
-def test_no_operation_is_overlooked(snapshot: Path) -> None:
-    file = snapshot / "saved_model.pb"
-    content = file.read_bytes()
-    graph = saved_model_pb2.SavedModel.FromString(content).meta_graphs[0].graph_def
-    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-    names = {node.op for node in nodes}
-    assert len(names) > 15
-    for name in names:
-
-        def rename(model: saved_model_pb2.SavedModel, name: str = name) -> None:
-            graph = model.meta_graphs[0].graph_def
-            for node in [*graph.node, *(node for each in graph.library.function for node in each.node_def)]:
-                node.op = "Unheard" if node.op == name else node.op
-
-        file.write_bytes(content)
-        vetting.check_saved_model(snapshot)
-        with_graph(snapshot, rename)
-        with pytest.raises(ModelError, match="holds Unheard, which"):
-            vetting.check_saved_model(snapshot)
+def test_litert_runs_no_operation_of_tensorflow(snapshot: Path, target: Path) -> None:
+    module = Evil(lambda: tf.io.write_file(str(target), "written"))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.serve.get_concrete_function()], module)
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+    content = converter.convert()
+    assert "FlexWriteFile" in {each["op_name"] for each in Interpreter(model_content=content)._get_ops_details()}
+    (snapshot / saving.LITERT).write_bytes(content)
+    with pytest.raises(ModelError, match=r"assets.extra/model.tflite in .* is damaged"):
+        load_inference(snapshot, GAME, "litert")
+    assert not list(target.parent.iterdir())
 
 
-def saver_of(model: saved_model_pb2.SavedModel) -> str:
-    functions = model.meta_graphs[0].graph_def.library.function
-    return next(each.signature.name for each in functions if "traced_save" in each.signature.name)
+def test_a_saved_model_and_an_archive_of_different_networks_are_refused(folder: ModelFolder) -> None:
+    model = saving.load_model(folder.champion().path)
 
+    def write(path: Path) -> None:
+        saving.save_snapshot(model, path)
+        model.set_weights([weight + np.float32(0.1) for weight in model.get_weights()])
+        model.save(path / saving.ARCHIVE)
 
-def call_by_name(model: saved_model_pb2.SavedModel) -> None:
-    functions = model.meta_graphs[0].graph_def.library.function
-    serve = next(each for each in functions if "inference_serve" in each.signature.name)
-    serve.node_def.add(op="PartitionedCall").attr["f"].func.name = saver_of(model)
-
-
-def offer(model: saved_model_pb2.SavedModel) -> None:
-    model.meta_graphs[0].object_graph_def.concrete_functions[saver_of(model)].SetInParent()
-
-
-def make_gradient(model: saved_model_pb2.SavedModel) -> None:
-    model.meta_graphs[0].graph_def.library.gradient.add(function_name="serve", gradient_func=saver_of(model))
-
-
-@pytest.mark.parametrize("change", [call_by_name, offer, make_gradient])
-def test_the_function_that_saves_may_not_be_called(snapshot: Path, change: Callable[..., None]) -> None:
-    with_graph(snapshot, change)
-    with pytest.raises(ModelError, match="holds MergeV2Checkpoints, SaveV2, ShardedFilename, which"):
-        vetting.check_saved_model(snapshot)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda model: model.meta_graphs.add(),
-        lambda model: model.ClearField("meta_graphs"),
-        lambda model: model.meta_graphs[0].ClearField("object_graph_def"),
-    ],
-)
-def test_a_graph_that_tensorflow_would_load_in_another_way_is_refused(snapshot: Path, change: Callable) -> None:
-    with_graph(snapshot, change)
-    with pytest.raises(ModelError, match="is damaged"):
-        vetting.check_saved_model(snapshot)
-
-
-def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> None:
-    file = snapshot / "saved_model.pb"
-    content = file.read_bytes()
-    rng = np.random.default_rng(0)
-    for place in rng.integers(0, len(content), 150):
-        for damaged in (content[:place], content[:place] + bytes([content[place] ^ 0x5A]) + content[place + 1 :]):
-            file.write_bytes(damaged)
-            with contextlib.suppress(ModelError):
-                vetting.check_saved_model(snapshot)
+    snapshot = folder.publish(1, write, promote=lambda: True).path
+    message = r"the SavedModel and assets.extra/model.keras in .* are different networks: promote another snapshot"
+    for load in (
+        lambda: load_inference(snapshot, GAME, "tensorflow"),
+        lambda: convert(snapshot, GAME, "tflite"),
+        lambda: convert(snapshot, GAME, "onnx"),
+        lambda: Trainer(folder, GAME, folder.settings(), seed=0).model,
+    ):
+        with pytest.raises(ModelError, match=message):
+            load()
+    load_inference(snapshot, GAME, "openvino")
 
 
 # ---------------------------------------------------------------- Keras archives
 
 
-def with_config(snapshot: Path, change: Callable[[dict], object]) -> None:
-    file = snapshot / saving.ARCHIVE
+def parts_of(file: Path) -> dict[str, bytes]:
     with zipfile.ZipFile(file) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write_parts(file: Path, parts: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> None:
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+
+
+def with_config(snapshot: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    parts = parts_of(snapshot / saving.ARCHIVE)
     config = json.loads(parts["config.json"])
     change(config)
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in {**parts, "config.json": json.dumps(config).encode()}.items():
-            archive.writestr(name, content)
+    write_parts(snapshot / saving.ARCHIVE, {**parts, "config.json": json.dumps(config).encode()})
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+def test_the_models_that_come_with_seraphim_pass(name: str) -> None:
+    load_network(ModelFolder(ROOT, name).champion().path, load_game(name))
+
+
+@pytest.mark.parametrize("options", [{}, {"activation": "leaky_relu"}, {"kind": "mlp"}])
+def test_networks_of_every_kind_pass(options: dict[str, str], tmp_path: Path) -> None:
+    network = NetworkOptions(**{"blocks": 1, "filters": 4, "depth": 1, "width": 4, **options})  # type: ignore[arg-type]
+    saving.save_snapshot(networks.build(GAME, network, seed=0), tmp_path)
+    load_network(tmp_path, GAME)
 
 
 def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
@@ -207,11 +269,118 @@ def test_objects_of_other_kinds_are_refused_wherever_they_stand(snapshot: Path, 
         saving.load_model(snapshot)
 
 
+def test_an_archive_of_something_else_than_a_network_is_refused(snapshot: Path) -> None:
+    parts = parts_of(snapshot / saving.ARCHIVE)
+    for config in (b"[]", b"7", b"{}", b'{"module": "keras.optimizers", "class_name": "Adam", "config": {}}'):
+        write_parts(snapshot / saving.ARCHIVE, {**parts, "config.json": config})
+        with pytest.raises(ModelError, match=r"is damaged \(config.json describes no network\)"):
+            saving.load_model(snapshot)
+
+
 def test_an_archive_cut_short_is_damaged(snapshot: Path) -> None:
     file = snapshot / saving.ARCHIVE
     file.write_bytes(file.read_bytes()[:-30])
     with pytest.raises(ModelError, match="is damaged"):
         saving.load_model(snapshot)
+
+
+@pytest.mark.parametrize("entry", ["config.json", "model.weights.h5"])
+def test_a_compressed_archive_is_not_unpacked(snapshot: Path, entry: str) -> None:
+    file = snapshot / saving.ARCHIVE
+    write_parts(file, {**parts_of(file), entry: b" " * (100 << 20)}, zipfile.ZIP_DEFLATED)
+    assert file.stat().st_size < 1 << 20
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match="is damaged .*is compressed"):
+            saving.load_model(snapshot)
+        assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_configuration_of_many_megabytes_is_not_read(snapshot: Path) -> None:
+    file = snapshot / saving.ARCHIVE
+    write_parts(file, {**parts_of(file), "config.json": b" " * (5 << 20)})
+    with pytest.raises(ModelError, match=r"is damaged \(config.json has 5,242,880 bytes, at most"):
+        saving.load_model(snapshot)
+
+
+def test_an_archive_with_entries_that_keras_does_not_write_is_refused(snapshot: Path) -> None:
+    file = snapshot / saving.ARCHIVE
+    parts = parts_of(file)
+    for other in ({**parts, "assets/layer/vocabulary": b""}, {**parts, "../elsewhere": b""}, {"config.json": b"{}"}):
+        write_parts(file, other)
+        with pytest.raises(ModelError, match="is damaged .it must hold config.json, metadata.json, model.weights.h5"):
+            saving.load_model(snapshot)
+    write_parts(file, parts)
+    with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("config.json", b"{}")
+    with pytest.raises(ModelError, match="is damaged .it must hold"):
+        saving.load_model(snapshot)
+
+
+def test_a_network_larger_than_its_weights_is_not_made(snapshot: Path) -> None:
+    def enlarge(config: dict[str, Any]) -> None:
+        (policy,) = [each for each in config["config"]["layers"] if each["config"]["name"] == "policy"]
+        policy["config"]["units"] = 1 << 40  # a kernel of 64 TiB
+
+    with_config(snapshot, enlarge)
+    with pytest.raises(ModelError, match=r"is damaged .*bytes of weights, but only .* are stored"):
+        saving.load_model(snapshot)
+
+
+def encrypt(content: bytes, entry: bytes) -> bytes:
+    """Set the flag that says that an entry of a zip archive is encrypted, in both of its headers."""
+    changed = bytearray(content)
+    for signature, flags, name in ((b"PK\3\4", 6, 30), (b"PK\1\2", 8, 46)):
+        start = content.find(signature)
+        while content[start + name : start + name + len(entry)] != entry:
+            start = content.index(signature, start + 1)
+        changed[start + flags] |= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("entry", ["config.json", "model.weights.h5"])
+def test_an_archive_that_says_it_is_encrypted_is_damaged(snapshot: Path, entry: str) -> None:
+    file = snapshot / saving.ARCHIVE
+    file.write_bytes(encrypt(file.read_bytes(), entry.encode()))
+    with pytest.raises(ModelError, match=f"is damaged .*{entry}.* is encrypted"):
+        saving.load_model(snapshot)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" * 9 + data[49:]])
+def test_an_archive_whose_compressed_data_is_broken_is_damaged(
+    snapshot: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    file = snapshot / saving.ARCHIVE
+    parts = parts_of(file)
+    write_parts(file, {"config.json": parts.pop("config.json")}, zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(file) as archive:
+        start = 30 + len("config.json")
+        size = archive.infolist()[0].compress_size
+    content = file.read_bytes()
+    broken = damage(content[start : start + size]).ljust(size, b"\0")
+    file.write_bytes(content[:start] + broken + content[start + size :])
+    with pytest.raises(ModelError, match="is damaged"):
+        saving.load_model(snapshot)
+
+
+def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> None:
+    # All of zip's own bytes are looked at, and some of the configuration's.
+    file = snapshot / saving.ARCHIVE
+    content = file.read_bytes()
+    config, directory = content.index(b"config.json"), content.index(b"PK\1\2")
+    places = [*range(config - 30, config + 100), *range(directory, len(content))]
+    for place in places:
+        for mask in (0x01, 0x5A, 0x80):
+            file.write_bytes(content[:place] + bytes([content[place] ^ mask]) + content[place + 1 :])
+            with contextlib.suppress(ModelError):
+                vetting.check_archive(file)
+                vetting.bytes_of_weights(file)
+    for place in np.random.default_rng(0).integers(0, len(content), 10):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 0x5A]) + content[place + 1 :])
+        with contextlib.suppress(ModelError):
+            saving.load_model(snapshot)
 
 
 # ---------------------------------------------------------------- modules of games

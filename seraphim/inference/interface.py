@@ -90,7 +90,7 @@ def check_fit(snapshot: Path, game: Game, inputs: Shapes, outputs: Shapes) -> No
         )
     if outputs["policy"] != (game.num_actions,):
         raise ModelError(
-            f"policy head of {snapshot} has {outputs['policy'][0]} outputs but {game.name} has {game.num_actions} "
+            f"policy head of {snapshot} has {'×'.join(map(str, outputs['policy']))} outputs but {game.name} has {game.num_actions} "
             "actions: was this model trained for another game?"
         )
     if inputs["observation"] != tuple(game.observation_shape):

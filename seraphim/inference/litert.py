@@ -3,7 +3,9 @@
 Computes in float32. Reads the file that `seraphim.saving` writes into a snapshot for it.
 """
 
+import contextlib
 import functools
+import platform
 from collections import OrderedDict
 from importlib import metadata
 from pathlib import Path
@@ -30,7 +32,7 @@ class LiteRtModel:
 
     overlaps = False
 
-    def __init__(self, snapshot: Path, game: Game, threads: int, processor: str) -> None:
+    def __init__(self, snapshot: Path, game: Game, threads: int) -> None:
         """Read; raise a ModelError where that fails, or where the model does not fit the game."""
         try:
             from ai_edge_litert.interpreter import Interpreter
@@ -61,7 +63,7 @@ class LiteRtModel:
         except (ValueError, RuntimeError) as error:
             raise damaged(snapshot, str(saving.LITERT)) from error
         self.name = str(snapshot)
-        self.description = f"{TITLE} {metadata.version(PACKAGE)} in float32 on {processor}"
+        self.description = f"{TITLE} {metadata.version(PACKAGE)} in float32 on {processor_name()}"
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
@@ -85,6 +87,17 @@ class LiteRtModel:
             interpreter.allocate_tensors()
         self._interpreters[size] = interpreter
         return interpreter
+
+
+@functools.cache
+def processor_name() -> str:
+    """Return the name of this machine's processor."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
 
 
 def _shapes(details: dict[str, dict[str, Any]]) -> Shapes:
