@@ -89,8 +89,9 @@ def check_fit(snapshot: Path, game: Game, inputs: Shapes, outputs: Shapes) -> No
             "is this a model of Seraphim?"
         )
     if outputs["policy"] != (game.num_actions,):
+        found = "×".join(map(str, outputs["policy"]))
         raise ModelError(
-            f"policy head of {snapshot} has {'×'.join(map(str, outputs['policy']))} outputs but {game.name} has {game.num_actions} "
+            f"policy head of {snapshot} has {found} outputs but {game.name} has {game.num_actions} "
             "actions: was this model trained for another game?"
         )
     if inputs["observation"] != tuple(game.observation_shape):
