@@ -94,8 +94,8 @@ def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
 ) -> None:
     convert = export._to_litert
 
-    def convert_badly(snapshot: Path, game: Any) -> Any:
-        content, model = convert(snapshot, game)
+    def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
+        content, model = convert(snapshot, game, trust)
         monkeypatch.setattr(model, "infer", lambda observations: infer(observations[::-1]))
         return content, model
 
@@ -112,8 +112,8 @@ def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
 def test_a_network_that_gives_no_numbers_is_refused(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     convert = export._to_litert
 
-    def convert_badly(snapshot: Path, game: Any) -> Any:
-        content, model = convert(snapshot, game)
+    def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
+        content, model = convert(snapshot, game, trust)
         monkeypatch.setattr(model, "infer", lambda observations: (infer(observations)[0], np.full(1000, np.nan)))
         return content, model
 
