@@ -2,11 +2,10 @@
 
 A program, so that it forks nothing that has threads:
 
-    python tests/crashing_writer.py FOLDER WAY [bucket]
+    python tests/crashing_writer.py FOLDER WAY
 
-breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on;
-with `bucket`, on a file system without atomic renames, links and locks. It prints one line per call: its name, and
-`kept` or what went wrong.
+breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on. It
+prints one line per call: its name, and `kept` or what went wrong.
 """
 
 import errno
@@ -16,7 +15,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import bucket
 from pairs import GAME, play
 
 from seraphim.errors import RecordError
@@ -25,7 +23,7 @@ from seraphim.gamefiles import published_files, read_examples
 from seraphim.records import GameWriter, RecordOptions, read_window
 from seraphim.tfrecord import parse_example
 
-CALLS = ("open", "write", "fsync", "ftruncate", "link", "unlink", "close")
+CALLS = ("open", "write", "fsync", "ftruncate", "replace", "unlink", "close")
 FAILED = 3
 OPTIONS = RecordOptions(games_per_file=2)
 GAMES = [encode(GAME, play(seed, plies=2)) for seed in range(3)]
@@ -72,7 +70,7 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
                 real_write(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
             if calls == number and way != "full":
                 os.kill(os.getpid(), signal.SIGKILL)
-            if calls >= number and way == "full" and name in ("write", "fsync", "link"):
+            if calls >= number and way == "full" and name in ("write", "fsync", "replace"):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         try:
@@ -100,20 +98,17 @@ def check(folder: Path, finished: list[bytes]) -> str:
     except RecordError as error:
         if "no game data" not in str(error):
             return f"shows {error}"
-    bucket.let_a_day_pass(folder)
     with GameWriter(folder, OPTIONS):
         pass
     found = [game for path in published_files(folder) for game in ids(read_examples(path))]
     # One more may have been whole when its writer was broken off, before it said so.
     if sorted(found) != sorted(set(found)) or not set(finished) <= set(found) or len(found) > len(finished) + 1:
         return f"finished {finished}, found {found}"
-    left = [path.name for path in folder.iterdir() if path.suffix in (".partial", ".sealed")]
+    left = [path.name for path in folder.iterdir() if path.suffix in (".partial", ".new")]
     return f"left {left}" if left else "kept"
 
 
-def main(root: Path, way: str, *how: str) -> None:
-    if "bucket" in how:
-        bucket.mount()
+def main(root: Path, way: str) -> None:
     number = 1
     while line := run_and_break(root / str(number), number, way):
         print(line)
@@ -121,4 +116,4 @@ def main(root: Path, way: str, *how: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2])
