@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from seraphim.gameindex import played_numbers
-from seraphim.pool import ENDLESS, FinishedGame, Pool, Work
+from seraphim.pool import ENDLESS, Pool, Work
 from seraphim.records import GameWriter
 from seraphim.scalars import Log
 from seraphim.settings import Settings
@@ -114,7 +114,7 @@ def generate_games(
             for game in pool.play(champion.path, stream, *numbers, folder.game_data):
                 writer.add(game.examples)
                 played.add(game.number)
-                tally.add(game)
+                tally.add(len(game.examples))
                 if not runtime:
                     runtime = pool.work().runtime
                     announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
@@ -126,6 +126,8 @@ def generate_games(
                         pool.finish()
                         ended = False
             tally.end_of_play(pool.work())
+    for positions in writer.rescued:  # games that workers had finished when they were interrupted
+        tally.add(positions)
     return dataclasses.replace(tally.end(champion.step), interrupted=bool(interrupted))
 
 
@@ -141,9 +143,9 @@ class _Tally:
         self._counted = 0
         self._started = self._logged = time.perf_counter()
 
-    def add(self, game: FinishedGame) -> None:
+    def add(self, positions: int) -> None:
         self.games += 1
-        self._positions += len(game.examples)
+        self._positions += positions
 
     def look(self, step: int, work: Work) -> Generated:
         # Tells what is due; `work` is that of the call of `play` under way.

@@ -138,7 +138,8 @@ class GameWriter:
     everything is published.
 
     Attributes:
-        rescued: number of games that were found in what killed processes had left, and published.
+        rescued: the positions of each game that was found in what ended processes had left, and published; when the
+            writer is closed, of those of the stream's workers that nobody had taken.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class GameWriter:
         with writing(folder):
             self.rescued = self._publish_new(self._journal.games())
             self._journal.clear()
-            self.rescued += self._rescue(wait=True)
+            self.rescued += self._rescue("")
         self._thread = threading.Thread(target=self._publish_in_time, daemon=True)
         self._thread.start()
 
@@ -220,7 +221,7 @@ class GameWriter:
             with self._lock:
                 self._publish()
                 with writing(self._folder):
-                    self.rescued += self._rescue(wait=False)
+                    self.rescued = self._rescue(self._stream) if self._stream else []
                     self._remove_surplus()
             published = True
         finally:
@@ -258,10 +259,10 @@ class GameWriter:
     def _publish_all(self, games: Sequence[Sequence[bytes]]) -> None:
         publish(self._folder, games, self._options.games_per_file, next_number(self._folder))
 
-    def _publish_new(self, games: Sequence[Sequence[bytes]]) -> int:
-        # Publishes what was left, but for games that are published; returns how many these are.
+    def _publish_new(self, games: Sequence[Sequence[bytes]]) -> list[int]:
+        # Publishes what was left, but for games that are published; returns how many positions each game has.
         known: dict[str, NumberSet] = {}
-        new = []
+        new: list[Sequence[bytes]] = []
         for game in games:
             stream, number = stream_and_number(id_of(game[-1]))
             if stream not in known:
@@ -270,19 +271,19 @@ class GameWriter:
                 known[stream].add(number)
                 new.append(game)
         self._publish_all(new)
-        return len(new)
+        return list(map(len, new))
 
-    def _rescue(self, wait: bool) -> int:
-        # Publishes what ended processes left, and returns how many games these are. The workers of a killed program
-        # end after it: whoever goes on with its stream waits for them.
-        rescued = 0
-        for partial in sorted(self._folder.glob(f".*{PARTIAL}")):
-            if self._journal.is_at(partial):
+    def _rescue(self, stream: str) -> list[int]:
+        # Publishes what ended processes left, of a stream or of all; returns how many positions each game has. The
+        # workers of a killed program end after it: whoever goes on with its stream waits for them.
+        rescued: list[int] = []
+        for partial in sorted(self._folder.glob(f".{stream}*{PARTIAL}")):
+            is_ours = bool(self._stream) and partial.name.startswith(f".{self._stream}.w")
+            if self._journal.is_at(partial) or (stream and not is_ours):
                 continue
-            is_ours = bool(self._stream) and partial.name.startswith(f".{self._stream}.")
             file = os.open(partial, os.O_RDWR)
             try:
-                storage.lock_file(file, LOCK_EX if wait and is_ours else LOCK_EX | LOCK_NB)
+                storage.lock_file(file, LOCK_EX if is_ours and not stream else LOCK_EX | LOCK_NB)
                 rescued += self._publish_new(whole_games(partial.read_bytes()))
                 partial.unlink()
             except BlockingIOError:

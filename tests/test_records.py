@@ -339,7 +339,7 @@ def test_the_games_of_a_live_writer_are_left_to_it(tmp_path):
     with GameWriter(tmp_path, RecordOptions()) as first:
         first.add(encode(GAME, play(0)))
         with GameWriter(tmp_path, RecordOptions()) as second:
-            assert second.rescued == 0
+            assert second.rescued == []
             second.add(encode(GAME, play(1)))
         assert seeds_in(tmp_path) == [1]
     assert seeds_in(tmp_path) == [0, 1]
@@ -350,11 +350,11 @@ def test_the_whole_games_of_a_killed_writer_are_rescued_without_its_torn_tail(tm
     content = b"".join(map(frame, [*games[0], *games[1], *games[2][:2]])) + frame(games[2][2])[:50]
     (tmp_path / ".killed.partial").write_bytes(content)
     with GameWriter(tmp_path, RecordOptions()) as writer:
-        assert writer.rescued == 2
+        assert len(writer.rescued) == 2
     assert seeds_in(tmp_path) == [0, 1]
     assert len(game_ids(tmp_path)) == 2 * PLIES
     with GameWriter(tmp_path, RecordOptions()) as writer:
-        assert writer.rescued == 0
+        assert writer.rescued == []
 
 
 @pytest.mark.parametrize("way", ["kill", "torn", "full"])
@@ -430,7 +430,7 @@ def test_games_that_a_killed_writer_had_published_are_not_published_again(tmp_pa
     left = [encode(GAME, play(seed)) for seed in range(1, 4)]
     (tmp_path / ".killed.partial").write_bytes(b"".join(frame(example) for game in left for example in game))
     with GameWriter(tmp_path, RecordOptions()) as writer:
-        assert writer.rescued == 2
+        assert len(writer.rescued) == 2
     assert seeds_in(tmp_path) == list(range(4))
     assert len(game_ids(tmp_path)) == 4 * PLIES
 
