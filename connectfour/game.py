@@ -37,8 +37,6 @@ SETTINGS: dict[str, Any] = {
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
     # Most games begin somewhere else, because play that is good everywhere has seen bad positions too.
     "self_play": {"games_per_generation": 4000, "gumbel_readouts": 32, "random_plies": 28, "random_share": 0.7},
-    # The files hold more than the window, which is full after about 26,000 games.
-    "records": {"max_files": 300},
     "training": {
         "learning_rate_half_life": 4000,  # two hours are three times as long
         "batch_size": 1024,

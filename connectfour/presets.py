@@ -26,7 +26,6 @@ DEEPFOUR: dict[str, Any] = {
         "fast_wins": 0.9,
     },
     "self_play": {"games_per_generation": 3000},
-    "records": {"max_files": 300},
     "training": {
         "optimizer": "sgd",
         "learning_rate": 1e-3,

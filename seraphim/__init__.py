@@ -19,7 +19,9 @@ In dependency order (each module imports only from those above it):
     examples       a finished game as examples, and back
     storage        how files appear whole: manifests, pointers, files that are replaced, locks
     gamefiles      files of finished games: they appear whole, and the oldest go
-    records        the writer of game data, and the window that training reads
+    gameindex      which games the files hold, in which order they are read, and which were removed
+    window         the newest positions, as training reads them
+    records        the writer of game data, and the journals of those who play
     drawing        a record as a picture in text
     viewer         which records of a file or folder to show
     notation       positions and games in text and in files: moves, drawn boards, saved games, records

@@ -21,8 +21,10 @@ from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game, load_game_module
 from seraphim.inference import Runtime
 from seraphim.parcel import unpack
-from seraphim.pool import FinishedGame, Report, Work, load_player, play_games
+from seraphim.pool import MOST_BYTES, FinishedGame, Report, Work, load_player, play_games
 from seraphim.settings import Settings
+
+_MOST_GAMES = 4096  # of a message; one more report of the thread that plays comes on top, and as many bytes
 
 
 class Assignment(NamedTuple):
@@ -56,8 +58,8 @@ class Supply:
         """Add numbers; the lock of `changed` must be held."""
         self._numbers.extend(numbers)
         self._closed = is_last
+        self.hungry = False  # if there are none yet, that has been told
         if numbers or is_last:
-            self.hungry = False
             self._changed.notify_all()
 
     def __iter__(self) -> "Supply":
@@ -114,12 +116,14 @@ class Actor:
         Args:
             numbers: of games to be played after those under way.
             is_last: no more numbers will come.
-            seconds: when to return; earlier only if numbers are missing, or if the assignment has ended.
+            seconds: when to return; earlier only if numbers are missing, if there are as many games as a message may
+                hold, or if the assignment has ended.
         """
         with self._changed:
             self._supply.bring(numbers, is_last)
-            self._changed.wait_for(lambda: self._ended or self._supply.hungry, timeout=seconds)
+            self._changed.wait_for(lambda: self._ended or self._supply.hungry or self._is_full(), timeout=seconds)
             report, self._report = self._report, Report([], self._report.work)
+            self._changed.notify_all()
             return News(report, self._supply.hungry, self._ended, self._error)
 
     def _play(self, assignment: Assignment, parcel: bytes | None, supply: Supply) -> None:
@@ -142,8 +146,15 @@ class Actor:
             self._changed.notify_all()
 
     def _add(self, games: list[FinishedGame], work: Work) -> None:
+        # Waits while the learner does not take what is there.
         with self._changed:
+            self._changed.wait_for(lambda: not self._is_full())
             self._report = Report(self._report.games + games, work)
+            self._changed.notify_all()
+
+    def _is_full(self) -> bool:
+        games = self._report.games
+        return len(games) >= _MOST_GAMES or sum(len(each) for game in games for each in game.examples) >= MOST_BYTES
 
 
 def code_of(game: str) -> dict[str, str]:

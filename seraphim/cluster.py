@@ -18,7 +18,7 @@ _SECONDS_BETWEEN_LOOKS = 2.0  # at which machines there are
 _SECONDS_OF_SILENCE = 20.0  # without a worker, before the person is told
 _MOST_FAILURES = 3  # times in a row that workers of a machine died without a game between, before it is left out
 SECONDS_TO_ANSWER = 60.0
-"""How long a worker may be silent before its games are given to others."""
+"""How long a worker may be silent, beyond the time that it was asked to wait, before its games are given to others."""
 
 
 @dataclass(eq=False)
@@ -46,8 +46,8 @@ class Worker:
     machine: Machine
     pending: Any
     greeted: bool = False
-    asked: float = 0.0
-    """When the call began."""
+    due: float = 0.0
+    """When the answer is expected at the latest, from one that is well."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,10 @@ class Cluster:
         """Return a reference to a value, by which it reaches each machine once."""
         return self._ray.put(value)
 
-    def call(self, worker: Worker, method: str, *arguments: Any) -> None:
-        """Call a method of an actor; the answer comes by `answers`, of the last call only."""
-        worker.pending, worker.asked = getattr(worker.actor, method).remote(*arguments), time.perf_counter()
+    def call(self, worker: Worker, method: str, *arguments: Any, seconds_to_wait: float = 0.0) -> None:
+        """Call a method of an actor, which may wait so long; the answer comes by `answers`, of the last call only."""
+        worker.pending = getattr(worker.actor, method).remote(*arguments)
+        worker.due = time.perf_counter() + seconds_to_wait
 
     def answers(self, seconds: float) -> Iterator[tuple[Worker, Any]]:
         """Yield the answers that there are, after at most so many seconds; see to machines and workers meanwhile.
@@ -126,7 +127,7 @@ class Cluster:
                 yield worker, None
             else:
                 self._refuse(worker.machine, str(answer))
-        self._dismiss_silent(seconds)
+        self._dismiss_silent()
         while self._lost:
             yield self._lost.pop(), Lost()
 
@@ -202,10 +203,14 @@ class Cluster:
             self.workers.remove(worker)
             self._ray.kill(worker.actor)  # it may only be out of reach
 
-    def _dismiss_silent(self, seconds: float) -> None:
-        # Those who answer neither at once nor at all: of the others, the answers were taken just now.
-        latest = time.perf_counter() - SECONDS_TO_ANSWER - seconds
-        for worker in [each for each in self.workers if each.greeted and each.pending and each.asked < latest]:
+    def _dismiss_silent(self) -> None:
+        latest = time.perf_counter() - SECONDS_TO_ANSWER
+        late = {each.pending: each for each in self.workers if each.greeted and each.pending and each.due < latest}
+        if not late:
+            return
+        # Some have answered, while the answers of others were taken: they are not silent, but wait for their turn.
+        _, silent = self._ray.wait(list(late), num_returns=len(late), timeout=0)
+        for worker in map(late.__getitem__, silent):
             worker.machine.dying = f"no answer for {SECONDS_TO_ANSWER:.0f} s"
             self._dismiss(worker)
             self._lost.append(worker)

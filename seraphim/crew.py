@@ -13,12 +13,13 @@ from seraphim.cluster import Cluster, Lost, Worker
 from seraphim.inference import Runtime
 from seraphim.leases import Leases
 from seraphim.parcel import pack
-from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, InOrder, Pool, Work, at_the_same_time
+from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, Pool, Work, at_the_same_time
 from seraphim.settings import Settings
 from seraphim.workers import WorkerPool
 
 _SECONDS_BETWEEN_MESSAGES = 1.0  # of a worker that has numbers left: a message costs Ray some 3 ms of processor time
 _MOST_MESSAGES = 500  # a second, that the learner takes: of many workers, each sends fewer
+_MOST_RESERVE = 4096  # numbers that a worker has beyond those of the games under way
 
 
 def open_pool(
@@ -77,9 +78,15 @@ class Crew:
         return len(self._cluster.workers)
 
     def play(
-        self, snapshot: Path | None, stream: str, first: int = 0, end: int = ENDLESS, skip: Set[int] = frozenset()
+        self,
+        snapshot: Path | None,
+        stream: str,
+        first: int = 0,
+        end: int = ENDLESS,
+        skip: Set[int] = frozenset(),
+        journals: Path | None = None,  # noqa: ARG002 (whose folder may be out of a worker's reach)
     ) -> Iterator[FinishedGame]:
-        """See `Pool.play`.
+        """See `Pool.play`; no worker keeps a journal.
 
         Raises:
             SeraphimError: what a worker ran into.
@@ -92,15 +99,12 @@ class Crew:
         self._of_the_lost = []
         for duty in self._duties.values():
             duty.past = Work()
-        games = InOrder(first, skip)
         while not self._stopped and not (self._leases.ended and not self._playing()):
             for worker, duty in self._duties.items():
                 if not duty.playing and self._leases.free:
                     self._begin(worker, duty, self._model, stream)
             for worker, answer in self._cluster.answers(LONGEST_WAIT):
-                games.add(self._take(worker, answer))
-            yield from games.ready()
-        yield from games.rest()
+                yield from self._take(worker, answer)
 
     def work(self) -> Work:
         """See `Pool.work`."""
@@ -155,13 +159,13 @@ class Crew:
         # Some numbers in reserve, so that a worker need not wait for them: more whenever it had to, fewer towards
         # the end, when somebody else might play them.
         if hungry:
-            duty.reserve = 2 * duty.reserve + 1
+            duty.reserve = min(2 * duty.reserve + 1, _MOST_RESERVE)
         reserve = min(duty.reserve, self._leases.free // len(self._duties))
         return self._leases.lend(worker, max(int(hungry), duty.at_a_time + reserve - self._leases.held(worker)))
 
     def _exchange(self, worker: Worker, numbers: list[int]) -> None:
         seconds = max(_SECONDS_BETWEEN_MESSAGES, len(self._cluster.workers) / _MOST_MESSAGES)
-        self._cluster.call(worker, "exchange", numbers, not self._leases.free, seconds)
+        self._cluster.call(worker, "exchange", numbers, not self._leases.free, seconds, seconds_to_wait=seconds)
 
 
 class _Duty:

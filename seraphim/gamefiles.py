@@ -1,31 +1,32 @@
-"""The files of a folder of finished games: they appear whole, are numbered upwards, and the oldest go.
+"""The files of a folder of finished games: whole whenever they are there, numbered upwards, the oldest removed first.
 
-    batch-0000001.tfrecord   published: whole, never changed again
-    .ID.partial              the games that a writer was given since it last published; locked while the writer lives
-    .ID.sealed               what that writer is about to publish
-    .writers.lock            held while a file is published or left behind ones are looked after
-    .readers.lock            shared by readers; the oldest files are removed only when there is none
+    batch-0000001.tfrecord   published: whole; a longer file replaces the newest one until that is full
+    .ID.partial              finished games of one process that are not published yet; locked while the process lives
+    .new                     what is about to become a published file
+    .removed.json            what was removed: see `gameindex`
+    .writers.lock            held while a file is published or partial files are looked after
+    .readers.lock            shared by readers; files are removed only when there is none
 
-Knows how a file comes and goes, not what a game is. `kill -9` at any moment loses no finished game and stores none
-twice: a sealed file is whole on the disk before the partial file is emptied, and a later writer does the rest.
+Knows how a file comes and goes, not what a game is. `kill -9` at any moment loses no game that was written to a partial
+file: it is emptied after its games are published, and whoever publishes what is left of it leaves out the games that
+are published already.
 """
 
 import contextlib
-import errno
 import fcntl
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seraphim import storage
-from seraphim.examples import end_of, is_cut_off, with_end_of_file
-from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frame, frames
+from seraphim.examples import END_OF_GAME, end_of, is_cut_off, with_end_of_file
+from seraphim.tfrecord import DamageError, frame, frames, parse_example
 
+PARTIAL = ".partial"
 _FILE_NAME = re.compile(r"batch-(\d{7,})\.tfrecord")
-PARTIAL, SEALED = ".partial", ".sealed"
-_FEW = 1024  # bytes
+_NEW = ".new"
 _WRITERS, _READERS = ".writers.lock", ".readers.lock"
+_LARGE = 64 << 20  # bytes: a file of this size is not written again to hold more games
 
 
 def published_files(folder: Path) -> list[Path]:
@@ -57,18 +58,6 @@ def read_examples(path: Path) -> list[bytes]:
     return examples
 
 
-def total_positions(folder: Path) -> int:
-    """Return how many positions were ever published in a folder, from the lengths of records alone.
-
-    It is exact until files are removed; those count as much as the average of the files that are there.
-    """
-    with reading(folder):
-        files = published_files(folder)
-        positions = sum(count_frames(path) for path in files)
-    removed = number_of(files[0]) - 1 if files else 0
-    return positions + (removed * positions // len(files) if files else 0)
-
-
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[None]:
     """While the block runs, no writer removes a file of the folder."""
@@ -86,121 +75,72 @@ def writing(folder: Path) -> Iterator[None]:
         yield
 
 
-def rescue(folder: Path) -> int:
-    """Publish the finished games that killed writers left, remove their files, and return the number of games."""
-    games = 0
-    for partial in sorted(folder.glob(f".*{PARTIAL}")):
-        file = os.open(partial, os.O_RDWR)
+@contextlib.contextmanager
+def removing(folder: Path) -> Iterator[bool]:
+    """While the block runs, nobody begins to read the folder; gives whether that is so: not while somebody reads."""
+    with contextlib.ExitStack() as stack:
         try:
-            storage.lock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            games += publish(partial, file)
-            partial.unlink()
+            stack.enter_context(storage.locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
-            pass  # its writer lives
-        finally:
-            os.close(file)
-    return games
+            yield False
+            return
+        yield True
 
 
-def publish(partial: Path, file: int) -> int:
-    """Publish the whole games of a partial file, empty it, and return the number of games.
+def whole_games(content: bytes) -> list[list[bytes]]:
+    """Return the examples of each whole game of a partial file's content, up to its torn tail, if it has one."""
+    games: list[list[bytes]] = [[]]
+    with contextlib.suppress(DamageError):
+        for example in frames(content):
+            games[-1].append(example)
+            if end_of(example):
+                games.append([])
+    return games[:-1]
 
-    Can be broken off anywhere: the next call does the rest.
+
+def publish(folder: Path, games: Sequence[Sequence[bytes]], games_per_file: int, first_number: int) -> None:
+    """Publish games, in files of at most so many: the newest file is written again, and longer, if they fit into it.
+
+    The caller is the one who is `writing`. Each file appears at once; a later call goes on where one was killed.
 
     Args:
-        partial: the file.
-        file: the same, open: on some mounts, what is done to a file by its name is not seen by who has it open.
+        folder: of the game data.
+        games: the examples of each.
+        games_per_file: the most games of a file.
+        first_number: of the first file, where there is none; a later one has the next number.
     """
-    sealed = partial.with_suffix(SEALED)
-    content = os.pread(file, os.fstat(file).st_size, 0)
-    games = _finish(sealed, content)
-    examples = _whole_games(content)
-    if not examples:
-        return games
-    unchanged = sum(len(example) + FRAME_BYTES for example in examples[:-1])
-    try:
-        storage.write_file(sealed, content[:unchanged] + frame(with_end_of_file(examples[-1])))
-    except BaseException:
-        sealed.unlink(missing_ok=True)
-        raise
-    _empty(file)
-    _put_in_place(sealed)
-    return games + sum(end_of(example) > 0 for example in examples)
-
-
-def remove_oldest(folder: Path, max_files: int) -> None:
-    """Remove the oldest files over `max_files`, unless someone reads the folder: then it is done after a later file."""
-    try:
-        with storage.locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            for path in published_files(folder)[:-max_files]:
-                path.unlink()
-    except BlockingIOError:
-        pass
-
-
-def is_begun(path: Path) -> bool:
-    """Return whether a damaged file is one that is being published, so that all of it is in the sealed file too."""
-    return any(_is_beginning(path, sealed.read_bytes()) for sealed in path.parent.glob(f".*{SEALED}"))
-
-
-def _empty(file: int) -> None:
-    """Empty an open file, or fail loudly: its games would be published again."""
-    os.fsync(file)  # s3fs does nothing, and says that it did, while something waits to be written
-    os.ftruncate(file, 0)
-    if os.fstat(file).st_size:
-        raise OSError(errno.EIO, "this file system did not empty a file; write game data elsewhere")
-
-
-def _finish(sealed: Path, partial: bytes) -> int:
-    """Do what is left of a call of `publish` that was broken off, and return the number of games published."""
-    if not sealed.exists():
-        return 0
-    try:
-        examples = read_examples(sealed)
-    except DamageError:
-        examples = []  # broken off while it was written: the partial file has it all
-    # The partial file is emptied when the sealed one is whole: until then, that one is a copy.
-    is_copy = [example[:-1] for example in examples] == [
-        example[:-1] for example in _whole_games(partial)[: len(examples)]
-    ]
-    if is_copy:
-        sealed.unlink()
-        return 0
-    _put_in_place(sealed)
-    return sum(end_of(example) > 0 for example in examples)
-
-
-def _whole_games(partial: bytes) -> list[bytes]:
-    """Return the examples of the whole games of a partial file's content, up to its torn tail, if it has one."""
-    examples = []
-    with contextlib.suppress(DamageError):
-        for example in frames(partial):
-            examples.append(example)
-    while examples and not end_of(examples[-1]):
-        examples.pop()
-    return examples
-
-
-def _put_in_place(sealed: Path) -> None:
-    """Give a sealed file its name: one more than the newest number, never that of another file."""
-    folder = sealed.parent
-    files = published_files(folder)
-    number = number_of(files[-1]) if files else 0
-    while sealed.stat().st_nlink == 1:  # a second link is its name
-        number += 1
+    for start in range(0, len(games), games_per_file):
+        chunk = games[start : start + games_per_file]
+        files = published_files(folder)
+        before = _unfilled(files[-1], chunk, games_per_file) if files else []
+        number = max(number_of(files[-1]) + (not before), first_number) if files else first_number
         target = folder / f"batch-{number:07d}.tfrecord"
+        examples = [*before, *(example for game in chunk for example in game)]
+        examples[-1] = with_end_of_file(examples[-1])
         try:
-            os.link(sealed, target)
-        except FileExistsError:
-            continue  # written by a machine that does not see our lock
-    sealed.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
+            storage.write_file(folder / _NEW, b"".join(map(frame, examples)))
+            (folder / _NEW).replace(target)
+        except BaseException:
+            (folder / _NEW).unlink(missing_ok=True)
+            raise
         storage.sync(folder)
 
 
-def _is_beginning(path: Path, content: bytes) -> bool:
-    with contextlib.suppress(OSError), path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        # The first bytes nearly always tell.
-        return size <= len(content) and content.startswith(file.read(_FEW)) and content.startswith(path.read_bytes())
-    return False
+def _unfilled(newest: Path, games: Sequence[Sequence[bytes]], games_per_file: int) -> list[bytes]:
+    """Return the examples of the newest file if the games fit into it too; none if they do not."""
+    if len(games) >= games_per_file or newest.stat().st_size > _LARGE:
+        return []
+    try:
+        examples = read_examples(newest)
+        kinds = [parse_example(example) for example in (examples[-1], games[0][-1])]
+    except DamageError:
+        return []  # it is named when it is read
+    is_alike = all(kinds[0].get(name) == kinds[1].get(name) for name in ("schema", "game"))
+    if not is_alike or sum(end_of(example) > 0 for example in examples) + len(games) > games_per_file:
+        return []
+    return [*examples[:-1], _with_end_of_game(examples[-1])]
+
+
+def _with_end_of_game(example: bytes) -> bytes:
+    """Return the last example of a file as one after which more come."""
+    return example[:-1] + bytes([END_OF_GAME])

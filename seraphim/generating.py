@@ -12,15 +12,12 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from seraphim.examples import end_of
-from seraphim.gamefiles import published_files, read_examples
-from seraphim.pool import ENDLESS, FinishedGame, Pool, Work
+from seraphim.gameindex import played_numbers
+from seraphim.pool import ENDLESS, Pool, Work
 from seraphim.records import GameWriter
 from seraphim.scalars import Log
-from seraphim.selfplay import number_in
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
-from seraphim.tfrecord import DamageError, parse_example
 
 # Games between two looks at whether there is a new champion.
 _GAMES_BETWEEN_LOOKS = 100
@@ -102,32 +99,35 @@ def generate_games(
         pool.stop()
 
     with (
-        GameWriter(folder.game_data, settings.records, stream) as writer,
+        GameWriter(folder.game_data, settings.records, stream, settings.training.max_window) as writer,
         _interrupts_call(interrupt),
         _progress() as progress,
     ):
-        played = played_numbers(folder, stream)
+        played = played_numbers(folder.game_data, stream)
         tally = _Tally(len(played), log, count_evaluations)
         bar = progress.add_task("games", total=None if count == ENDLESS else count, completed=len(played), rate="")
-        first, runtime, ended = 0, "", False
+        runtime, ended = "", False
         while not ended:
             champion = folder.champion()
             ended = True
-            for game in pool.play(champion.path, stream, first, count, played):
+            numbers = played.first_missing, count, frozenset(played.above)
+            for game in pool.play(champion.path, stream, *numbers, folder.game_data):
+                writer.add(game.examples)
+                played.add(game.number)
+                tally.add(len(game.examples))
                 if not runtime:
                     runtime = pool.work().runtime
                     announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
-                writer.add(game.examples)
-                tally.add(game)
-                first = game.number + 1
                 if tally.games % _GAMES_BETWEEN_LOOKS == 0:
                     so_far = tally.look(champion.step, pool.work())
                     rate = f"{so_far.work.readouts / so_far.seconds:,.0f} readouts/s"
-                    progress.update(bar, completed=len(played) + tally.games, rate=rate)
+                    progress.update(bar, completed=len(played), rate=rate)
                     if folder.champion() != champion:
                         pool.finish()
                         ended = False
             tally.end_of_play(pool.work())
+    for positions in writer.rescued:  # games that workers had finished when they were interrupted
+        tally.add(positions)
     return dataclasses.replace(tally.end(champion.step), interrupted=bool(interrupted))
 
 
@@ -143,9 +143,9 @@ class _Tally:
         self._counted = 0
         self._started = self._logged = time.perf_counter()
 
-    def add(self, game: FinishedGame) -> None:
+    def add(self, positions: int) -> None:
         self.games += 1
-        self._positions += len(game.examples)
+        self._positions += positions
 
     def look(self, step: int, work: Work) -> Generated:
         # Tells what is due; `work` is that of the call of `play` under way.
@@ -168,21 +168,6 @@ class _Tally:
         if self.games:
             self._logged = -math.inf
         return self.look(step, Work())
-
-
-def played_numbers(folder: ModelFolder, stream: str) -> set[int]:
-    """Return the numbers of the games of a stream that are in a model's game data."""
-    numbers: set[int] = set()
-    for path in published_files(folder.game_data):
-        try:
-            if f"{stream}-".encode() not in path.read_bytes():  # far quicker than to read all games
-                continue
-            last_positions = [parse_example(example) for example in read_examples(path) if end_of(example)]
-        except (DamageError, OSError):
-            continue  # named when it is trained on
-        ids = [features["game_id"].values[0].decode() for features in last_positions]
-        numbers |= {number_in(identity) for identity in ids if identity.rpartition("-")[0] == stream}
-    return numbers
 
 
 def _progress() -> Progress:

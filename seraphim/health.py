@@ -17,14 +17,15 @@ from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
 from seraphim.examples import END_OF_GAME, GameRecord, encode, end_of
 from seraphim.game import Game, load_game
-from seraphim.gamefiles import PARTIAL, SEALED, is_begun, published_files, read_examples
+from seraphim.gamefiles import PARTIAL, published_files, read_examples
+from seraphim.gameindex import index_files
 from seraphim.inference import load_inference
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
 
 MIB = 1 << 20
-_FEW_GAMES = 8
+SURPLUS = 1.1  # times the window: what is on disk before files are removed
 
 
 @dataclass
@@ -95,14 +96,13 @@ def check_game_data(
     files = published_files(folder)
     for path in files:
         reason = _damage(path, thorough)
-        if reason and not is_begun(path):
+        if reason:
             diagnosis.problems.append(f"{path} is damaged ({reason}): training skips it; remove it")
         looked()
     size = sum(path.stat().st_size for path in files)
     diagnosis.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
     games = sum(_games_left(path) for path in folder.glob(f".*{PARTIAL}") if not _is_locked(path))
-    leftovers = [path for path in folder.glob(f".*{SEALED}") if not _is_locked(path.with_suffix(PARTIAL))]
-    if games or leftovers:
+    if games:
         diagnosis.facts["left by a killed writer"] = (
             f"{games} games: bin/generate_games.py publishes them when it starts"
         )
@@ -110,25 +110,24 @@ def check_game_data(
 
 def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, diagnosis: Diagnosis) -> None:
     """Compare what the settings let a model's folders grow by with the bytes that are free."""
-    files, records = published_files(folder.game_data), settings.records
+    files = published_files(folder.game_data)
     present = sum(path.stat().st_size for path in files)
-    if files:
-        most = records.max_files * present // len(files)
-    else:
-        most = records.max_files * records.games_per_file * round(_mean_plies(game) * _bytes_of_a_position(game))
+    positions = sum(int(index.positions.sum()) for index in index_files(folder.game_data))
+    bytes_of_a_position = present / positions if positions else _bytes_of_a_position(game)
+    most = round(settings.training.max_window * SURPLUS * bytes_of_a_position)
     snapshots = folder.snapshots()
     # As many as are kept, the champion, and the one that is written before the oldest goes.
     number = settings.training.max_snapshots + 2
     size = _size(snapshots[-1].path) if snapshots else 0
     growth = max(0, most - present) + max(0, number - len(snapshots)) * size
     diagnosis.facts["disk"] = (
-        f"may grow by {growth / MIB:,.0f} MiB{'' if files else ', by random games'}: {records.max_files} files of "
-        f"{records.games_per_file} games, {number} snapshots of {size / MIB:,.1f} MiB; {free / MIB:,.0f} MiB are free"
+        f"may grow by {growth / MIB:,.0f} MiB: games for a window of {settings.training.max_window:,} positions, "
+        f"{number} snapshots of {size / MIB:,.1f} MiB; {free / MIB:,.0f} MiB are free"
     )
     if growth > free:
         diagnosis.problems.append(
             f"model {folder.name!r} may grow by {growth / MIB:,.0f} MiB, but {free / MIB:,.0f} MiB are free: make "
-            "room, or lower max_files or max_snapshots in its settings.json"
+            "room, or lower max_window or max_snapshots in its settings.json"
         )
 
 
@@ -187,20 +186,6 @@ def _games_left(partial: Path) -> int:
         for example in frames(partial.read_bytes()):
             games += end_of(example) >= END_OF_GAME
     return games
-
-
-def _mean_plies(game: Game) -> float:
-    # Of a few random games.
-    rng = np.random.default_rng(0)
-    states, plies = game.initial(_FEW_GAMES), 0
-    for _ in range(game.max_plies):
-        states = states[~game.outcome(states)[0]]
-        if not len(states):
-            break
-        plies += len(states)
-        weights = game.legal(states) * rng.random((len(states), game.num_actions))
-        states = game.step(states, weights.argmax(axis=1))
-    return plies / _FEW_GAMES
 
 
 def _bytes_of_a_position(game: Game) -> int:

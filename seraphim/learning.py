@@ -10,9 +10,10 @@ from typing import Literal
 
 from seraphim.crew import open_pool
 from seraphim.curve import CURVE, LearningCurve
+from seraphim.errors import SettingsError
 from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
 from seraphim.game import Array, load_game
-from seraphim.generating import generate_games
+from seraphim.generating import Generated, generate_games
 from seraphim.inference import Runtime, load_inference
 from seraphim.lap import LAP, Lap
 from seraphim.machine import count_cores
@@ -129,6 +130,7 @@ def _learn(
             if interrupted:
                 break
             lap.count_games(stream, generated.games + generated.earlier_games)
+            _check_window(generated, settings)
             generation = trainer.retrain()
             generations += 1
             announce(f"generation {generations}, {time.perf_counter() - started:.0f} s: {generated}")
@@ -144,6 +146,17 @@ def _learn(
             if _reached(stop, of_champion, generations, (time.perf_counter() - started) / 3600):
                 break
     return Learnt(folder.champion(), of_champion, generations, time.perf_counter() - started, interrupted, pace)
+
+
+def _check_window(generated: Generated, settings: Settings) -> None:
+    # How long games are is known when they are played: more of them than training can draw from are played for nothing.
+    window = settings.training.max_window
+    if generated.positions > window:
+        most = window * generated.games // generated.positions
+        raise SettingsError(
+            f"a generation has {generated.positions:,} positions, but training draws from the newest {window:,} at "
+            f"most: lower games_per_generation to {most:,} or less, or raise max_window; the games are kept"
+        )
 
 
 def _mute(_: str) -> None:

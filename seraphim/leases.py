@@ -6,6 +6,9 @@ Knows neither games nor players: a holder is any key.
 import heapq
 from collections.abc import Hashable, Iterable, Set
 
+MOST_AHEAD = 1 << 20
+"""How many more numbers than are lent may lie between a number that is lent and the lowest that is not settled."""
+
 
 class Leases:
     """Numbers `first` … `end - 1`, each of which is free, lent to somebody, or settled."""
@@ -17,6 +20,7 @@ class Leases:
         self._skip = {number for number in skip if first <= number < end}  # those to come
         self._returned: list[int] = []  # a heap: numbers that somebody had, and did not settle
         self._lent: dict[Hashable, set[int]] = {}
+        self._lowest = first  # no number below is free or lent
 
     @property
     def free(self) -> int:
@@ -34,11 +38,15 @@ class Leases:
         return not self.lent and not self.free
 
     def lend(self, holder: Hashable, count: int) -> list[int]:
-        """Lend the lowest free numbers, at most `count`, to a holder, and return them."""
+        """Lend the lowest free numbers, at most `count`, to a holder, and return them.
+
+        They are fewer where one of them would be too far ahead, so that what is settled can be remembered in little.
+        """
         taken: list[int] = []
         while len(taken) < count and self._returned:
             taken.append(heapq.heappop(self._returned))
-        while len(taken) < count and self._next < self._end:
+        end = min(self._end, self._furthest())
+        while len(taken) < count and self._next < end:
             if self._next in self._skip:
                 self._skip.remove(self._next)
             else:
@@ -46,6 +54,14 @@ class Leases:
             self._next += 1
         self._lent.setdefault(holder, set()).update(taken)
         return taken
+
+    def _furthest(self) -> int:
+        # Up to where numbers are lent.
+        most = MOST_AHEAD + self.lent
+        if self._next >= self._lowest + most:
+            unsettled = [*self._returned[:1], *(min(numbers) for numbers in self._lent.values() if numbers)]
+            self._lowest = min(unsettled, default=self._next)
+        return self._lowest + most
 
     def held(self, holder: Hashable) -> int:
         """Return how many numbers a holder has."""

@@ -1,13 +1,16 @@
-"""What a pool of workers is: they play the games of a stream, and the games come back in the order of their numbers.
+"""What a pool of workers is: they play the games of a stream, and each game comes back when it is finished.
 
-Here is what all pools share: what a worker does, what it reports, and the order of the games. How reports travel is the
-business of `workers` (processes of this machine) and of `crew` (many machines).
+Here is what all pools share: what a worker does, and what it reports. How reports travel is the business of `workers`
+(processes of this machine) and of `crew` (many machines).
 """
 
+import contextlib
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import Empty, Queue
 from typing import NamedTuple, Protocol, Self
 
 from seraphim.game import Game
@@ -22,7 +25,10 @@ STAGES = ("network", "rules", "search", "other")
 
 LONGEST_WAIT = 0.2  # seconds until a pool notices `stop`
 
-_SECONDS_BETWEEN_REPORTS = 0.2
+MOST_GAMES, MOST_BYTES = 64, 16 << 20
+"""The most that one report holds, unless a single game is larger; a worker pauses while so many games wait."""
+
+_SECONDS_BETWEEN_REPORTS = 1.0  # while no game is finished
 
 
 class FinishedGame(NamedTuple):
@@ -85,11 +91,17 @@ class Pool(Protocol):
         """Return how many workers there are now."""
 
     def play(
-        self, snapshot: Path | None, stream: str, first: int = 0, end: int = ENDLESS, skip: Set[int] = frozenset()
+        self,
+        snapshot: Path | None,
+        stream: str,
+        first: int = 0,
+        end: int = ENDLESS,
+        skip: Set[int] = frozenset(),
+        journals: Path | None = None,
     ) -> Iterator[FinishedGame]:
-        """Play games `first` … `end - 1` of a stream, and yield them in the order of their numbers.
+        """Play games `first` … `end - 1` of a stream, and yield each when it is finished, in any order.
 
-        After `stop`, the games that are finished by then come last, and may lack predecessors.
+        A game counts as stored when the next one is asked for.
 
         Args:
             snapshot: the model; None plays with uniform priors.
@@ -97,6 +109,8 @@ class Pool(Protocol):
             first: the number of the first game.
             end: the number after the last game's.
             skip: numbers that are left out.
+            journals: folder where workers of this machine keep finished games until they are stored, in a
+                `records.Journal` each; None: they keep none.
 
         Raises:
             SeraphimError: what a worker ran into.
@@ -136,7 +150,7 @@ def load_player(snapshot: Path | None, game: Game, runtime: Runtime, settings: S
 def play_games(
     game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int]
 ) -> Iterator[Report]:
-    """Play the games with these numbers, as one worker, and yield reports several times a second and at the end.
+    """Play the games with these numbers, as one worker; yield a report when games are finished, and every second.
 
     Args:
         game: the rules.
@@ -153,10 +167,8 @@ def play_games(
         options = replace(options, concurrent_games=max(1, options.concurrent_games // 2))
     groups = 2 if inference.overlaps else 1
     players = [SelfPlay(game, inference, settings.search, options, stream) for _ in range(groups)]
-    started = reported = time.perf_counter()
-    records: list[GameRecord] = []
-
-    def report() -> Report:
+    started = time.perf_counter()
+    for records in _collect(play_together(players, numbers)):
         encoded = zip(records, encode_games(game, records), strict=True)
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
         work, elapsed = Work(), time.perf_counter() - started
@@ -164,38 +176,37 @@ def play_games(
             seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
             counts = search.readouts, search.evaluations, search.batches, search.cache_hits
             work += Work(*counts, seconds, runtime=inference.description)
-        records.clear()
-        return Report(games, replace(work, playing_seconds=elapsed))
-
-    for record in play_together(players, numbers):
-        records.append(record)
-        if time.perf_counter() - reported > _SECONDS_BETWEEN_REPORTS:
-            yield report()
-            reported = time.perf_counter()
-    yield report()
+        yield Report(games, replace(work, playing_seconds=elapsed))
 
 
-class InOrder:
-    """Games that come in any order, given out in the order of their numbers."""
+def _collect(games: Iterator[GameRecord]) -> Iterator[list[GameRecord]]:
+    # Takes games from a thread of their own, so that none waits for the next one. Yields those that are there as soon
+    # as there is one, an empty list now and then while there is none, and what came last at the end.
+    waiting: Queue[GameRecord | BaseException | None] = Queue(MOST_GAMES)
 
-    def __init__(self, first: int, skip: Set[int]) -> None:
-        """Begin with number `first`; the numbers in `skip` will not come."""
-        self._next = first
-        self._skip = skip
-        self._early: dict[int, FinishedGame] = {}
+    def play() -> None:
+        try:
+            for record in games:
+                waiting.put(record)
+            waiting.put(None)
+        except BaseException as error:  # noqa: BLE001 (raised again by whoever takes the games)
+            waiting.put(error)
 
-    def add(self, games: Iterable[FinishedGame]) -> None:
-        """Take some games."""
-        self._early.update((game.number, game) for game in games)
+    threading.Thread(target=play, daemon=True).start()
+    last: BaseException | bool = False
+    while not last:
+        records: list[GameRecord] = []
+        with contextlib.suppress(Empty):
+            while not last and len(records) < MOST_GAMES and sum(map(_size, records)) < MOST_BYTES:
+                found = waiting.get(timeout=0.0 if records else _SECONDS_BETWEEN_REPORTS)
+                if isinstance(found, GameRecord):
+                    records.append(found)
+                else:
+                    last = found or True
+        yield records
+    if isinstance(last, BaseException):
+        raise last
 
-    def ready(self) -> Iterator[FinishedGame]:
-        """Yield the games whose predecessors were all given out."""
-        while self._next in self._early or self._next in self._skip:
-            if self._next not in self._skip:
-                yield self._early.pop(self._next)
-            self._next += 1
 
-    def rest(self) -> Iterator[FinishedGame]:
-        """Yield all other games, though predecessors are missing."""
-        for number in sorted(self._early):
-            yield self._early.pop(number)
+def _size(record: GameRecord) -> int:
+    return record.policies.nbytes + record.states.nbytes

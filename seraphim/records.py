@@ -1,43 +1,43 @@
-"""Finished games on disk: a writer that loses none, and the window of the newest positions that training reads.
+"""Finished games on disk: a writer that loses none, and the journals of the processes that play.
 
-Game data is a folder of TFRecord files (`seraphim.gamefiles`), whose records are positions (`seraphim.examples`).
+Game data is a folder of TFRecord files (`seraphim.gamefiles`), whose records are positions (`seraphim.examples`); which
+games they hold is `seraphim.gameindex`, and how training reads them is `seraphim.window`.
 """
 
 import contextlib
 import os
+import threading
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fcntl import LOCK_EX, LOCK_NB
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
-
-import numpy as np
+from typing import Self
 
 from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import END_OF_GAME, SCHEMA_VERSION, GameRecord, Positions, decode, encode, encode_games, end_of
-from seraphim.game import Game
-from seraphim.gamefiles import (
-    PARTIAL,
-    is_begun,
-    number_of,
-    publish,
-    published_files,
-    read_examples,
-    reading,
-    remove_oldest,
-    rescue,
+from seraphim.examples import END_OF_GAME, SCHEMA_VERSION, GameRecord, Positions, encode, encode_games, end_of
+from seraphim.gamefiles import PARTIAL, publish, whole_games, writing
+from seraphim.gameindex import (
+    NumberSet,
+    id_of,
+    next_number,
+    played_numbers,
+    remove_surplus,
+    stream_and_number,
     total_positions,
-    writing,
 )
 from seraphim.tfrecord import DamageError, frame
+from seraphim.window import WindowReport, read_window
 
 __all__ = [
     "SCHEMA_VERSION",
     "DamageError",
     "GameRecord",
     "GameWriter",
+    "Journal",
     "Positions",
     "RecordOptions",
     "WindowReport",
@@ -47,15 +47,18 @@ __all__ = [
     "total_positions",
 ]
 
+SECONDS_TO_PUBLISH = 2.0
+"""How long a game may wait for others until it is published."""
+
+_CHECKS = 20  # how often a writer looks for files to remove, while as many positions are written as are kept
+
 
 @dataclass(frozen=True)
 class RecordOptions:
     """Options of the files that hold finished games."""
 
     games_per_file: int = 100
-    """Games in a file."""
-    max_files: int = 50
-    """Files that are kept; the oldest are removed."""
+    """Most games in a file; files are removed when training can no longer draw from them (max_window)."""
 
     def __post_init__(self) -> None:
         """Validate.
@@ -63,37 +66,92 @@ class RecordOptions:
         Raises:
             SettingsError: a value is out of range.
         """
-        for name in ("games_per_file", "max_files"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.games_per_file < 1:
+            raise SettingsError(f"games_per_file must be at least 1, not {self.games_per_file}")
 
 
-class WindowReport(NamedTuple):
-    """What `read_window` read."""
+class Journal:
+    """A file of one process, to which it writes each game when it is finished, until somebody else has stored it.
 
-    files: int
-    games: int  # of which at least one position is in the window
-    positions: int
-    damaged: tuple[tuple[Path, str], ...]  # files that were skipped, and why
-    newest: int  # number of the newest file that was read
+    If the process or its parent is killed, the next `GameWriter` publishes what only the journal holds.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Begin a journal.
+
+        Args:
+            folder: of the game data.
+            name: of the journal. Where it begins with that of a stream and a dot, a later writer of the stream waits
+                until the process has ended.
+
+        Raises:
+            OSError: the folder cannot be written, or the disk is full.
+            BlockingIOError: a living process writes this journal.
+        """
+        self._folder = folder
+        self._path = folder / f".{name}{PARTIAL}"
+        with writing(folder):
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                storage.lock_file(self._file, LOCK_EX | LOCK_NB)
+            except BaseException:
+                os.close(self._file)
+                raise
+
+    def add(self, examples: Sequence[bytes]) -> None:
+        """Write one whole game; if that fails, nothing of it is left."""
+        size = os.fstat(self._file).st_size
+        try:
+            storage.write(self._file, b"".join(map(frame, examples)))
+        except BaseException:
+            os.ftruncate(self._file, size)
+            raise
+
+    def is_at(self, path: Path) -> bool:
+        """Return whether this is the journal's file."""
+        return path == self._path
+
+    def games(self) -> list[list[bytes]]:
+        """Return the examples of each game that it holds."""
+        return whole_games(os.pread(self._file, os.fstat(self._file).st_size, 0))
+
+    def clear(self) -> None:
+        """Forget the games: they are stored elsewhere."""
+        os.ftruncate(self._file, 0)
+
+    def close(self, remove: bool) -> None:
+        """Leave the folder.
+
+        Args:
+            remove: the games are stored elsewhere; otherwise they are left to a later writer.
+        """
+        with writing(self._folder) if remove else contextlib.nullcontext():
+            if remove:
+                self._path.unlink()
+            os.close(self._file)  # and with it the lock
 
 
 class GameWriter:
     """Writes finished games to a folder; several writers, also of several processes, may write to one at once.
 
-    A context manager: at its end, also by Ctrl-C, the games of the last, smaller file are published.
+    A game is on disk when `add` returns, and published within seconds. A context manager: at its end, also by Ctrl-C,
+    everything is published.
 
     Attributes:
-        rescued: number of games that were found in what killed writers had left, and published.
+        rescued: the positions of each game that was found in what ended processes had left, and published; when the
+            writer is closed, of those of the stream's workers that nobody had taken.
     """
 
-    def __init__(self, folder: Path, options: RecordOptions, stream: str = "") -> None:
-        """Open a folder, made if need be, and publish the finished games of writers that were killed.
+    def __init__(
+        self, folder: Path, options: RecordOptions, stream: str = "", max_positions: int | None = None
+    ) -> None:
+        """Open a folder, made if need be, and publish the finished games of processes that were killed.
 
         Args:
             folder: of the game data.
             options: of the files.
             stream: of which no other writer may write games at the same time; if empty, they are anybody's.
+            max_positions: the largest window that is read; files that hold nothing of it are removed. None: none are.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -101,20 +159,28 @@ class GameWriter:
         """
         self._folder = folder
         self._options = options
-        self._games = 0
-        self._partial = folder / f".{stream or uuid.uuid4().hex}{PARTIAL}"
+        self._stream = stream
+        self._max_positions = max_positions
+        self._games = self._positions = 0  # since it was last published, and since it was looked for files to remove
+        self._oldest = 0.0  # when the first of these games came
+        self._failed = False  # to publish them
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
+        storage.check_links(folder)
+        try:
+            self._journal = Journal(folder, stream or uuid.uuid4().hex)
+        except BlockingIOError:
+            raise RecordError(
+                f"another program writes the games of the stream {stream!r} (in {folder}): wait for its end, or use "
+                "another --seed"
+            ) from None
         with writing(folder):
-            storage.check_links(folder)
-            self.rescued = rescue(folder)
-            try:
-                self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
-            except FileExistsError:  # of a writer that lives: it was not rescued
-                raise RecordError(
-                    f"another program writes the games of the stream {stream!r} ({self._partial}): wait for its end, "
-                    "or use another --seed"
-                ) from None
-            storage.lock_file(self._file)
+            self.rescued = self._publish_new(self._journal.games())
+            self._journal.clear()
+            self.rescued += self._rescue("")
+        self._thread = threading.Thread(target=self._publish_in_time, daemon=True)
+        self._thread.start()
 
     def add(self, examples: Sequence[bytes]) -> None:
         """Write one whole game, as `encode` made it, and publish a file if that is its last one.
@@ -126,42 +192,41 @@ class GameWriter:
         ends = [end_of(example) for example in examples]
         if not ends or any(ends[:-1]) or ends[-1] != END_OF_GAME:
             raise RecordError(f"expected the examples of one whole game, as encode() makes them, not these {len(ends)}")
-        size = os.fstat(self._file).st_size
-        try:
-            storage.write(self._file, b"".join(map(frame, examples)))
-        except BaseException:
-            os.ftruncate(self._file, size)
-            raise
-        self._games += 1
-        if self._games >= self._options.games_per_file:
-            self.publish()
+        with self._lock:
+            self._journal.add(examples)
+            self._oldest = self._oldest if self._games else time.monotonic()
+            self._games += 1
+            self._positions += len(examples)
+            if self._games >= self._options.games_per_file:
+                self._publish()
 
     def publish(self) -> None:
-        """Publish the games added so far, if there are any, as one file now.
+        """Publish the games added so far, if there are any.
 
         Raises:
             OSError: the disk is full, say; the games are kept, for a later call or writer.
         """
-        with writing(self._folder):
-            publish(self._partial, self._file)
-            self._games = 0
-            remove_oldest(self._folder, self._options.max_files)
+        with self._lock:
+            self._publish()
 
     def close(self) -> None:
-        """Publish the rest and leave the folder.
+        """Publish the rest, also of workers that have ended, and leave the folder.
 
         Raises:
             OSError: the disk is full, say; the games are kept for a later writer.
         """
+        self._closed.set()
+        self._thread.join()
         published = False
         try:
-            self.publish()
+            with self._lock:
+                self._publish()
+                with writing(self._folder):
+                    self.rescued = self._rescue(self._stream) if self._stream else []
+                    self._remove_surplus()
             published = True
         finally:
-            with writing(self._folder) if published else contextlib.nullcontext():
-                os.close(self._file)  # and with it the lock; before the file is removed, as some mounts make it now
-                if published:
-                    self._partial.unlink()
+            self._journal.close(remove=published)
 
     def __enter__(self) -> Self:
         """Return the writer."""
@@ -177,41 +242,65 @@ class GameWriter:
             if not isinstance(error, OSError):  # which says it already
                 raise
 
-
-def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions, WindowReport]:
-    """Return the newest positions of a folder, at most `max_positions`, in the order in which they were stored.
-
-    Damaged files are skipped whole, and named in the report.
-
-    Raises:
-        RecordError: there is no game data, all of it is damaged, or it is of another game.
-    """
-    parts: list[Positions] = []
-    damaged: list[tuple[Path, str]] = []
-    missing, newest = max_positions, 0
-    with reading(folder):
-        for path in reversed(published_files(folder)):
-            if missing <= 0:
-                break
-            try:
-                positions = decode(game, read_examples(path))
-            except DamageError as error:
-                if not is_begun(path):
-                    damaged.append((path, str(error)))
-            except RecordError as error:
-                raise RecordError(f"{path} {error}") from error
+    def _publish(self) -> None:
+        games = self._journal.games()
+        if not games:
+            return
+        with writing(self._folder):
+            if self._failed:  # in the middle, maybe
+                self._publish_new(games)
             else:
-                newest = newest or number_of(path)
-                parts.append(Positions(*(column[-missing:] for column in positions)))
-                missing -= len(positions.plies)
-    if not parts:
-        if not damaged:
-            raise RecordError(f"no game data in {folder}: run bin/generate_games.py first")
-        path, reason = damaged[0]
-        raise RecordError(
-            f"all {len(damaged)} files in {folder} are damaged ({path.name} is {reason}): "
-            "remove them and run bin/generate_games.py"
-        )
-    window = Positions(*(np.concatenate(columns) for columns in zip(*reversed(parts), strict=True)))
-    games = int(window.ends.sum())
-    return window, WindowReport(len(parts), games, len(window.plies), tuple(damaged), newest)
+                self._failed = True
+                self._publish_all(games)
+            self._journal.clear()
+            self._games, self._failed = 0, False
+            if self._max_positions and self._positions * _CHECKS > self._max_positions:
+                self._remove_surplus()
+
+    def _publish_all(self, games: Sequence[Sequence[bytes]]) -> None:
+        publish(self._folder, games, self._options.games_per_file, next_number(self._folder))
+
+    def _publish_new(self, games: Sequence[Sequence[bytes]]) -> list[int]:
+        # Publishes what was left, but for games that are published; returns how many positions each game has.
+        known: dict[str, NumberSet] = {}
+        new: list[Sequence[bytes]] = []
+        for game in games:
+            stream, number = stream_and_number(id_of(game[-1]))
+            if stream not in known:
+                known[stream] = played_numbers(self._folder, stream)
+            if number not in known[stream]:
+                known[stream].add(number)
+                new.append(game)
+        self._publish_all(new)
+        return list(map(len, new))
+
+    def _rescue(self, stream: str) -> list[int]:
+        # Publishes what ended processes left, of a stream or of all; returns how many positions each game has. The
+        # workers of a killed program end after it: whoever goes on with its stream waits for them.
+        rescued: list[int] = []
+        for partial in sorted(self._folder.glob(f".{stream}*{PARTIAL}")):
+            is_ours = bool(self._stream) and partial.name.startswith(f".{self._stream}.w")
+            if self._journal.is_at(partial) or (stream and not is_ours):
+                continue
+            file = os.open(partial, os.O_RDWR)
+            try:
+                storage.lock_file(file, LOCK_EX if is_ours and not stream else LOCK_EX | LOCK_NB)
+                rescued += self._publish_new(whole_games(partial.read_bytes()))
+                partial.unlink()
+            except BlockingIOError:
+                pass  # its process lives
+            finally:
+                os.close(file)
+        return rescued
+
+    def _remove_surplus(self) -> None:
+        if self._max_positions:
+            self._positions = 0
+            remove_surplus(self._folder, self._max_positions)
+
+    def _publish_in_time(self) -> None:
+        # The main function of a thread: games need not wait until others come.
+        while not self._closed.wait(SECONDS_TO_PUBLISH / 4):
+            with self._lock, contextlib.suppress(OSError):  # if that stays, the next call meets it too
+                if self._games and time.monotonic() - self._oldest > SECONDS_TO_PUBLISH:
+                    self._publish()

@@ -7,7 +7,7 @@ and the model: it does not depend on which other games are under way, so any pro
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
+from queue import Queue
 from typing import NamedTuple
 
 import numpy as np
@@ -236,7 +236,7 @@ def play_together(players: Sequence[SelfPlay], numbers: Iterator[int]) -> Iterat
     if len(players) == 1:
         yield from players[0].play(numbers)
         return
-    ended: SimpleQueue[GameRecord | BaseException | None] = SimpleQueue()
+    ended: Queue[GameRecord | BaseException | None] = Queue(len(players))  # who is not asked for games plays no more
     lock, given_up = threading.Lock(), threading.Event()
 
     def shared() -> Iterator[int]:
@@ -271,6 +271,8 @@ def play_together(players: Sequence[SelfPlay], numbers: Iterator[int]) -> Iterat
                 yield found
     finally:
         given_up.set()
+        while not ended.empty():  # so that nobody waits for a place in it
+            ended.get()
 
 
 def _twice_as_long(past: Array) -> Array:

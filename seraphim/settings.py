@@ -36,6 +36,19 @@ class Settings:
     training: TrainingOptions = field(default_factory=TrainingOptions)
     gate: GateOptions = field(default_factory=GateOptions)
 
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            SettingsError: options do not go together.
+        """
+        games, window = self.self_play.games_per_generation, self.training.max_window
+        if games > window:
+            raise SettingsError(
+                f"games_per_generation is {games:,}, but training draws from the newest {window:,} positions at most, "
+                "and a game has one or more: lower games_per_generation, or raise max_window"
+            )
+
     def override(self, values: Mapping[str, Any]) -> "Settings":
         """Return these settings with some options replaced, each named by itself, e.g. `{"readouts": 100}`.
 
@@ -127,7 +140,13 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
     return dataclasses.replace(settings, **changes)
 
 
+# Options of earlier versions, which settings.json files may still have, and what came in their place.
+_REPLACED = {"max_files": "games are kept as long as training can draw from them (max_window)"}
+
+
 def _checked(option: str, value: Any, hints: Mapping[str, Any]) -> Any:
+    if option in _REPLACED:
+        raise SettingsError(f"{option} is no longer an option: delete it; {_REPLACED[option]}")
     if option not in hints:
         raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(hints)}")
     expected = hints[option]

@@ -23,7 +23,7 @@ from seraphim.gamefiles import published_files, read_examples
 from seraphim.records import GameWriter, RecordOptions, read_window
 from seraphim.tfrecord import parse_example
 
-CALLS = ("open", "write", "fsync", "ftruncate", "link", "unlink", "close")
+CALLS = ("open", "write", "fsync", "ftruncate", "replace", "unlink", "close")
 FAILED = 3
 OPTIONS = RecordOptions(games_per_file=2)
 GAMES = [encode(GAME, play(seed, plies=2)) for seed in range(3)]
@@ -70,7 +70,7 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
                 real_write(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2])
             if calls == number and way != "full":
                 os.kill(os.getpid(), signal.SIGKILL)
-            if calls >= number and way == "full" and name in ("write", "fsync", "link"):
+            if calls >= number and way == "full" and name in ("write", "fsync", "replace"):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         try:
@@ -104,7 +104,7 @@ def check(folder: Path, finished: list[bytes]) -> str:
     # One more may have been whole when its writer was broken off, before it said so.
     if sorted(found) != sorted(set(found)) or not set(finished) <= set(found) or len(found) > len(finished) + 1:
         return f"finished {finished}, found {found}"
-    left = [path.name for path in folder.iterdir() if path.suffix in (".partial", ".sealed")]
+    left = [path.name for path in folder.iterdir() if path.suffix in (".partial", ".new")]
     return f"left {left}" if left else "kept"
 
 

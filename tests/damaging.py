@@ -10,7 +10,8 @@ from rich.console import Console
 
 from seraphim.examples import decode, encode
 from seraphim.game import load_game
-from seraphim.gamefiles import published_files, read_examples, total_positions
+from seraphim.gamefiles import published_files, read_examples
+from seraphim.gameindex import total_positions
 from seraphim.records import GameWriter, Positions, RecordOptions, read_window
 from seraphim.viewer import Choice, show_records, show_summary
 

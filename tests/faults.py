@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from damaging import every_byte, every_length, look_at, random_flips, write_games
-from killing import Campaign
+from killing import SECONDS, Campaign
 
 HERE = Path(__file__).parent
 TESTS = (
@@ -39,7 +39,13 @@ def kill_programs(root: Path, kills: int, seed: int) -> list[Row]:
         campaign.kill()
     campaign.finish()
     rows: list[Row] = [(f"kill -9 of {way}: {name}", count, []) for (name, way), count in campaign.kills.items()]
-    return [*sorted(rows), ("all games, snapshots and figures after that", kills, campaign.faults)]
+    finished, lost = len(campaign.finished | campaign.lost), [f"lost: {each}" for each in sorted(campaign.lost)]
+    return [
+        *sorted(rows),
+        ("finished games, looked for when their program was dead", finished, lost),
+        (f"(others, finished less than {SECONDS:g} s before their worker was killed)", len(campaign.late), []),
+        ("all games, snapshots and figures after that", kills, campaign.faults),
+    ]
 
 
 def damage_files(root: Path, flips: int, seed: int) -> list[Row]:

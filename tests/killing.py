@@ -1,7 +1,11 @@
 """Programs that are killed at random moments and started again, and what must be true whenever one is dead.
 
-Two models learn meanwhile: `whole` by bin/learn.py alone, and `parts` by train.py and bin/generate_games.py, whose
-seed goes up when its games are complete, while bin/arena.py plays its snapshots.
+Two models learn meanwhile: `whole` by bin/learn.py alone, and `parts` by train.py and bin/generate_games.py, without a
+seed, so that no game is ever played again, while bin/arena.py plays its snapshots.
+
+What is finished is not asked of those who store games: each worker writes to a log of its own which game it has just
+finished, and when. Every such game must be on disk when its program is dead. One that finished less than SECONDS before
+its own worker was killed is told apart where it is missing; where only the program is killed, none may be missing.
 """
 
 import contextlib
@@ -19,24 +23,43 @@ import numpy as np
 from seraphim.curve import read_curve
 from seraphim.examples import end_of
 from seraphim.game import load_game
-from seraphim.gamefiles import published_files, read_examples
+from seraphim.gamefiles import published_files, read_examples, whole_games
+from seraphim.gameindex import id_of
 from seraphim.inference import load_inference
 from seraphim.matchfile import RESULTS, read_matches
 from seraphim.saving import load_model
 from seraphim.store import ModelFolder, Snapshot
-from seraphim.tfrecord import DamageError, parse_example
+from seraphim.tfrecord import DamageError
 
 ROOT = Path(__file__).parents[1]
-GAMES, STEPS = 40, 8  # of a generation, and of a seed
-SMALL = ("--depth=1", "--width=16", "--readouts=10", f"--steps={STEPS}", "--max_snapshots=100000", "--max_files=100000")
-SMALL += (f"--games_per_generation={GAMES}", "--games_per_file=7")
+GAMES, STEPS = 40, 8  # of a generation
+SECONDS = 1.0  # before the end of its worker, in which a game may be lost
+SMALL = ("--depth=1", "--width=16", "--readouts=10", f"--steps={STEPS}", "--max_snapshots=100000")
+SMALL += (f"--games_per_generation={GAMES}", "--games_per_file=7", "--max_window=10000000")
 LEARN = ("bin/learn.py", "whole", "--game=tictactoe", "--goal=none", "--workers=2", *SMALL)
 MAKE = ("tictactoe/train.py", "parts", "--init", *SMALL)
 TRAIN = ("tictactoe/train.py", "parts")
-GENERATE = ("bin/generate_games.py", "parts", f"--games={GAMES}", "--workers=2")
+GENERATE = ("bin/generate_games.py", "parts", "--games=600", "--workers=2")
 ARENA = ("bin/arena.py", "parts", "random", "--games=4", "--readouts=4", "--forever")
 MOST_SECONDS = 600  # that a program may take here, or that workers may take to notice that they are alone
 WAYS = ("the program and its workers", "the program alone", "one worker")
+# Python runs this when it starts, here in each worker: every game that is finished goes to a log.
+LOG_FINISHED_GAMES = """
+import os, sys, time
+
+if "--multiprocessing-fork" in sys.orig_argv:
+    from seraphim.selfplay import SelfPlay
+
+    log = os.open(os.environ["FINISHED_GAMES"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    play = SelfPlay.play
+
+    def play_and_log(self, numbers):
+        for record in play(self, numbers):
+            os.write(log, f"{record.game_id} {time.monotonic()}\\n".encode())
+            yield record
+
+    SelfPlay.play = play_and_log
+"""
 
 
 def start(root: Path, *command: str, output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -44,12 +67,19 @@ def start(root: Path, *command: str, output: int = subprocess.DEVNULL) -> subpro
     return subprocess.Popen(
         [sys.executable, *command],
         cwd=ROOT,
-        env={**os.environ, "SERAPHIM_DATA": str(root), "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "SERAPHIM_DATA": str(root), "PYTHONUNBUFFERED": "1", **_logging(root)},
         stdout=output,
         stderr=subprocess.STDOUT if output == subprocess.PIPE else output,
         text=True,
         start_new_session=True,
     )
+
+
+def _logging(root: Path) -> dict[str, str]:
+    (root / "log").mkdir(parents=True, exist_ok=True)
+    (root / "log" / "sitecustomize.py").write_text(LOG_FINISHED_GAMES)
+    path = os.pathsep.join([str(root / "log"), os.environ.get("PYTHONPATH", "")])
+    return {"PYTHONPATH": path, "FINISHED_GAMES": str(root / "log" / "finished")}
 
 
 def run(root: Path, *command: str) -> str:
@@ -62,9 +92,14 @@ def run(root: Path, *command: str) -> str:
 
 
 def games_of(folder: ModelFolder) -> list[str]:
-    """The ids of all finished games, in the order in which they are stored."""
-    last = (one for path in published_files(folder.game_data) for one in read_examples(path) if end_of(one))
-    return [parse_example(example)["game_id"].values[0].decode() for example in last]
+    """The ids of all published games, in the order in which they are stored."""
+    return [id_of(one) for path in published_files(folder.game_data) for one in read_examples(path) if end_of(one)]
+
+
+def unpublished(folder: ModelFolder) -> set[str]:
+    """The ids of the games that are on disk, but not published yet."""
+    partials = list(folder.game_data.glob(".*.partial"))
+    return {id_of(game[-1]) for partial in partials for game in whole_games(partial.read_bytes())}
 
 
 def living(group: int) -> list[int]:
@@ -92,19 +127,25 @@ class Campaign:
     Attributes:
         kills: how many there were, by program and way.
         faults: what was wrong, a sentence each.
+        finished: the games that workers have finished, and that were on disk when their program was dead.
+        lost: those that were not.
+        late: those that were not either, but had finished less than SECONDS before their worker was killed.
     """
 
     def __init__(self, root: Path, seed: int, say: Callable[[str], None] = lambda line: None) -> None:
         """Make both models, and find out how long each program takes."""
         self.kills: Counter[tuple[str, str]] = Counter()
         self.faults: list[str] = []
+        self.finished: set[str] = set()
+        self.lost: set[str] = set()
+        self.late: set[str] = set()
         self._root = root
         self._rng = np.random.default_rng(seed)
         self._say = say
         self._folders = [ModelFolder(root, "whole"), ModelFolder(root, "parts")]
-        self._files: dict[Path, bytes] = {}
+        self._files: dict[Path, tuple[tuple[int, int], list[bytes]]] = {}  # state and games of each
+        self._read = 0  # bytes of the log
         self._loaded: set[Snapshot] = set()
-        self._seed = 0  # of the games that are generated
         self._game = load_game("tictactoe")
         run(root, *MAKE)
         self._seconds = {name: self._time(name) for name in ("generate", "train", "learn", "arena")}
@@ -116,15 +157,16 @@ class Campaign:
         moment = self._rng.uniform(0.05, 1.1) * self._seconds[name]
         with start(self._root, *self._command(name), output=subprocess.PIPE) as program:
             time.sleep(moment)
+            killed = None
             if program.poll() is None:
-                self._kill(program, name, way, moment)
+                killed = self._kill(program, name, way, moment)
             else:
                 self._ended(name, program)
+        self._count_finished(killed)
         self.look()
 
     def _command(self, name: str) -> tuple[str, ...]:
-        commands = {"learn": LEARN, "generate": (*GENERATE, f"--seed={self._seed}"), "train": TRAIN, "arena": ARENA}
-        return commands[name]
+        return {"learn": LEARN, "generate": GENERATE, "train": TRAIN, "arena": ARENA}[name]
 
     def _time(self, name: str) -> float:
         began = time.perf_counter()
@@ -132,7 +174,6 @@ class Campaign:
             self._play_matches()
         else:
             run(self._root, *self._command(name), *(["--generations=1"] if name == "learn" else []))
-            self._seed += name == "generate"
         return time.perf_counter() - began
 
     def _play_matches(self) -> None:
@@ -144,10 +185,12 @@ class Campaign:
         if program.returncode:
             self._wrong(f"the arena ended with {program.returncode}: {output}")
 
-    def _kill(self, program: subprocess.Popen[str], name: str, way: str, moment: float) -> None:
+    def _kill(self, program: subprocess.Popen[str], name: str, way: str, moment: float) -> float | None:
+        # Returns from when on a worker may have lost a game; None if no worker was killed.
         victims = workers(program.pid)
         if way == WAYS[2] and not victims:
             way = WAYS[0]
+        killed = None if way == WAYS[1] else time.monotonic() - SECONDS
         if way == WAYS[0]:
             os.killpg(program.pid, signal.SIGKILL)
         elif way == WAYS[1]:
@@ -158,7 +201,8 @@ class Campaign:
             output, _ = program.communicate(timeout=MOST_SECONDS)
             if program.returncode != 1 or "died with exit code" not in output or "Traceback" in output:
                 if program.returncode == 0:
-                    return self._ended(name, program)
+                    self._ended(name, program)
+                    return None
                 self._wrong(f"{name} without a worker ended with {program.returncode}: {output[-2000:]}")
         self.kills[name, way] += 1
         self._say(f"kill {self.kills.total()}: {way} of {name} after {moment:.1f} s")
@@ -168,30 +212,54 @@ class Campaign:
         if left := living(program.pid):
             self._wrong(f"{len(left)} processes outlived {name}")
             os.killpg(program.pid, signal.SIGKILL)
-        return None
+        return killed
 
     def _ended(self, name: str, program: subprocess.Popen[str]) -> None:
         if program.returncode:
             self._wrong(f"{name} ended with {program.returncode}: {(program.stdout or sys.stdin).read()}")
-        elif name == "generate":
-            self._seed += 1
 
     def _wrong(self, fault: str) -> None:
         self.faults.append(fault)
         self._say(f"FAULT: {fault}")
 
+    def _count_finished(self, killed: float | None) -> None:
+        # Looks for the games that were finished since the last time.
+        with contextlib.suppress(FileNotFoundError):
+            with (self._root / "log" / "finished").open() as log:
+                log.seek(self._read)
+                lines = [line.split() for line in log]
+                self._read = log.tell()
+            on_disk = {game for folder in self._folders for game in (*games_of(folder), *unpublished(folder))}
+            missing = {game: float(moment) for game, moment in lines if game not in on_disk}
+            self.finished |= {game for game, _ in lines} & on_disk
+            self.late |= {game for game, moment in missing.items() if killed and moment > killed}
+            lost = missing.keys() - self.late
+            self.lost |= lost
+            if lost:
+                self._wrong(f"{len(lost)} games were finished and are not on disk: {sorted(lost)[:5]}")
+
+    def _look_at_games(self, folder: ModelFolder) -> None:
+        for path in published_files(folder.game_data):
+            about = path.stat()
+            state, before = self._files.get(path, ((0, 0), []))
+            if state != (about.st_mtime_ns, about.st_size):
+                games = [example[:-1] for example in read_examples(path)]
+                if games[: len(before)] != before:
+                    self._wrong(f"games of {path} were lost or changed")
+                self._files[path] = (about.st_mtime_ns, about.st_size), games
+        if gone := [path for path in self._files if path.parent == folder.game_data and not path.exists()]:
+            self._wrong(f"files of game data are gone: {gone}")
+        doubled = [identity for identity, count in Counter(games_of(folder)).items() if count > 1]
+        if doubled:
+            self._wrong(f"games of {folder.name} are stored twice: {doubled[:5]}")
+
     def look(self) -> None:
         """Check what another program may find at any moment."""
-        files = {}
         for folder in self._folders:
-            files |= {path: path.read_bytes() for path in published_files(folder.game_data)}
             try:
-                doubled = [identity for identity, count in Counter(games_of(folder)).items() if count > 1]
+                self._look_at_games(folder)
             except DamageError as error:
                 self._wrong(f"game data of {folder.name} is {error}")
-            else:
-                if doubled:
-                    self._wrong(f"games of {folder.name} are stored twice: {doubled[:5]}")
             steps = [snapshot.step for snapshot in folder.snapshots()]
             if steps != list(range(0, len(steps) * STEPS, STEPS)):
                 self._wrong(f"snapshots of {folder.name} have the steps {steps}")
@@ -199,9 +267,6 @@ class Campaign:
                 self._load(snapshot)
             if steps and folder.champion().step < steps[-1] - STEPS:
                 self._wrong(f"the champion of {folder.name} is old: {folder.champion().name}")
-        if not self._files.items() <= files.items():
-            self._wrong("files of game data were lost or changed")
-        self._files = files
 
     def _load(self, snapshot: Snapshot) -> None:
         load_model(snapshot.path)
@@ -217,20 +282,23 @@ class Campaign:
                 self._time(name)
             except AssertionError as error:
                 self._wrong(str(error))
+        self._count_finished(None)
         self.look()
         whole, parts = self._folders
         steps = [snapshot.step for snapshot in whole.snapshots()]
         expected = [f"0-{step}-{number}" for step in steps[:-1] for number in range(GAMES)]
-        self._compare("games of learning", games_of(whole), expected)
-        expected = [f"{seed}-{number}" for seed in range(self._seed) for number in range(GAMES)]
-        self._compare("generated games", sorted(games_of(parts)), sorted(expected))
+        self._compare("games of learning", sorted(games_of(whole)), sorted(expected))
+        published = {*games_of(whole), *games_of(parts)}
+        self._compare("finished games that are not published", sorted(self.finished - published), [])
+        self._compare("published games that nobody finished", sorted(published - self.finished), [])
+        self._say(f"games finished: {len(self.finished):,}, lost: {len(self.lost)}, lost at last: {len(self.late)}")
         curve = [(line["step"], line["games"]) for line in read_curve(whole.path / "curve.csv")]
         self._compare("lines of curve.csv", curve, [(step, step // STEPS * GAMES) for step in steps[1:]])
         met = [frozenset((match.first, match.second)) for match in read_matches(parts.path / RESULTS)]
         self._compare("matches", sorted(map(sorted, met)), sorted(map(sorted, set(met))))
         for folder in self._folders:
             self._compare("champion", folder.champion(), folder.snapshots()[-1])
-            hidden = (".unfinished", ".next", ".partial", ".sealed")
+            hidden = (".unfinished", ".next", ".partial", ".new")
             places = [*folder.path.iterdir(), *folder.game_data.iterdir()]
             self._compare("leftovers", [each.name for each in places if any(one in each.name for one in hidden)], [])
         self._compare_weights(whole, len(steps) - 1)

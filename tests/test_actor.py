@@ -9,7 +9,7 @@ import pytest
 from seraphim.actor import Actor, Assignment, News, code_of
 from seraphim.errors import GameError, ModelError
 from seraphim.parcel import pack
-from seraphim.pool import FinishedGame
+from seraphim.pool import MOST_GAMES, FinishedGame
 from seraphim.settings import Settings
 from seraphim.workers import WorkerPool
 
@@ -36,7 +36,7 @@ def test_an_actor_plays_the_games_that_a_local_worker_plays(small_settings: Sett
     assert news.ended
     assert news.error is None
     with WorkerPool(small_settings, num_workers=1) as pool:
-        expected = list(pool.play(None, "a", end=8))
+        expected = sorted(pool.play(None, "a", end=8))
         assert news.report.work.readouts == pool.work().readouts
     assert sorted(games + more) == expected
 
@@ -60,6 +60,22 @@ def test_a_number_that_comes_after_the_end_is_not_played(small_settings: Setting
     news, games = wait_until(actor, [5])
     assert news.ended
     assert not games
+
+
+def test_an_actor_pauses_while_nobody_takes_its_games(
+    small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seraphim.actor._MOST_GAMES", 10)
+    actor = Actor(small_settings, uses_gpu=False)
+    actor.begin(task(), None, list(range(1000)))
+    numbers, ended = [], False
+    while not ended:
+        news = actor.exchange([], True, LONG)
+        # One message, and what came in one report.
+        assert len(news.report.games) < 10 + MOST_GAMES
+        numbers += [game.number for game in news.report.games]
+        ended = news.ended and not news.report.games
+    assert sorted(numbers) == list(range(1000))
 
 
 def test_what_an_actor_runs_into_is_told(small_settings: Settings, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 from benchmarks.raynodes import actors, another_node, ray_environment, running_head
 from seraphim.crew import Crew, open_pool
 from seraphim.errors import ModelError, SeraphimError, WorkerError
-from seraphim.generating import generate_games, played_numbers
+from seraphim.gameindex import played_numbers
+from seraphim.generating import generate_games
 from seraphim.learning import Stop, learn
 from seraphim.pool import FinishedGame
 from seraphim.saving import load_model
@@ -76,7 +77,7 @@ def crew(settings: Settings, address: str, said: Said, num_workers: int = 0) -> 
 
 def local_games(settings: Settings, snapshot: Path | None, stream: str, end: int) -> list[FinishedGame]:
     with WorkerPool(settings, num_workers=1) as pool:
-        return list(pool.play(snapshot, stream, end=end))
+        return sorted(pool.play(snapshot, stream, end=end))
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
@@ -129,11 +130,11 @@ def test_a_cluster_plays_the_games_that_local_workers_play(
     said = Said()
     with crew(small_settings, head, said) as pool:
         assert said == [f"joined the Ray cluster at {said[0].split()[5]} 1 machines, 2 cores"]
-        found = list(pool.play(snapshot, "a", end=60))
+        found = sorted(pool.play(snapshot, "a", end=60))
         assert found == local_games(small_settings, snapshot, "a", 60)
         assert pool.num_workers == 2
         # Another call, another model, and some games that are there already.
-        games = list(pool.play(None, "b", first=3, end=20, skip={5, 6, 19}))
+        games = sorted(pool.play(None, "b", first=3, end=20, skip={5, 6, 19}))
         expected = local_games(small_settings, None, "b", 20)
         assert games == [game for game in expected if game.number >= 3 and game.number not in (5, 6, 19)]
         positions = sum(len(game.examples) for game in games)
@@ -163,15 +164,15 @@ def test_a_new_champion_takes_over_while_games_are_generated(
     class Watched(Crew):
         def play(self, snapshot, *arguments, **options):
             played_by.append(snapshot.name)
-            for game in super().play(snapshot, *arguments, **options):
-                if game.number == 50:
+            for games, game in enumerate(super().play(snapshot, *arguments, **options)):
+                if games == 50 and len(played_by) == 1:
                     folder.promote(folder.publish(8, write))
                 yield game
 
     with Watched(small_settings, "auto", 0, head, lambda _: None) as pool:
         assert generate_games(pool, folder, small_settings, "7", MANY, lambda _: None).games == MANY
     assert played_by == [first.name, folder.champion().name]
-    assert played_numbers(folder, "7") == set(range(MANY))
+    assert played_numbers(folder.game_data, "7") == set(range(MANY))
 
 
 def test_the_same_seed_gives_the_same_model_on_a_cluster(root: Path, small_settings: Settings, head: str) -> None:
@@ -193,11 +194,12 @@ def test_games_of_a_worker_that_is_killed_are_played_by_others(small_settings: S
         games = []
         for game in pool.play(None, "a"):
             games.append(game)
-            if game.number == FEW // 2:
+            if len(games) == FEW // 2:
                 os.kill(min(actors()), signal.SIGKILL)
             if len(said) == 2 and len(actors()) == 2:
                 pool.finish()
     assert said.has(r"^workers on machine .* died \(Worker unexpectedly exits .*\): .* new ones are started$")
+    games.sort()
     assert [game.number for game in games] == list(range(len(games)))
     assert games[:FEW] == local_games(small_settings, None, "a", FEW)
 
@@ -210,14 +212,41 @@ def test_games_of_a_worker_that_is_silent_are_played_by_others(
     with crew(small_settings, head, said) as pool:
         for game in pool.play(None, "a"):
             numbers.append(game.number)
-            if game.number == FEW:
+            if len(numbers) == FEW:
                 silent = min(actors())
                 os.kill(silent, signal.SIGSTOP)
             if len(said) == 2:
                 pool.finish()
         os.kill(silent, signal.SIGKILL)
     assert said.has(r"^workers on machine .* died \(no answer for 3 s\): ")
-    assert numbers == list(range(len(numbers)))
+    assert sorted(numbers) == list(range(len(numbers)))
+
+
+def test_workers_that_only_wait_for_their_turn_are_not_dismissed(
+    small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seraphim.cluster.SECONDS_TO_ANSWER", 3.0)
+    said, numbers = Said(), []
+    with crew(small_settings, head, said) as pool:
+        for game in pool.play(None, "a", end=2 * FEW):
+            numbers.append(game.number)
+            if len(numbers) == FEW:
+                time.sleep(5)  # both have answered long ago when the next answer is taken
+    assert len(said) == 1
+    assert sorted(numbers) == list(range(2 * FEW))
+
+
+def test_workers_that_are_asked_to_wait_long_are_not_dismissed(
+    small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As with very many workers, of which the learner hears each but now and then.
+    monkeypatch.setattr("seraphim.cluster.SECONDS_TO_ANSWER", 2.0)
+    monkeypatch.setattr("seraphim.crew._SECONDS_BETWEEN_MESSAGES", 8.0)
+    slow = small_settings.override({"readouts": 400_000, "concurrent_games": 1})
+    said = Said()
+    with crew(slow, head, said) as pool:
+        assert len(list(pool.play(None, "a", end=6))) == 6
+    assert len(said) == 1
 
 
 def test_a_machine_that_joins_plays_and_one_that_is_lost_loses_nothing(
@@ -234,11 +263,9 @@ def test_a_machine_that_joins_plays_and_one_that_is_lost_loses_nothing(
             node.kill()
             while not said.has(r"^machine .* is gone: the others \(2\) play its games$"):
                 numbers.append(next(play).number)
-        end = numbers[-1] + 1
         pool.finish()
         numbers += [game.number for game in play]
-    assert numbers == list(range(len(numbers)))
-    assert len(numbers) >= end
+    assert sorted(numbers) == list(range(len(numbers)))
 
 
 def test_a_machine_with_other_code_is_left_out(
@@ -288,21 +315,21 @@ def test_an_interrupt_keeps_finished_games_and_leaves_no_actors(root: Path, fold
         output, error = started.communicate(timeout=60)
     assert (started.returncode, error) == (0, "")
     games = int(output.splitlines()[0].split(" games")[0].replace(",", ""))
-    assert games == len(played_numbers(folder, "3")) > 0
+    assert games == len(played_numbers(folder.game_data, "3")) > 0
     wait_for(lambda: not actors())
 
 
 def test_a_learner_that_is_killed_leaves_no_actors_and_goes_on(root: Path, folder: ModelFolder, head: str) -> None:
     command = ("bin/generate_games.py", "fresh", "--seed=3", "--games_per_file=10", f"--cluster={head}")
     with program(root, *command) as started:
-        wait_for(lambda: len(played_numbers(folder, "3")) > 100, 60)
+        wait_for(lambda: len(played_numbers(folder.game_data, "3")) > 100, 60)
         started.kill()
     wait_for(lambda: not actors())
-    before = played_numbers(folder, "3")
+    before = played_numbers(folder.game_data, "3")
     with program(root, *command, f"--games={max(before) + 100}") as started:
         _, error = started.communicate(timeout=120)
     assert (started.returncode, error) == (0, "")
-    assert played_numbers(folder, "3") == set(range(max(before) + 100))
+    assert played_numbers(folder.game_data, "3") == set(range(max(before) + 100))
 
 
 def test_a_missing_ray_is_told_with_its_cure(root: Path, tmp_path: Path) -> None:

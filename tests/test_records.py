@@ -1,17 +1,20 @@
-import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pairs import GAME, PLIES, play
 
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import decode
 from seraphim.game import load_game
 from seraphim.gamefiles import published_files, read_examples, reading
+from seraphim.gameindex import NumberSet, played_numbers, stream_and_number
 from seraphim.records import (
     DamageError,
     GameWriter,
@@ -25,12 +28,20 @@ from seraphim.tfrecord import Feature, frame, frames, parse_example, to_example
 
 HERE = Path(__file__).parent
 ALL = 1_000_000
+ONE_EACH = RecordOptions(games_per_file=1)
 
 
-def write(folder, seeds, options=None, game=GAME, plies=None):
-    with GameWriter(folder, options or RecordOptions()) as writer:
+def write(folder, seeds, options=None, game=GAME, plies=None, max_positions=None):
+    with GameWriter(folder, options or RecordOptions(), max_positions=max_positions) as writer:
         for seed in seeds:
             writer.add(encode(game, play(seed, game, plies=plies)))
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def names(folder):
@@ -183,8 +194,6 @@ def test_a_record_that_breaks_the_rules_is_refused(change, message):
 def test_options_out_of_range_are_refused():
     with pytest.raises(SettingsError, match="games_per_file must be at least 1, not 0"):
         RecordOptions(games_per_file=0)
-    with pytest.raises(SettingsError, match="max_files must be at least 1, not -1"):
-        RecordOptions(max_files=-1)
 
 
 # TensorFlow reads and writes the same
@@ -269,11 +278,7 @@ def test_files_are_published_when_they_hold_enough_games_and_the_rest_at_the_end
 
 def test_nothing_but_published_files_and_locks_is_left(tmp_path):
     write(tmp_path, range(3))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".readers.lock",
-        ".writers.lock",
-        "batch-0000001.tfrecord",
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".writers.lock", "batch-0000001.tfrecord"]
 
 
 def test_no_games_make_no_file(tmp_path):
@@ -303,14 +308,14 @@ def test_only_whole_games_are_taken(tmp_path, wrong):
 def test_numbers_go_up_also_when_old_files_are_gone(tmp_path):
     write(tmp_path, range(3), RecordOptions(games_per_file=1))
     published_files(tmp_path)[0].unlink()
-    write(tmp_path, [3])
+    write(tmp_path, [3], ONE_EACH)
     assert names(tmp_path) == [f"batch-{number:07d}.tfrecord" for number in (2, 3, 4)]
 
 
 def test_files_are_in_order_of_their_numbers_beyond_seven_digits(tmp_path):
     write(tmp_path, [0])
     published_files(tmp_path)[0].rename(tmp_path / "batch-9999999.tfrecord")
-    write(tmp_path, [1])
+    write(tmp_path, [1], ONE_EACH)
     assert names(tmp_path) == ["batch-9999999.tfrecord", "batch-10000000.tfrecord"]
 
 
@@ -334,7 +339,7 @@ def test_the_games_of_a_live_writer_are_left_to_it(tmp_path):
     with GameWriter(tmp_path, RecordOptions()) as first:
         first.add(encode(GAME, play(0)))
         with GameWriter(tmp_path, RecordOptions()) as second:
-            assert second.rescued == 0
+            assert second.rescued == []
             second.add(encode(GAME, play(1)))
         assert seeds_in(tmp_path) == [1]
     assert seeds_in(tmp_path) == [0, 1]
@@ -345,11 +350,11 @@ def test_the_whole_games_of_a_killed_writer_are_rescued_without_its_torn_tail(tm
     content = b"".join(map(frame, [*games[0], *games[1], *games[2][:2]])) + frame(games[2][2])[:50]
     (tmp_path / ".killed.partial").write_bytes(content)
     with GameWriter(tmp_path, RecordOptions()) as writer:
-        assert writer.rescued == 2
+        assert len(writer.rescued) == 2
     assert seeds_in(tmp_path) == [0, 1]
     assert len(game_ids(tmp_path)) == 2 * PLIES
     with GameWriter(tmp_path, RecordOptions()) as writer:
-        assert writer.rescued == 0
+        assert writer.rescued == []
 
 
 @pytest.mark.parametrize("way", ["kill", "torn", "full"])
@@ -357,7 +362,7 @@ def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_pa
     command = [sys.executable, HERE / "crashing_writer.py", tmp_path, way]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
-    assert {line.split()[0] for line in lines} >= {"open", "write", "fsync", "ftruncate", "link", "unlink"}
+    assert {line.split()[0] for line in lines} >= {"open", "write", "fsync", "ftruncate", "replace", "unlink"}
     assert [line for line in lines if line.split()[1:] != ["kept"]] == []
 
 
@@ -395,21 +400,29 @@ def test_a_writer_goes_on_when_a_full_disk_has_room_again(tmp_path):
     assert seeds_in(tmp_path) == [1, 3]
 
 
-def test_a_number_that_a_writer_elsewhere_has_taken_is_not_taken_again(tmp_path, monkeypatch):
-    # On a shared disk whose locks do not reach over to other machines.
-    link = os.link
+def test_a_game_is_published_within_seconds_though_no_other_one_is_finished(tmp_path):
+    with GameWriter(tmp_path, RecordOptions()) as writer:
+        for seed in range(2):
+            writer.add(encode(GAME, play(seed)))
+            wait_until(lambda seeds=seed + 1: seeds_in(tmp_path) == list(range(seeds)))
+        assert names(tmp_path) == ["batch-0000001.tfrecord"]
 
-    def link_after_another(source, target):
-        if target.name == "batch-0000001.tfrecord":
-            target.write_bytes(b"of another")
-        link(source, target)
 
-    monkeypatch.setattr(os, "link", link_after_another)
+def test_games_of_many_small_runs_share_files(tmp_path):
+    for seed in range(23):
+        write(tmp_path, [seed], RecordOptions(games_per_file=10))
+    assert seeds_in(tmp_path) == list(range(23))
+    assert len(game_ids(tmp_path)) == 23 * PLIES
+    assert [len(read_examples(path)) // PLIES for path in published_files(tmp_path)] == [10, 10, 3]
+
+
+def test_a_damaged_file_and_one_of_another_game_are_left_as_they_are(tmp_path):
     write(tmp_path, [0])
-    first, second = published_files(tmp_path)
-    assert first.read_bytes() == b"of another"
-    assert second.name == "batch-0000002.tfrecord"
-    assert len(read_examples(second)) == PLIES
+    published_files(tmp_path)[0].write_bytes(b"damaged")
+    tictactoe = load_game("tictactoe")
+    write(tmp_path, [1])
+    write(tmp_path, [2], game=tictactoe)
+    assert names(tmp_path) == [f"batch-{number:07d}.tfrecord" for number in (1, 2, 3)]
 
 
 def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_path, monkeypatch):
@@ -420,27 +433,92 @@ def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_pat
     with pytest.raises(SettingsError, match="this file system has no hard links: keep models and game data on"):
         write(tmp_path, [0])
     assert not list(tmp_path.glob("*.tfrecord"))
+def test_games_that_a_killed_writer_had_published_are_not_published_again(tmp_path):
+    write(tmp_path, range(2))
+    left = [encode(GAME, play(seed)) for seed in range(1, 4)]
+    (tmp_path / ".killed.partial").write_bytes(b"".join(frame(example) for game in left for example in game))
+    with GameWriter(tmp_path, RecordOptions()) as writer:
+        assert len(writer.rescued) == 2
+    assert seeds_in(tmp_path) == list(range(4))
+    assert len(game_ids(tmp_path)) == 4 * PLIES
 
 
-# Rotation
+# Retention
 
 
-def test_the_oldest_files_go_when_there_are_too_many(tmp_path):
-    write(tmp_path, range(5), RecordOptions(games_per_file=1, max_files=2))
-    assert names(tmp_path) == ["batch-0000004.tfrecord", "batch-0000005.tfrecord"]
+def test_files_that_no_window_reads_go(tmp_path):
+    write(tmp_path, range(5), ONE_EACH, max_positions=2 * PLIES)
+    assert seeds_in(tmp_path) == [3, 4]
+    write(tmp_path, [5], ONE_EACH, max_positions=2 * PLIES + 1)  # of one more game, a position
+    assert seeds_in(tmp_path) == [3, 4, 5]
+
+
+def test_runs_of_one_game_do_not_push_out_the_window(tmp_path):
+    options = RecordOptions(games_per_file=10)
+    write(tmp_path, range(90), options, max_positions=60 * PLIES)
+    for seed in range(90, 95):
+        write(tmp_path, [seed], options, max_positions=60 * PLIES)
+    assert seeds_in(tmp_path)[-60:] == list(range(35, 95))
+    assert len(seeds_in(tmp_path)) < 70
 
 
 def test_no_file_goes_while_someone_reads_the_folder(tmp_path):
-    options = RecordOptions(games_per_file=1, max_files=2)
-    with GameWriter(tmp_path, options) as writer:
-        for seed in range(2):
-            writer.add(encode(GAME, play(seed)))
-        with reading(tmp_path):
-            for seed in range(2, 4):
-                writer.add(encode(GAME, play(seed)))
-            assert len(names(tmp_path)) == 4
-        writer.add(encode(GAME, play(4)))
-        assert names(tmp_path) == ["batch-0000004.tfrecord", "batch-0000005.tfrecord"]
+    write(tmp_path, range(2), ONE_EACH)
+    with reading(tmp_path):
+        write(tmp_path, range(2, 4), ONE_EACH, max_positions=2 * PLIES)
+        assert seeds_in(tmp_path) == [0, 1, 2, 3]
+    write(tmp_path, [], ONE_EACH, max_positions=2 * PLIES)
+    assert seeds_in(tmp_path) == [2, 3]
+
+
+def test_games_that_were_removed_stay_played_and_their_positions_counted(tmp_path):
+    write(tmp_path, [3, 0, 1, 2, *range(6, 20)], RecordOptions(games_per_file=2), max_positions=4 * PLIES)
+    assert seeds_in(tmp_path) == [16, 17, 18, 19]
+    assert played_numbers(tmp_path, "game") == {*range(4), *range(6, 20)}
+    assert played_numbers(tmp_path, "other") == set()
+    assert total_positions(tmp_path) == 18 * PLIES
+
+
+def test_a_removal_that_was_broken_off_is_finished_and_counts_nothing_twice(tmp_path):
+    write(tmp_path, range(3), ONE_EACH)
+    oldest = published_files(tmp_path)[0]
+    content = oldest.read_bytes()
+    write(tmp_path, [], ONE_EACH, max_positions=2 * PLIES)
+    oldest.write_bytes(content)  # as if the program had been killed before it removed the file
+    assert total_positions(tmp_path) == 3 * PLIES
+    assert len(read_window(tmp_path, GAME, ALL)[0].plies) == 2 * PLIES
+    write(tmp_path, [3], ONE_EACH, max_positions=2 * PLIES)
+    assert seeds_in(tmp_path) == [2, 3]
+    assert total_positions(tmp_path) == 4 * PLIES
+
+
+def test_numbers_of_files_are_not_taken_again_when_all_are_gone(tmp_path):
+    write(tmp_path, range(3), ONE_EACH, max_positions=PLIES)
+    for path in published_files(tmp_path):
+        path.unlink()
+    write(tmp_path, [3], ONE_EACH)
+    assert seeds_in(tmp_path) == [3]
+    assert len(read_window(tmp_path, GAME, ALL)[0].plies) == PLIES
+
+
+def test_a_damaged_list_of_what_was_removed_is_named(tmp_path):
+    write(tmp_path, range(3), ONE_EACH, max_positions=PLIES)
+    (tmp_path / ".removed.json").write_text("[")
+    with pytest.raises(RecordError, match=r"\.removed\.json is damaged: remove it"):
+        read_window(tmp_path, GAME, ALL)
+
+
+@given(st.lists(st.integers(0, 30)), st.sets(st.tuples(st.integers(0, 9), st.integers(1, 3))))
+def test_a_set_of_numbers_is_a_set(numbers, starts):
+    ranges = [[10 * first, 10 * first + length] for first, length in dict(starts).items()]
+    expected = {number for first, end in ranges for number in range(first, end)}
+    found = NumberSet(sorted(ranges))
+    for number in numbers:
+        found.add(number)
+        expected.add(number)
+        assert found == expected
+        assert found.first_missing == min(set(range(200)) - expected)
+    assert list(found) == sorted(expected)
 
 
 # Reading
@@ -456,6 +534,54 @@ def test_a_window_is_the_newest_positions_in_the_order_of_the_games(tmp_path):
     assert report == (2, 4, 20, (), 3)
     for column, whole in zip(window, everything, strict=True):
         np.testing.assert_array_equal(column, whole[-20:])
+
+
+def stored_anyhow(folder, streams, rng):
+    """Store the games of streams, one stream after the other: its games in any order, by several runs and writers."""
+    for stream, count in streams:
+        numbers = rng.permutation(count).tolist()
+        while numbers:
+            run, numbers = numbers[: rng.integers(1, 9)], numbers[8:] if len(numbers) > 8 else []
+            options = RecordOptions(games_per_file=int(rng.integers(1, 6)))
+            with GameWriter(folder, options) as one, GameWriter(folder, options) as other:
+                for number in run:
+                    writer = one if rng.random() < 0.5 else other
+                    writer.add(encode(GAME, play(number, game_id=f"{stream}-{number}", plies=1 + number % PLIES)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_same_games_give_the_same_window_however_they_were_stored(tmp_path, seed):
+    streams = [("0-0", 17), ("0-8", 9), ("luck", 12)]
+    stored_anyhow(tmp_path, streams, np.random.default_rng(seed))
+    stored = [stream_and_number(name) for name in dict.fromkeys(game_ids(tmp_path))]
+    names = [stream for stream, _ in streams]
+    stored.sort(key=lambda game: (names.index(game[0]), game[1]))
+    records = [play(number, game_id=f"{s}-{number}", plies=1 + number % PLIES) for s, number in stored]
+    expected = [decode(GAME, encode(GAME, record)) for record in records]
+    for size in (ALL, 60, 41, 40, 5, 1):
+        window, _ = read_window(tmp_path, GAME, size)
+        for column, games in zip(window, zip(*expected, strict=True), strict=True):
+            np.testing.assert_array_equal(column, np.concatenate(games)[-size:])
+
+
+def test_what_is_removed_leaves_the_window_as_it_is(tmp_path):
+    rng = np.random.default_rng(1)
+    stored_anyhow(tmp_path, [("0-0", 40), ("0-8", 60)], rng)
+    before = read_window(tmp_path, GAME, 100)[0]
+    write(tmp_path, [], max_positions=100)
+    assert total_positions(tmp_path) > len(read_window(tmp_path, GAME, ALL)[0].plies) >= 100
+    for column, expected in zip(read_window(tmp_path, GAME, 100)[0], before, strict=True):
+        np.testing.assert_array_equal(column, expected)
+
+
+def test_streams_that_were_written_at_once_share_the_window_as_they_were_stored(tmp_path):
+    names = ["a-1", "b-5", "a-0", "a-2", "b-4"]
+    with GameWriter(tmp_path, RecordOptions()) as writer:
+        for name in names:
+            writer.add(encode(GAME, play(ord(name[0]) + int(name[2:]), game_id=name, plies=1)))
+    actions = {name: play(ord(name[0]) + int(name[2:]), plies=1).actions[0] for name in names}
+    window, _ = read_window(tmp_path, GAME, 4)
+    assert window.actions.tolist() == [actions[name] for name in ("b-4", "a-1", "a-2", "b-5")]
 
 
 def test_a_window_opens_only_the_files_it_needs(tmp_path):
@@ -575,11 +701,11 @@ def test_only_damaged_data_says_what_to_do(tmp_path):
         read_window(tmp_path, GAME, ALL)
 
 
-def test_all_positions_ever_are_counted_and_removed_ones_estimated(tmp_path):
+def test_all_positions_ever_are_counted(tmp_path):
     assert total_positions(tmp_path) == 0
-    options = RecordOptions(games_per_file=2, max_files=3)
+    options = RecordOptions(games_per_file=2)
     write(tmp_path, range(5), options)
     assert total_positions(tmp_path) == 5 * PLIES
-    write(tmp_path, range(10), options)
+    write(tmp_path, range(10, 20), options, max_positions=6 * PLIES)
     assert len(names(tmp_path)) == 3
-    assert total_positions(tmp_path) == 8 * 2 * PLIES
+    assert total_positions(tmp_path) == 15 * PLIES

@@ -7,15 +7,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seraphim.errors import ModelError, RecordError, WorkerError
-from seraphim.gamefiles import published_files, read_examples
-from seraphim.generating import generate_games, played_numbers
-from seraphim.records import GameWriter, RecordOptions
+from seraphim.game import load_game
+from seraphim.gamefiles import published_files, read_examples, whole_games
+from seraphim.gameindex import played_numbers
+from seraphim.generating import generate_games
+from seraphim.records import GameWriter, RecordOptions, read_window, total_positions
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 from seraphim.tfrecord import parse_example
@@ -27,15 +31,15 @@ def test_one_process_plays_the_same_games_as_two(folder: ModelFolder, small_sett
     for num_workers in (1, 2):
         with WorkerPool(small_settings, num_workers=num_workers) as pool:
             games = list(pool.play(folder.champion().path, "a", end=40))
-        assert [game.number for game in games] == list(range(40))
-        found.append([game.examples for game in games])
+        assert sorted(game.number for game in games) == list(range(40))
+        found.append(sorted(games))
     assert found[0] == found[1]
 
 
 def test_games_that_are_there_already_are_left_out(small_settings: Settings) -> None:
     with WorkerPool(small_settings, num_workers=2) as pool:
         games = list(pool.play(None, "a", first=3, end=20, skip={5, 6, 19}))
-    assert [game.number for game in games] == [n for n in range(3, 20) if n not in (5, 6, 19)]
+    assert sorted(game.number for game in games) == [n for n in range(3, 20) if n not in (5, 6, 19)]
 
 
 def test_a_pool_plays_again_and_reports_its_work(folder: ModelFolder, small_settings: Settings) -> None:
@@ -82,6 +86,110 @@ def test_a_killed_worker_ends_the_program_within_seconds(small_settings: Setting
         assert time.perf_counter() - killed < 10
 
 
+HALF_A_MESSAGE = """
+import contextlib, gc, os, signal, struct
+from multiprocessing.connection import Connection
+
+GAME = None
+for connection in [each for each in gc.get_objects() if isinstance(each, Connection)]:
+    with contextlib.suppress(OSError):
+        os.write(connection.fileno(), struct.pack("!i", 1000) + b"half of it")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_message_is_told(
+    small_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_a_message.py").write_text(HALF_A_MESSAGE)
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = replace(small_settings, game="half_a_message")
+    with (
+        WorkerPool(settings, num_workers=1) as pool,
+        pytest.raises(WorkerError, match="worker 0 died with exit code -9; finished games are kept"),
+    ):
+        list(pool.play(None, "a", end=10))
+
+
+def test_no_game_waits_for_one_with_a_lower_number(small_settings: Settings) -> None:
+    with WorkerPool(small_settings, num_workers=2) as pool:
+        games = pool.play(None, "a")
+        next(games)
+        halted = pool.process_ids()[0]
+        os.kill(halted, signal.SIGSTOP)
+        numbers = [next(games).number for _ in range(500)]
+        os.kill(halted, signal.SIGKILL)
+    assert len(set(numbers)) == 500
+
+
+def test_a_finished_game_waits_for_no_other_one(small_settings: Settings) -> None:
+    # Of two games at a time, the second one takes much longer than the first.
+    slow = small_settings.override({"readouts": 4000, "concurrent_games": 1})
+    with WorkerPool(slow, num_workers=1) as pool:
+        games = pool.play(None, "a", end=2)
+        assert next(games).number == 0
+        before = pool.work().readouts
+        assert next(games).number == 1
+        assert pool.work().readouts > before
+
+
+SILENT_PARENT = """
+import sys, time
+from pathlib import Path
+from seraphim.settings import default_settings
+from seraphim.workers import WorkerPool
+
+if __name__ == "__main__":
+    settings = default_settings("tictactoe").override({"readouts": 10, "concurrent_games": 8})
+    with WorkerPool(settings, num_workers=2) as pool:
+        for game in pool.play(None, "a", end=int(sys.argv[2]), journals=Path(sys.argv[1])):
+            print(game.number, flush=True)
+            time.sleep(1000)
+"""
+
+
+def games_in_journals(folder: Path) -> int:
+    return sum(len(whole_games(path.read_bytes())) for path in folder.glob(".*.partial"))
+
+
+def test_games_that_a_killed_parent_had_not_taken_are_on_disk(tmp_path: Path) -> None:
+    script, data = tmp_path / "parent.py", tmp_path / "data"
+    script.write_text(SILENT_PARENT)
+    data.mkdir()
+    with subprocess.Popen([sys.executable, str(script), str(data), "60"], stdout=subprocess.PIPE, text=True) as parent:
+        wait_until(lambda: games_in_journals(data) == 60)
+        parent.kill()
+    with GameWriter(data, RecordOptions(), "a") as writer:  # which waits for the workers' end
+        assert len(writer.rescued) == 60
+    assert played_numbers(data, "a") == set(range(60))
+    assert not list(data.glob(".*partial"))
+
+
+def test_workers_pause_while_nobody_takes_their_games(tmp_path: Path) -> None:
+    script, data = tmp_path / "parent.py", tmp_path / "data"
+    script.write_text(SILENT_PARENT)
+    data.mkdir()
+    seen = [0]
+
+    def pause() -> bool:
+        seen.append(games_in_journals(data))
+        time.sleep(1)
+        return seen[-1] == seen[-2] > 0
+
+    command = [sys.executable, str(script), str(data), str(10**9)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        wait_until(pause)
+        parent.kill()
+    assert seen[-1] < 2 * 1000
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.perf_counter() + seconds
+    while not condition():
+        assert time.perf_counter() < deadline
+        time.sleep(0.05)
+
+
 PARENT = """
 import sys
 from seraphim.settings import default_settings
@@ -90,7 +198,7 @@ from seraphim.workers import WorkerPool
 if __name__ == "__main__":
     with WorkerPool(default_settings("tictactoe"), num_workers=2) as pool:
         for game in pool.play(None, "a"):
-            if game.number == 0:
+            if game.number < 8:
                 print(*pool.process_ids(), flush=True)
 """
 
@@ -118,9 +226,9 @@ def test_generated_games_are_recorded_once_each_and_not_played_again(
             generated = generate_games(pool, folder, small_settings, "7", 25, said.append)
         assert generated.games == expected
         assert not generated.interrupted
-        assert played_numbers(folder, "7") == set(range(25))
+        assert played_numbers(folder.game_data, "7") == set(range(25))
     assert f"2 workers play {folder.champion().name} by " in said[0]
-    assert played_numbers(folder, "8") == set()
+    assert played_numbers(folder.game_data, "8") == set()
 
 
 def finished_games(folder: ModelFolder) -> dict[str, list[bytes]]:
@@ -150,12 +258,47 @@ def test_a_stream_is_the_same_games_once_each_however_often_it_is_interrupted_an
     assert {name: games[name] for name in games if name.startswith("7-")} == finished_games(whole)
 
 
+class Interrupted(WorkerPool):
+    """Workers that are interrupted after some games."""
+
+    def play(self, *arguments, **options):
+        for games, game in enumerate(super().play(*arguments, **options)):
+            yield game
+            if games == 60:
+                self.stop()
+
+
+def test_an_interrupted_stream_gives_the_window_that_an_undisturbed_one_gives(
+    root: Path, folder: ModelFolder, small_settings: Settings
+) -> None:
+    shutil.copytree(folder.path, root / "models" / "whole", symlinks=True)
+    whole = ModelFolder(root, "whole")
+    for where, pools in ((folder, (Interrupted, Interrupted, WorkerPool)), (whole, (WorkerPool,))):
+        for kind in pools:
+            with kind(small_settings, num_workers=2) as pool:
+                generate_games(pool, where, small_settings, "7", 400, lambda _: None)
+    game = load_game("tictactoe")
+    for size in (10_000, 700, 50):
+        windows = [read_window(each.game_data, game, size)[0] for each in (folder, whole)]
+        assert all(map(np.array_equal, *windows))
+    assert total_positions(folder.game_data) == total_positions(whole.game_data)
+
+
+def test_games_that_retention_removed_are_not_played_again(folder: ModelFolder, small_settings: Settings) -> None:
+    settings = small_settings.override({"max_window": 100, "games_per_generation": 100})
+    for count, expected in ((90, 90), (100, 10), (100, 0)):
+        with WorkerPool(settings, num_workers=2) as pool:
+            assert generate_games(pool, folder, settings, "7", count, lambda _: None).games == expected
+    assert len(finished_games(folder)) < 60
+    assert played_numbers(folder.game_data, "7") == set(range(100))
+
+
 def test_of_two_who_play_the_same_stream_the_second_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
     with GameWriter(folder.game_data, RecordOptions(), "7"), WorkerPool(small_settings, num_workers=1) as pool:
         with pytest.raises(RecordError, match="another program writes the games of the stream '7' .*: wait for its"):
             generate_games(pool, folder, small_settings, "7", 5)
         assert generate_games(pool, folder, small_settings, "8", 5).games == 5
-        assert played_numbers(folder, "8") == set(range(5))
+        assert played_numbers(folder.game_data, "8") == set(range(5))
     assert not list(folder.game_data.glob(".*partial"))
 
 
@@ -170,15 +313,15 @@ def test_a_new_champion_takes_over_while_games_are_generated(folder: ModelFolder
     class Watched(WorkerPool):
         def play(self, snapshot, *arguments, **options):
             played_by.append(snapshot.name)
-            for game in super().play(snapshot, *arguments, **options):
-                if game.number == 50:
+            for games, game in enumerate(super().play(snapshot, *arguments, **options)):
+                if games == 50 and len(played_by) == 1:
                     folder.promote(folder.publish(8, write))
                 yield game
 
     with Watched(small_settings, num_workers=2) as pool:
         assert generate_games(pool, folder, small_settings, "7", 400, lambda _: None).games == 400
     assert played_by == [first.name, folder.champion().name]
-    assert played_numbers(folder, "7") == set(range(400))
+    assert played_numbers(folder.game_data, "7") == set(range(400))
 
 
 def interrupted_program(root: Path, first: signal.Signals) -> tuple[int, str]:
@@ -201,5 +344,5 @@ def test_an_interrupt_publishes_all_finished_games(root: Path, folder: ModelFold
     code, output = interrupted_program(root, interrupt)
     assert code == 0
     games = int(output.splitlines()[1].split(" games")[0].replace(",", ""))
-    assert games == len(played_numbers(folder, "3")) > 0
+    assert games == len(played_numbers(folder.game_data, "3")) > 0
     assert not list(folder.game_data.glob(".*partial"))

@@ -31,7 +31,6 @@ SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
     "search": {"readouts": 100, "tempering_point": 9, "dirichlet_alpha": 1.0},
     "self_play": {"concurrent_games": 512, "games_per_generation": 2000, "random_plies": 6},
-    "records": {"max_files": 500},
     "training": {"window_start": 100_000},
 }
 

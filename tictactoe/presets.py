@@ -22,7 +22,6 @@ KERAS_TICTACTOE: dict[str, Any] = {
     },
     "search": SETTINGS["search"],
     "self_play": {"concurrent_games": 512, "games_per_generation": 2000},
-    "records": {"max_files": 500},
     "training": {
         "optimizer": "sgd",
         "learning_rate": 0.02,

@@ -1,0 +1,109 @@
+"""The window of the newest positions that training reads: the same games give the same window, wherever they lie.
+
+Knows the files and the order of their games (`seraphim.gameindex`), and the schema (`seraphim.examples`).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.errors import RecordError
+from seraphim.examples import Positions, decode
+from seraphim.game import Array, Game
+from seraphim.gamefiles import number_of, read_examples, reading
+from seraphim.gameindex import FileIndex, Selection, index_files, kept_files, select_newest
+from seraphim.tfrecord import DamageError
+
+
+class WindowReport(NamedTuple):
+    """What `read_window` read."""
+
+    files: int
+    games: int  # of which at least one position is in the window
+    positions: int
+    damaged: tuple[tuple[Path, str], ...]  # files that were skipped, and why
+    newest: int  # number of the newest file that was read
+
+
+def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions, WindowReport]:
+    """Return the newest positions of a folder, at most `max_positions`, oldest first.
+
+    The games of a stream come in the order of their numbers, however they were stored: see `gameindex`. Damaged files
+    are skipped whole, and named in the report.
+
+    Raises:
+        RecordError: there is no game data, all of it is damaged, or it is of another game.
+    """
+    with reading(folder):
+        files = kept_files(folder)
+        indices = {index.path: index for index in index_files(folder)}
+        parts: dict[Path, Positions] = {}
+        damaged: dict[Path, str] = {}
+        while True:
+            whole = [index for path, index in indices.items() if path not in damaged]
+            chosen = select_newest(whole, max_positions)
+            unread = {whole[file].path for file in np.unique(chosen.files).tolist()} - parts.keys()
+            if not unread:
+                break
+            for path in unread:
+                _read_file(game, path, parts, damaged)
+        has_all = sum(int(index.positions.sum()) for index in whole) < max_positions
+        for path in files:  # of those without an index, nothing is known
+            if path not in indices and (has_all or number_of(path) > number_of(whole[chosen.oldest].path)):
+                _read_file(game, path, {}, damaged)
+                damaged.setdefault(path, "its games cannot be told apart")
+    skipped = tuple((path, damaged[path]) for path in reversed(files) if path in damaged)
+    if not len(chosen.files):
+        raise RecordError(_nothing_in(folder, skipped))
+    window = _assemble(whole, chosen, parts)
+    used = np.unique(chosen.files)
+    newest = number_of(whole[int(used[-1])].path)
+    return window, WindowReport(len(used), len(chosen.files), len(window.plies), skipped, newest)
+
+
+def _read_file(game: Game, path: Path, parts: dict[Path, Positions], damaged: dict[Path, str]) -> None:
+    try:
+        parts[path] = decode(game, read_examples(path))
+    except DamageError as error:
+        damaged[path] = str(error)
+    except RecordError as error:
+        raise RecordError(f"{path} {error}") from error
+
+
+def _nothing_in(folder: Path, damaged: Sequence[tuple[Path, str]]) -> str:
+    if not damaged:
+        return f"no game data in {folder}: run bin/generate_games.py first"
+    path, reason = damaged[0]
+    return (
+        f"all {len(damaged)} files in {folder} are damaged ({path.name} is {reason}): "
+        "remove them and run bin/generate_games.py"
+    )
+
+
+def _assemble(files: Sequence[FileIndex], chosen: Selection, parts: dict[Path, Positions]) -> Positions:
+    # Takes the rows of the games from each file, and then puts the games in order.
+    picked: list[Positions] = []
+    games_of: list[Array] = []
+    for file in np.unique(chosen.files).tolist():
+        games = np.flatnonzero(chosen.files == file)
+        starts = np.cumsum(files[file].positions) - files[file].positions
+        places = chosen.places[games]
+        rows = _ranges(starts[places], files[file].positions[places])
+        picked.append(Positions(*(column[rows] for column in parts.pop(files[file].path))))
+        games_of.append(games)
+    lengths = np.concatenate([files[file].positions[[place]] for file, place in zip(*chosen[:2], strict=True)])
+    stored = np.concatenate(games_of)  # the games as they lie there now
+    starts = np.empty(len(stored), np.int64)
+    starts[stored] = np.cumsum(lengths[stored]) - lengths[stored]
+    together = Positions(*(np.concatenate(columns) for columns in zip(*picked, strict=True)))
+    picked.clear()
+    rows = _ranges(starts, lengths)[chosen.cut :]
+    return Positions(*(column[rows] for column in together))
+
+
+def _ranges(starts: Array, lengths: Array) -> Array:
+    # All numbers of each range, one range after the other.
+    ends = np.cumsum(lengths)
+    return np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)
