@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -433,6 +434,8 @@ def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_pat
     with pytest.raises(SettingsError, match="this file system has no hard links: keep models and game data on"):
         write(tmp_path, [0])
     assert not list(tmp_path.glob("*.tfrecord"))
+
+
 def test_games_that_a_killed_writer_had_published_are_not_published_again(tmp_path):
     write(tmp_path, range(2))
     left = [encode(GAME, play(seed)) for seed in range(1, 4)]
