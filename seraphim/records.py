@@ -12,11 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-import numpy as np
-
 from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import END_OF_GAME, SCHEMA_VERSION, GameRecord, Positions, decode, encode, encode_games, end_of
+from seraphim.examples import GameRecord, Positions, concatenate, decode, encode, encode_games, end_of, pick
 from seraphim.game import Game
 from seraphim.gamefiles import (
     PARTIAL,
@@ -31,10 +29,10 @@ from seraphim.gamefiles import (
     total_positions,
     writing,
 )
+from seraphim.schema import END_OF_GAME
 from seraphim.tfrecord import DamageError, frame
 
 __all__ = [
-    "SCHEMA_VERSION",
     "DamageError",
     "GameRecord",
     "GameWriter",
@@ -201,7 +199,7 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
                 raise RecordError(f"{path} {error}") from error
             else:
                 newest = newest or number_of(path)
-                parts.append(Positions(*(column[-missing:] for column in positions)))
+                parts.append(pick(positions, slice(-missing, None)))
                 missing -= len(positions.plies)
     if not parts:
         if not damaged:
@@ -211,6 +209,6 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
             f"all {len(damaged)} files in {folder} are damaged ({path.name} is {reason}): "
             "remove them and run bin/generate_games.py"
         )
-    window = Positions(*(np.concatenate(columns) for columns in zip(*reversed(parts), strict=True)))
+    window = concatenate(parts[::-1])
     games = int(window.ends.sum())
     return window, WindowReport(len(parts), games, len(window.plies), tuple(damaged), newest)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from seraphim import networks, saving, training
+from seraphim.averaging import averaged
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.networks import NetworkOptions
@@ -388,7 +389,7 @@ def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> N
         policy_weights=np.array([1, 1, 0, 1, 0, 1], np.float32),
         value_weights=np.array([1, 1, 1, 1, 0, 0], np.float32),
     )
-    one = training.averaged(some)
+    one = averaged(some)
     assert one.states.tolist() == [[1, 0], [2, 0], [3, 5]]
     equal = [0, 2, 3, 5]
     assert one.root_values.tolist() == [np.mean(equal), 1, 4]
@@ -402,7 +403,7 @@ def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> N
 
 def test_positions_that_all_differ_stay_as_they_are() -> None:
     some = random_positions(40)._replace(states=np.stack([np.arange(40), np.zeros(40, np.int64)], axis=1))
-    for before, after in zip(some, training.averaged(some), strict=True):
+    for before, after in zip(some, averaged(some), strict=True):
         np.testing.assert_allclose(before, after, rtol=1e-6)
 
 
