@@ -176,7 +176,7 @@ class Batches:
             ]
             cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
         size, num_actions = options.batch_size, symmetries.actions.shape[1]
-        self._prefetch = max(1, min(PREFETCH, PREFETCH_BYTES // (size * (cells.shape[1] + 4 * num_actions))))
+        self._ahead = batches_ahead(size, cells.shape[1], num_actions)
 
         def batch(index: Any) -> tuple[Any, Any, Any]:
             observations, values, policy_weights, value_weights, *policies = self._columns
@@ -221,13 +221,18 @@ class Batches:
 
         def batches(first: int, steps: int) -> Any:
             self._first.assign(first)
-            return self._dataset.take(steps).prefetch(self._prefetch)
+            return self._dataset.take(steps).prefetch(self._ahead)
 
         try:
             yield batches
         finally:
             for variable in self._columns:
                 variable.assign(variable[:0])
+
+
+def batches_ahead(size: int, cells: int, num_actions: int) -> int:
+    """Return how many batches of so many positions are prepared ahead: PREFETCH, or fewer where these are large."""
+    return max(1, min(PREFETCH, PREFETCH_BYTES // (size * (cells + 4 * num_actions))))
 
 
 def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: Any) -> Any:
