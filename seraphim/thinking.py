@@ -24,7 +24,6 @@ from seraphim.search.selection import to_rule
 from seraphim.search.tree import EDGE, NODE
 from seraphim.thoughts import Player, Task, ThinkingLimits, Thought
 
-_MOST_INDEX = 2**31 - 1  # of the nodes and edges of all trees together
 _ROUNDS = 64  # that trees may run without the network, while others wait to be heard: some milliseconds
 _SPARE_ROUNDS = 3  # for the readouts that are under way where a tree is halted
 _NEWS_SHARE = 10  # news take one part in so many of the time at most
@@ -267,11 +266,11 @@ class _Memory:
 
     def __init__(self, game: Game, limits: ThinkingLimits, leaves: int) -> None:
         self._node = NODE.itemsize + 8 * game.state_words
-        # With twice as many, as growth may reserve, indices are still small enough.
-        most_index = _MOST_INDEX // (2 * limits.trees)
-        self.most_nodes = min(limits.tree_nodes, most_index)
+        # All trees have room for as many as the largest, and growth may reserve twice as many.
+        room = limits.edges // (2 * limits.trees)
+        self.most_nodes = min(limits.tree_nodes, room)
         self._edges_of_a_round = leaves * game.num_actions  # that a tree gets at most
-        self._most_rounds = most_index // self._edges_of_a_round
+        self._most_rounds = room // self._edges_of_a_round
         if self._most_rounds <= _SPARE_ROUNDS:
             raise SettingsError(
                 f"{limits.trees} trees have no room for the {game.num_actions} actions of {game.name}: have fewer trees"
@@ -286,7 +285,7 @@ class _Memory:
         return self._most_rounds - _SPARE_ROUNDS - progress["num_edges"] // self._edges_of_a_round
 
     def rounds_left(self, progress: Array) -> int:
-        """Return how many rounds of a search no tree can end with more edges than indices reach."""
+        """Return after how many rounds of a search no tree can have more edges than there is room for."""
         return int(self._rounds_left(progress).min())
 
     def full_trees(self, progress: Array) -> Array:
