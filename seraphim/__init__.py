@@ -16,12 +16,15 @@ In dependency order (each module imports only from those above it):
     saving         a network as the files of a snapshot, and loaded again
     inference      a snapshot as a function: observations -> (logits, values)
     tfrecord       TFRecord framing and tf.train.Example, without TensorFlow
+    sparse         arrays of which few entries are not zero
+    schema         how a position is stored as an example: the features, dense or sparse
     examples       a finished game as examples, and back
     storage        how files appear whole: manifests, pointers, files that are replaced, locks
     gamefiles      files of finished games: they appear whole, and the oldest go
     gameindex      which games the files hold, in which order they are read, and which were removed
     window         the newest positions, as training reads them
     records        the writer of game data, and the journals of those who play
+    averaging      equal positions of the window as one
     drawing        a record as a picture in text
     viewer         which records of a file or folder to show
     notation       positions and games in text and in files: moves, drawn boards, saved games, records

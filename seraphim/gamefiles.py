@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from seraphim import storage
-from seraphim.examples import END_OF_GAME, end_of, is_cut_off, with_end_of_file
+from seraphim.examples import end_of, is_cut_off, with_end_of_file
+from seraphim.schema import END_OF_GAME
 from seraphim.tfrecord import DamageError, frame, frames, parse_example
 
 PARTIAL = ".partial"

@@ -15,11 +15,12 @@ import numpy as np
 from seraphim import saving, storage, vetting
 from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
-from seraphim.examples import END_OF_GAME, GameRecord, encode, end_of
+from seraphim.examples import GameRecord, encode, end_of
 from seraphim.game import Game, load_game
 from seraphim.gamefiles import PARTIAL, published_files, read_examples
 from seraphim.gameindex import index_files
 from seraphim.inference import load_inference
+from seraphim.schema import END_OF_GAME
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frames

@@ -204,7 +204,7 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
                 "root_value": float(positions.root_values[row]),
                 "value": float(positions.values[row]) if positions.value_weights[row] else None,
                 "policy": {
-                    label_in(game, positions.states[row], action): float(positions.policies[row, action])
+                    label_in(game, positions.states[row], action): float(positions.policies[row][action])
                     for action in np.flatnonzero(positions.legal[row]).tolist()
                 },
             }

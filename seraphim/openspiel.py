@@ -20,7 +20,10 @@ PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; one that takes longer is cut off
 SPARE_PLIES = 128  # that a search may look beyond the last ply of such a game; what is later counts as a draw
 HUNDREDTHS = 100  # in which the planes are counted whose numbers have fractions
-_MOST_STATES = 1 << 15  # kept, so that the rules need not play from the beginning; a state of chess is some kilobytes
+CACHE_BYTES = 128 * 2**20  # of the states kept, about, so that the rules need not play from the beginning
+# What a state of OpenSpiel takes at most, measured for every game: 8,500 bytes in Go, and up to 100 for each ply, as it
+# keeps the game's history.
+_STATE_BYTES, _PLY_BYTES = 9_000, 100
 _SAMPLES = 8  # random games that tell which planes have fractions
 _SAMPLED_PLIES = 100
 
@@ -33,8 +36,12 @@ class OpenSpielGame:
     number more that tells the player to move.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, cache_bytes: int = CACHE_BYTES) -> None:
         """Load a game by OpenSpiel's name for it.
+
+        Args:
+            name: of the game.
+            cache_bytes: of OpenSpiel's states that are kept, at most.
 
         Raises:
             GameError: there is no such game, or it is none that is played here.
@@ -49,7 +56,7 @@ class OpenSpielGame:
         self._bits = max(1, math.ceil(math.log2(self.num_actions)))
         self._per_word = 63 // self._bits
         self.state_words = 1 + -(-self._horizon // self._per_word)
-        self._states: dict[bytes, Any] = {}
+        self.cache = StateCache(cache_bytes)
         self._labels: dict[bytes, dict[int, str]] = {}
         self._best_return = max(abs(self._game.min_utility()), abs(self._game.max_utility()))
         self._planes = _planes(tuple(self._game.observation_tensor_shape()))
@@ -84,18 +91,13 @@ class OpenSpielGame:
     def _state(self, row: Array) -> Any:
         # OpenSpiel's state, not to be changed.
         key = row.tobytes()
-        state = self._states.get(key)
+        state = self.cache.find(key)
         if state is None:
             state = self._game.new_initial_state()
             for action in self._actions(row):
                 state.apply_action(action)
-            self._keep(key, state)
+            self.cache.keep(key, state, int(row[0]))
         return state
-
-    def _keep(self, key: bytes, state: Any) -> None:
-        if len(self._states) >= _MOST_STATES:
-            self._states.clear()
-        self._states[key] = state
 
     def initial(self, batch: int) -> Array:
         """See `seraphim.game.Game.initial`."""
@@ -110,7 +112,7 @@ class OpenSpielGame:
             place = int(row[0])
             row[1 + place // self._per_word] |= action << place % self._per_word * self._bits
             row[0] += 1
-            self._keep(row.tobytes(), state)
+            self.cache.keep(row.tobytes(), state, int(row[0]))
         return successors
 
     def legal(self, states: Array) -> Array:
@@ -173,6 +175,41 @@ class OpenSpielGame:
         if not text.strip().isdecimal() or int(text) >= self.num_actions:
             raise GameError(f"{text.strip()!r} is no action of {self.name}: expected 0 to {self.num_actions - 1}")
         return int(text)
+
+
+class StateCache:
+    """States of OpenSpiel by the words of ours, of about so many bytes at most; those not used for longest go first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        # Whatever is used moves to the newer half; once that is full, it becomes the older one, which goes.
+        self._newer: dict[bytes, tuple[Any, int]] = {}
+        self._older: dict[bytes, tuple[Any, int]] = {}
+        self._newer_bytes = 0
+        self._most_bytes = most_bytes // 2  # of each half
+
+    def __len__(self) -> int:
+        """Return how many states are kept."""
+        return len(self._newer) + len(self._older)
+
+    def find(self, key: bytes) -> Any:
+        """Return the state, or None if it is not kept."""
+        found = self._newer.get(key)
+        if found is None:
+            found = self._older.pop(key, None)
+            if found is not None:
+                self._put(key, *found)
+        return None if found is None else found[0]
+
+    def keep(self, key: bytes, state: Any, plies: int) -> None:
+        """Keep a state that is so many plies old."""
+        self._older.pop(key, None)
+        self._put(key, state, _STATE_BYTES + _PLY_BYTES * plies + len(key))
+
+    def _put(self, key: bytes, state: Any, size: int) -> None:
+        if self._newer_bytes + size > self._most_bytes:
+            self._older, self._newer, self._newer_bytes = self._newer, {}, 0
+        self._newer_bytes += 0 if key in self._newer else size
+        self._newer[key] = state, size
 
 
 def _drawn(text: str) -> str:

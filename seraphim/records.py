@@ -18,7 +18,7 @@ from typing import Self
 
 from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import END_OF_GAME, SCHEMA_VERSION, GameRecord, Positions, encode, encode_games, end_of
+from seraphim.examples import GameRecord, Positions, encode, encode_games, end_of
 from seraphim.gamefiles import PARTIAL, publish, whole_games, writing
 from seraphim.gameindex import (
     NumberSet,
@@ -29,11 +29,11 @@ from seraphim.gameindex import (
     stream_and_number,
     total_positions,
 )
+from seraphim.schema import END_OF_GAME
 from seraphim.tfrecord import DamageError, frame
 from seraphim.window import WindowReport, read_window
 
 __all__ = [
-    "SCHEMA_VERSION",
     "DamageError",
     "GameRecord",
     "GameWriter",

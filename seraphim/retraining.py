@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seraphim import networks, saving, training
+from seraphim.averaging import averaged
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Game
 from seraphim.gating import Verdict, judge
@@ -159,7 +160,7 @@ class Trainer:
         generated = total_positions(data)
         positions, window = read_window(data, self._game, training.window_size(generated, options))
         if options.average_positions:
-            positions = training.averaged(positions)
+            positions = averaged(positions)
         model, log = self.model, self.log  # loaded by now
         training_started = time.perf_counter()
         losses = training.train(model, positions, self._batches, log, self._quiet)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.analysis import LEAVES, Finding, find
-from seraphim.errors import GameError, SeraphimError
+from seraphim.errors import GameError, SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions
@@ -24,8 +24,8 @@ from seraphim.search.selection import to_rule
 from seraphim.search.tree import EDGE, NODE
 from seraphim.thoughts import Player, Task, ThinkingLimits, Thought
 
-_MOST_INDEX = 2**31 - 1  # of the nodes and edges of all trees together
 _ROUNDS = 64  # that trees may run without the network, while others wait to be heard: some milliseconds
+_SPARE_ROUNDS = 3  # for the readouts that are under way where a tree is halted
 _NEWS_SHARE = 10  # news take one part in so many of the time at most
 
 
@@ -53,7 +53,7 @@ class SharedSearch:
             leaves: of one tree with the network at a time.
 
         Raises:
-            SettingsError: the game has more actions than the search has room for.
+            SettingsError: the game has more actions than so many trees have room for.
             ModelError: the model gave a NaN or an infinity.
         """
         options = replace(options, root="puct")
@@ -61,7 +61,7 @@ class SharedSearch:
         self._limits = limits
         self._rule = to_rule(options, leaves, game.max_plies)
         self._search = Search(game, inference, options, limits.trees, leaves)
-        self._memory = _Memory(game, limits)
+        self._memory = _Memory(game, limits, leaves)
         self._by_tree: list[Player | None] = [None] * limits.trees
         self._waiting: deque[Player] = deque()  # without a tree
         self._next_news = 0.0
@@ -124,8 +124,11 @@ class SharedSearch:
     def advance(self) -> None:
         """Give trees to those that wait, advance the search by a step, and report."""
         self._place()
+        rounds = self._memory.rounds_left(self._search.trees.progress)
+        if rounds < 1:
+            self._search.halt(self._memory.full_trees(self._search.trees.progress))
         try:
-            done = self._search.advance(_ROUNDS)
+            done = self._search.advance(max(1, min(_ROUNDS, rounds)))
         except SeraphimError as error:
             self._fail(error)
             return
@@ -261,15 +264,33 @@ class SharedSearch:
 class _Memory:
     """The memory of trees: what it has been at most since the search was made compact."""
 
-    def __init__(self, game: Game, limits: ThinkingLimits) -> None:
+    def __init__(self, game: Game, limits: ThinkingLimits, leaves: int) -> None:
         self._node = NODE.itemsize + 8 * game.state_words
+        # All trees have room for as many as the largest, and growth may reserve twice as many.
+        room = limits.edges // (2 * limits.trees)
+        self.most_nodes = min(limits.tree_nodes, room)
+        self._edges_of_a_round = leaves * game.num_actions  # that a tree gets at most
+        self._most_rounds = room // self._edges_of_a_round
+        if self._most_rounds <= _SPARE_ROUNDS:
+            raise SettingsError(
+                f"{limits.trees} trees have no room for the {game.num_actions} actions of {game.name}: have fewer trees"
+            )
         self._limit = limits.megabytes * 2**20
         self._most = np.zeros(limits.trees)
-        # With twice as many, as growth may reserve, indices are still small enough.
-        self.most_nodes = min(limits.tree_nodes, _MOST_INDEX // (2 * limits.trees * game.num_actions))
 
     def _used(self, progress: Array) -> Array:
         return progress["num_nodes"] * float(self._node) + progress["num_edges"] * float(EDGE.itemsize)
+
+    def _rounds_left(self, progress: Array) -> Array:
+        return self._most_rounds - _SPARE_ROUNDS - progress["num_edges"] // self._edges_of_a_round
+
+    def rounds_left(self, progress: Array) -> int:
+        """Return after how many rounds of a search no tree can have more edges than there is room for."""
+        return int(self._rounds_left(progress).min())
+
+    def full_trees(self, progress: Array) -> Array:
+        """Return the trees that have no room for another round, int64 [K]."""
+        return np.flatnonzero(self._rounds_left(progress) < 1)
 
     def is_over(self, progress: Array, *, anew: bool = False) -> bool:
         """Return whether the limit is reached; counted anew if the search is compact now."""

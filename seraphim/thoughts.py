@@ -17,6 +17,8 @@ class ThinkingLimits:
     """Positions that are searched at a time."""
     tree_nodes: int = 2**17
     """Most nodes of a tree, after which it gets no more readouts."""
+    edges: int = 2**29
+    """Room for edges in all trees together: 16 GiB of addresses, of which memory is what is in use alone."""
     megabytes: float = 512
     """Memory of all trees, about; where it is full, trees that rest are given up, then the largest thought ends."""
     patience: float = 1.0

@@ -15,10 +15,13 @@ from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
 from seraphim.records import Positions
 from seraphim.scalars import Log
+from seraphim.schema import is_sparse
+from seraphim.sparse import SparseRows
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
 SETTLING = 32  # batches that tell the statistics of batch normalization, at the end of a training
 PREFETCH = 32  # batches prepared ahead; no fewer than the steps of one execution
+PREFETCH_BYTES = 64 * 2**20  # of them at most, where batches are large
 
 
 TrainingPrecision = Literal["float32", "bfloat16"]
@@ -165,16 +168,18 @@ class Batches:
         self.options = options
         with tf.device("CPU"):  # where datasets are computed
             self._first = tf.Variable(0, dtype=tf.int64, trainable=False)
-            # Observations, policies, values, and the weights of both; flat, as are the positions in them.
+            # Observations, values, the weights of policies and of values, and policies, or what sparse rows consist of;
+            # flat, as are the positions in them.
             self._columns = [
                 tf.Variable(np.empty(0, dtype), shape=[None], trainable=False)
-                for dtype in (np.uint8, np.float32, np.float32, np.float32, np.float32)
+                for dtype in (np.uint8, np.float32, np.float32, np.float32, np.float32, np.int64, np.int32)
             ]
             cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
-        size = options.batch_size
+        size, num_actions = options.batch_size, symmetries.actions.shape[1]
+        self._ahead = batches_ahead(size, cells.shape[1], num_actions)
 
         def batch(index: Any) -> tuple[Any, Any, Any]:
-            observations, policies, values, policy_weights, value_weights = self._columns
+            observations, values, policy_weights, value_weights, *policies = self._columns
             step = self._first + index
             count = tf.shape(value_weights, tf.int64)[0]
             rows = tf.random.stateless_uniform([size], [seed, 2 * step], 0, count, tf.int64)
@@ -182,7 +187,11 @@ class Batches:
             # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
             offsets = rows[:, None]
             seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
-            policy = tf.gather(policies, offsets * actions.shape[1] + tf.gather(actions, turns))
+            moves = tf.gather(actions, turns)
+            if is_sparse(num_actions):
+                policy = tf.gather(_dense_rows(rows, num_actions, *policies), moves, batch_dims=1)
+            else:
+                policy = tf.gather(policies[0], offsets * num_actions + moves)
             targets = {"policy": policy, "value": tf.gather(values, rows)[:, None]}
             weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
             return tf.reshape(seen, [size, *observation_shape]), targets, weights
@@ -201,19 +210,37 @@ class Batches:
         """
         share = self.options.root_value_share
         values = (1 - share) * positions.values + share * positions.root_values
-        columns = positions.observations, positions.policies, values, positions.policy_weights, positions.value_weights
+        policies = positions.policies
+        if isinstance(policies, SparseRows):
+            parts = [policies.values, policies.starts, policies.columns]
+        else:
+            parts = [policies.ravel(), np.empty(0, np.int64), np.empty(0, np.int32)]
+        columns = positions.observations.ravel(), values, positions.policy_weights, positions.value_weights, *parts
         for variable, column in zip(self._columns, columns, strict=True):
-            variable.assign(column.ravel())
+            variable.assign(column)
 
         def batches(first: int, steps: int) -> Any:
             self._first.assign(first)
-            return self._dataset.take(steps).prefetch(PREFETCH)
+            return self._dataset.take(steps).prefetch(self._ahead)
 
         try:
             yield batches
         finally:
             for variable in self._columns:
                 variable.assign(variable[:0])
+
+
+def batches_ahead(size: int, cells: int, num_actions: int) -> int:
+    """Return how many batches of so many positions are prepared ahead: PREFETCH, or fewer where these are large."""
+    return max(1, min(PREFETCH, PREFETCH_BYTES // (size * (cells + 4 * num_actions))))
+
+
+def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: Any) -> Any:
+    # Some rows of a `SparseRows`, as a tensor [B, A].
+    tf = networks.tensorflow()
+    entries = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
+    places = tf.stack([entries.value_rowids(), tf.cast(tf.gather(columns, entries.values), tf.int64)], axis=1)
+    return tf.scatter_nd(places, tf.gather(values, entries.values), [len(rows), num_actions])
 
 
 def train(model: Any, positions: Positions, batches: Batches, log: Log | None = None, quiet: bool = False) -> Losses:
@@ -274,37 +301,6 @@ def _learning_through_tanh(model: Any) -> Iterator[None]:
         yield
     finally:
         layer.activation = plain
-
-
-def averaged(positions: Positions) -> Positions:
-    """Return each distinct state once, with the mean policy and values, and 1 + log2(n) times the weight of n equals.
-
-    What belongs to a game rather than to a position (moves, plies, ends) is that of the first of equals.
-    """
-    _, first, group, counts = np.unique(
-        positions.states, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
-    group = group.ravel()
-    growth = (1 + np.log2(counts)).astype(np.float32)
-
-    def mean(array: Any, weights: Any) -> tuple[Any, Any]:
-        # The weighted mean of each group, and the mean weight.
-        total = np.bincount(group, weights)
-        columns = array.reshape(len(array), -1)
-        sums = np.stack([np.bincount(group, weights * column) for column in columns.T], axis=1)
-        means = np.where(total[:, None] > 0, sums / np.maximum(total, 1e-9)[:, None], columns[first])
-        return means.reshape(len(first), *array.shape[1:]).astype(np.float32), (total / counts).astype(np.float32)
-
-    policies, policy_weights = mean(positions.policies, positions.policy_weights)
-    values, value_weights = mean(positions.values, positions.value_weights)
-    root_values, _ = mean(positions.root_values, np.ones(len(group)))
-    return Positions(*(column[first] for column in positions))._replace(
-        policies=policies,
-        values=values,
-        root_values=root_values,
-        policy_weights=policy_weights * growth,
-        value_weights=value_weights * growth,
-    )
 
 
 def current_step(model: Any) -> int:

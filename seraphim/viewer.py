@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.rule import Rule
 from rich.table import Table
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from seraphim.drawing import draw_features, draw_position, draw_summary, hexdump, summarize
 from seraphim.errors import GameError, RecordError
-from seraphim.examples import Positions, decode, is_cut_off
+from seraphim.examples import Positions, concatenate, decode, is_cut_off
 from seraphim.game import Game, load_game
 from seraphim.gamefiles import published_files
 from seraphim.tfrecord import DamageError, Feature, frames, parse_example
@@ -97,8 +96,7 @@ def show_summary(path: Path, console: Console, game: str | None = None) -> None:
         except RecordError as error:
             raise RecordError(f"{file} {error}") from error
     if rules and parts:
-        positions = Positions(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-        console.print(draw_summary(rules, summarize(rules, positions)))
+        console.print(draw_summary(rules, summarize(rules, concatenate(parts))))
     console.print(table)
 
 

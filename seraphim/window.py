@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import RecordError
-from seraphim.examples import Positions, decode
+from seraphim.examples import Positions, concatenate, decode, pick
 from seraphim.game import Array, Game
 from seraphim.gamefiles import number_of, read_examples, reading
 from seraphim.gameindex import FileIndex, Selection, index_files, kept_files, select_newest
@@ -91,16 +91,16 @@ def _assemble(files: Sequence[FileIndex], chosen: Selection, parts: dict[Path, P
         starts = np.cumsum(files[file].positions) - files[file].positions
         places = chosen.places[games]
         rows = _ranges(starts[places], files[file].positions[places])
-        picked.append(Positions(*(column[rows] for column in parts.pop(files[file].path))))
+        picked.append(pick(parts.pop(files[file].path), rows))
         games_of.append(games)
     lengths = np.concatenate([files[file].positions[[place]] for file, place in zip(*chosen[:2], strict=True)])
     stored = np.concatenate(games_of)  # the games as they lie there now
     starts = np.empty(len(stored), np.int64)
     starts[stored] = np.cumsum(lengths[stored]) - lengths[stored]
-    together = Positions(*(np.concatenate(columns) for columns in zip(*picked, strict=True)))
+    together = concatenate(picked)
     picked.clear()
     rows = _ranges(starts, lengths)[chosen.cut :]
-    return Positions(*(column[rows] for column in together))
+    return pick(together, rows)
 
 
 def _ranges(starts: Array, lengths: Array) -> Array:

@@ -39,7 +39,18 @@ class Pairs(PlainGame):
         return np.array([[state[0], self.to_play(state)], [state[1] % 256, 7]])
 
 
+class WidePairs(Pairs):
+    """The same with so many actions that records name the few legal ones."""
+
+    name = "wide_pairs"
+    num_actions = 600
+
+    def legal(self, state):
+        return range(3 * (state[0] % 2), self.num_actions, 33 + state[0])
+
+
 GAME = PlainRules(Pairs())
+WIDE_GAME = PlainRules(WidePairs())
 
 
 def play(seed: int, game: Game = GAME, game_id: str = "", plies: int | None = None) -> GameRecord:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import games
 import numpy as np
+import pairs
 import pytest
 from reference import ArbitraryNetwork
 
@@ -15,8 +16,9 @@ import tictactoe
 from seraphim import messages
 from seraphim.analysis import Analysis
 from seraphim.engine import Engine, Seat
-from seraphim.errors import GameError, ModelError, SeraphimError
+from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game, PlainRules
+from seraphim.inference import Uniform
 from seraphim.search.options import SearchOptions
 from seraphim.thinking import SharedSearch
 from seraphim.thoughts import Line, Player, Task, ThinkingLimits, Thought
@@ -334,6 +336,36 @@ def test_a_full_tree_gets_no_more_readouts() -> None:
     second = table.think(player, line(), 10_000)
     assert second.thought.readouts <= 210 - first.thought.readouts + 10
     assert second.visits.keys() == first.visits.keys()
+
+
+class WideNim(games.Nim):
+    """Nim, whose few legal actions are spread over many."""
+
+    name = "wide nim"
+    num_actions = 20_000
+
+    def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
+        return super().step(state, action // 5000)
+
+    def legal(self, state: tuple[int, ...]) -> list[int]:
+        return [5000 * action for action in super().legal(state)]
+
+
+def test_a_game_of_many_actions_gets_the_readouts_that_were_asked_for() -> None:
+    game = PlainRules(WideNim(40))
+    table = Table(replace(QUIET, trees=64), game=game, network=Uniform(game))
+    assert table.think(Player(), line(game=game), 3000).thought.readouts == 3000
+
+
+def test_a_tree_ends_before_it_has_more_edges_than_there_is_room_for() -> None:
+    table = Table(replace(QUIET, edges=2**20), game=pairs.GAME, network=Uniform(pairs.GAME))
+    heard = table.think(Player(), line(game=pairs.GAME), 100_000)
+    assert 1000 < heard.thought.readouts <= 2**20 / 4 / 2 / 100  # each leads to a node of 100 edges
+
+
+def test_more_trees_than_there_is_room_for_are_refused() -> None:
+    with pytest.raises(SettingsError, match="65536 trees have no room for the 20000 actions of wide nim: have fewer"):
+        Table(replace(QUIET, trees=2**16), game=PlainRules(WideNim()))
 
 
 def test_full_memory_takes_trees_that_rest_and_then_ends_the_largest_thought() -> None:

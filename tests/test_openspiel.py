@@ -10,13 +10,15 @@ import pytest
 from seraphim import notation
 from seraphim.conformance import check_game
 from seraphim.errors import GameError
+from seraphim.examples import GameRecord, decode, encode
 from seraphim.game import load_game, load_game_module
 from seraphim.gametree import GameTree
 from seraphim.inference import Uniform
 from seraphim.moves import format_moves, label_in, parse_moves
-from seraphim.openspiel import MOST_PLIES, SPARE_PLIES, playable_games
+from seraphim.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
+from seraphim.tfrecord import FRAME_BYTES
 
 
 def test_every_game_that_qualifies_is_offered() -> None:
@@ -64,6 +66,53 @@ def test_a_state_is_found_again_from_its_words_alone() -> None:
     fresh = load_game("openspiel:othello")
     assert fresh is not game
     assert fresh.render(state[0]) == game.render(state[0])
+
+
+def test_states_are_kept_up_to_a_bound_of_bytes_and_found_again_beyond_it() -> None:
+    game, unbounded = OpenSpielGame("chess", cache_bytes=10**6), load_game("openspiel:chess")
+    state, random, seen = game.initial(1), np.random.default_rng(1), []
+    for _ in range(150):
+        seen.append(state)
+        state = game.step(state, random.choice(np.flatnonzero(game.legal(state)[0]), 1))
+    for state in seen:
+        np.testing.assert_array_equal(game.legal(state), unbounded.legal(state))
+        assert len(game.cache) <= 10**6 // 9000
+
+
+def test_the_states_that_were_not_used_for_longest_go_first() -> None:
+    cache = StateCache(100_000)
+    for number in range(1000):
+        cache.keep(b"%d" % number, number, plies=0)
+        assert cache.find(b"0") == 0
+        assert cache.find(b"%d" % max(0, number - 2)) == max(0, number - 2)
+    assert cache.find(b"1") is None
+    assert 5 <= len(cache) <= 11
+
+
+def test_old_states_take_more_of_the_bound() -> None:
+    young, old = StateCache(10**6), StateCache(10**6)
+    for number in range(1000):
+        young.keep(b"%d" % number, number, plies=0)
+        old.keep(b"%d" % number, number, plies=300)
+    assert len(old) < len(young) / 3
+
+
+def test_a_game_of_chess_takes_less_than_300_kilobytes() -> None:
+    game = load_game("openspiel:chess")
+    state, random = game.initial(1), np.random.default_rng(3)
+    states, actions, policies = [], [], []
+    while len(states) < 273:  # the mean of random games
+        states.append(state[0])
+        legal = game.legal(state)[0]
+        policies.append((legal * random.random(len(legal))).astype(np.float32))
+        actions.append(int(random.choice(np.flatnonzero(legal))))
+        state = game.step(state, np.array(actions[-1:]))
+        assert not game.outcome(state)[0][0]
+    shares = np.array(policies) / np.sum(policies, axis=1, keepdims=True)
+    record = GameRecord("0" * 40, np.array(states), np.array(actions), shares, np.zeros(len(states), np.float32), None)
+    examples = encode(game, record)
+    assert sum(len(example) + FRAME_BYTES for example in examples) < 300_000
+    np.testing.assert_array_equal(decode(game, examples).states, record.states)
 
 
 def test_long_games_are_cut_off() -> None:

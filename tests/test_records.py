@@ -3,17 +3,18 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pairs import GAME, PLIES, play
+from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import decode
-from seraphim.game import load_game
+from seraphim.game import PlainRules, load_game
 from seraphim.gamefiles import published_files, read_examples, reading
 from seraphim.gameindex import NumberSet, played_numbers, stream_and_number
 from seraphim.records import (
@@ -25,9 +26,11 @@ from seraphim.records import (
     read_window,
     total_positions,
 )
+from seraphim.sparse import SparseRows
 from seraphim.tfrecord import Feature, frame, frames, parse_example, to_example
 
 HERE = Path(__file__).parent
+OLD_FILES = HERE / "data" / "schema-1"  # written before there were sparse policies
 ALL = 1_000_000
 ONE_EACH = RecordOptions(games_per_file=1)
 
@@ -90,6 +93,98 @@ def test_arrays_have_the_shapes_and_types_that_training_reads():
     assert positions.policies.shape == (PLIES, 300)
     for column in (positions.policies, positions.values, positions.value_weights, positions.root_values):
         assert column.dtype == np.float32
+
+
+def dense(column):
+    return column.dense() if isinstance(column, SparseRows) else column
+
+
+def assert_equal_positions(left, right):
+    for column, expected in zip(left, right, strict=True):
+        assert type(column) is type(expected)
+        assert dense(column).dtype == dense(expected).dtype
+        np.testing.assert_array_equal(dense(column), dense(expected))
+
+
+def test_a_game_of_many_actions_comes_back_as_it_was_and_stays_sparse():
+    record = play(1, WIDE_GAME)
+    examples = encode(WIDE_GAME, record)
+    positions = decode(WIDE_GAME, examples)
+    assert isinstance(positions.policies, SparseRows)
+    assert isinstance(positions.legal, SparseRows)
+    np.testing.assert_array_equal(positions.policies.dense(), record.policies)
+    np.testing.assert_array_equal(positions.legal.dense(), WIDE_GAME.legal(record.states))
+    np.testing.assert_array_equal(positions.states, record.states)
+    np.testing.assert_array_equal(positions.observations, WIDE_GAME.observe(record.states))
+    np.testing.assert_array_equal(positions.actions, record.actions)
+    np.testing.assert_array_equal(positions.root_values, record.root_values)
+    np.testing.assert_array_equal(positions.values, np.array([1, 1, -1, -1, 1, 1]) * record.result)
+    np.testing.assert_array_equal(positions.plies, np.arange(PLIES))
+    np.testing.assert_array_equal(positions.ends, np.arange(PLIES) == PLIES - 1)
+    assert sum(map(len, examples)) < len(examples) * 5 * WIDE_GAME.num_actions / 4
+
+
+@pytest.mark.parametrize("game", [GAME, WIDE_GAME])
+def test_files_of_the_first_schema_are_read(game):
+    positions, report = read_window(OLD_FILES / game.name, game, ALL)
+    assert (report.games, report.damaged) == (2, ())
+    records = [play(1, game), play(2, game, plies=3)]
+    expected = decode(game, [example for record in records for example in encode(game, record)])
+    assert_equal_positions(positions, expected)
+
+
+def test_files_of_both_schemas_make_one_window(tmp_path):
+    old = next((OLD_FILES / "wide_pairs").iterdir())
+    (tmp_path / old.name).write_bytes(old.read_bytes())
+    write(tmp_path, [3], game=WIDE_GAME)
+    positions, _ = read_window(tmp_path, WIDE_GAME, 10)
+    records = [play(1, WIDE_GAME), play(2, WIDE_GAME, plies=3), play(3, WIDE_GAME)]
+    expected = np.concatenate([record.policies for record in records])[-10:]
+    np.testing.assert_array_equal(positions.policies.dense(), expected)
+
+
+def test_games_of_few_actions_are_written_as_they_were_before_there_were_sparse_policies(tmp_path):
+    with GameWriter(tmp_path, RecordOptions()) as writer:
+        writer.add(encode(GAME, play(1)))
+        writer.add(encode(GAME, play(2, plies=3)))
+    old, new = next((OLD_FILES / "pairs").iterdir()), published_files(tmp_path)[0]
+    assert new.read_bytes() == old.read_bytes()
+
+
+def test_more_positions_than_are_dense_at_a_time_come_back_in_order():
+    records = [play(seed, WIDE_GAME) for seed in range(100)]
+    positions = decode(WIDE_GAME, [example for game in encode_games(WIDE_GAME, records) for example in game])
+    np.testing.assert_array_equal(positions.policies.dense(), np.concatenate([record.policies for record in records]))
+    assert len(decode(WIDE_GAME, []).policies) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "error", "message"),
+    [
+        ("observation", [b"not compressed"], DamageError, "feature 'observation' is not compressed by zlib"),
+        ("observation", [zlib.compress(bytes(5))], RecordError, "5 numbers or bytes in 'observation', but .* has 4"),
+        ("state", [zlib.compress(bytes(10**6))], RecordError, "17 numbers or bytes in 'state', but .* has 16"),
+        ("state", [zlib.compress(bytes(16))[:-6]], RecordError, "in 'state'"),
+        ("legal", [b"odd"], DamageError, "feature 'legal' has 3 bytes, expected 2 for each action"),
+        ("legal", [b"\xff\xff"], RecordError, "with action 65535, but here wide_pairs has 600: the rules have changed"),
+        ("policy", [0.5, 0.5], RecordError, "2 numbers or bytes in 'policy', but here wide_pairs has 19"),
+    ],
+)
+def test_a_sparse_example_that_does_not_fit_is_refused(name, values, error, message):
+    example = encode(WIDE_GAME, play(1, WIDE_GAME))[0]
+    wrong = changed(example, **{name: Feature("float_list" if name == "policy" else "bytes_list", values)})
+    with pytest.raises(error, match=message):
+        decode(WIDE_GAME, [wrong])
+
+
+def test_actions_beyond_16_bits_come_back():
+    class HugePairs(WidePairs):
+        num_actions = 70_000
+
+    game = PlainRules(HugePairs())
+    record = play(1, game)
+    assert record.policies[:, 2**16 :].any()
+    np.testing.assert_array_equal(decode(game, encode(game, record)).policies.dense(), record.policies)
 
 
 @pytest.mark.parametrize("result", [1.0, -1.0, 0.5])
@@ -228,6 +323,23 @@ def test_tensorflow_reads_what_we_write(tf, tmp_path):
     np.testing.assert_array_equal(tf.io.decode_raw(parsed["legal"], tf.uint8), positions.legal)
     assert set(parsed["game"].numpy()) == {b"pairs"}
     assert set(parsed["schema"].numpy()) == {1}
+
+
+def test_tensorflow_reads_sparse_examples(tf, tmp_path):
+    write(tmp_path, range(5), game=WIDE_GAME)
+    positions, _ = read_window(tmp_path, WIDE_GAME, ALL)
+    data = tf.data.TFRecordDataset([str(path) for path in published_files(tmp_path)]).batch(ALL)
+    features = {name: tf.io.FixedLenFeature([], tf.string) for name in ("observation", "state", "legal")}
+    [parsed] = data.map(
+        lambda batch: tf.io.parse_example(batch, features | {"policy": tf.io.RaggedFeature(tf.float32)})
+    )
+    decompressed = {name: tf.io.decode_compressed(parsed[name], "ZLIB") for name in ("observation", "state")}
+    np.testing.assert_array_equal(tf.io.decode_raw(decompressed["state"], tf.int64), positions.states)
+    observations = tf.reshape(tf.io.decode_raw(decompressed["observation"], tf.uint8), [-1, 2, 2])
+    np.testing.assert_array_equal(observations, positions.observations)
+    legal = [np.frombuffer(row, "<u2") for row in parsed["legal"].numpy()]
+    np.testing.assert_array_equal(np.concatenate(legal), positions.legal.columns)
+    np.testing.assert_array_equal(parsed["policy"].flat_values, positions.policies.values)
 
 
 def test_we_read_what_tensorflow_writes(tf, tmp_path):
@@ -637,9 +749,9 @@ def test_something_else_under_the_name_of_a_file_is_skipped(tmp_path):
 def test_another_schema_version_is_skipped_with_its_number(tmp_path):
     write(tmp_path, range(2), RecordOptions(games_per_file=1))
     newest = published_files(tmp_path)[1]
-    write_payloads(newest, [changed(e, schema=Feature("int64_list", [2])) for e in read_examples(newest)])
+    write_payloads(newest, [changed(e, schema=Feature("int64_list", [3])) for e in read_examples(newest)])
     _, report = read_window(tmp_path, GAME, ALL)
-    reason = "schema version 2, expected 1: not written by this version of Seraphim"
+    reason = "schema version 3, expected 1 or 2: not written by this version of Seraphim"
     assert report.damaged == ((newest, reason),)
 
 

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from seraphim import networks, saving, training
+from seraphim.averaging import averaged
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.networks import NetworkOptions
 from seraphim.records import Positions
 from seraphim.scalars import ScalarLog
+from seraphim.sparse import SparseRows, from_dense
 from seraphim.training import Batches, Optimizer, TrainingOptions, train, window_size
 from tictactoe.game import GAME
 
@@ -46,6 +48,14 @@ def random_positions(count: int, seed: int = 0) -> Positions:
         rng.dirichlet(np.ones(9), count).astype(np.float32),
         rng.choice([-1.0, 0.0, 1.0], count).astype(np.float32),
     )
+
+
+def with_many_actions(positions: Positions, num_actions: int = 1000) -> tuple[Positions, Positions]:
+    """The positions with policies over so many actions, dense and sparse; some are 0 though the action is legal."""
+    rng = np.random.default_rng(0)
+    legal = rng.random((len(positions.values), num_actions)) < 0.01
+    policies = (rng.random(legal.shape) * (legal & (rng.random(legal.shape) < 0.7))).astype(np.float32)
+    return positions._replace(policies=policies), positions._replace(policies=from_dense(policies, legal))
 
 
 def prepared(network: NetworkOptions = MLP, options: TrainingOptions = OPTIONS, at_a_time: int = 1) -> Any:
@@ -154,6 +164,29 @@ def test_batches_hold_the_positions_as_they_are_under_the_identity() -> None:
         np.testing.assert_array_equal(targets["value"], positions.values[rows][:, None])
         np.testing.assert_array_equal(weight["policy"], np.ones(32))
     assert len(drawn) > 40  # of 50, in 128 draws
+
+
+def test_batches_of_sparse_policies_hold_the_same_as_those_of_dense_ones() -> None:
+    rng = np.random.default_rng(1)
+    cells, _ = GAME.symmetries()
+    symmetries = Symmetries(cells, np.array([rng.permutation(1000) for _ in cells], np.int32))
+    dense, sparse = with_many_actions(random_positions(50)._replace(value_weights=np.arange(50, dtype=np.float32)))
+    turned: set[int] = set()
+    for _, targets, weights in drawn_from(sparse, batches(symmetries)):
+        rows = weights["value"].numpy().astype(int)
+        assert targets["policy"].shape == (32, 1000)
+        for row, policy in zip(rows, targets["policy"].numpy(), strict=True):
+            turns = [(dense.policies[row][actions] == policy).all() for actions in symmetries.actions]
+            assert any(turns)
+            turned.add(turns.index(True))
+    assert len(turned) == len(cells)
+
+
+def test_large_batches_are_prepared_ahead_within_a_bound_of_memory() -> None:
+    ahead = {actions: training.batches_ahead(512, 18, actions) for actions in (9, 10_000, 10_000_000)}
+    assert ahead[9] == training.PREFETCH
+    assert 1 < ahead[10_000] < 4
+    assert ahead[10_000_000] == 1
 
 
 def test_batches_depend_on_seed_and_step_only() -> None:
@@ -388,7 +421,7 @@ def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> N
         policy_weights=np.array([1, 1, 0, 1, 0, 1], np.float32),
         value_weights=np.array([1, 1, 1, 1, 0, 0], np.float32),
     )
-    one = training.averaged(some)
+    one = averaged(some)
     assert one.states.tolist() == [[1, 0], [2, 0], [3, 5]]
     equal = [0, 2, 3, 5]
     assert one.root_values.tolist() == [np.mean(equal), 1, 4]
@@ -400,9 +433,21 @@ def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> N
     assert one.observations.tolist() == some.observations[[0, 1, 4]].tolist()
 
 
+def test_equal_positions_with_sparse_policies_become_what_dense_ones_become() -> None:
+    rng = np.random.default_rng(2)
+    some = random_positions(60)._replace(
+        states=rng.integers(0, 20, (60, 1)), policy_weights=rng.choice([0.0, 0.5, 1.0], 60).astype(np.float32)
+    )
+    dense, sparse = map(averaged, with_many_actions(some))
+    assert isinstance(sparse.policies, SparseRows)
+    np.testing.assert_allclose(sparse.policies.dense(), dense.policies, rtol=1e-6)
+    for name in ("values", "policy_weights", "value_weights", "states"):
+        np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
+
+
 def test_positions_that_all_differ_stay_as_they_are() -> None:
     some = random_positions(40)._replace(states=np.stack([np.arange(40), np.zeros(40, np.int64)], axis=1))
-    for before, after in zip(some, training.averaged(some), strict=True):
+    for before, after in zip(some, averaged(some), strict=True):
         np.testing.assert_allclose(before, after, rtol=1e-6)
 
 

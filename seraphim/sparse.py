@@ -1,0 +1,85 @@
+"""Arrays of which each row has few entries that are not 0, such as policies over thousands of actions.
+
+Knows neither games nor files. Rows are picked as those of a NumPy array are; they become dense a few at a time, where
+somebody needs them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from seraphim.game import Array
+
+
+class SparseRows:
+    """An array [P, A] as a compressed sparse row matrix: row p has the entries `starts[p]` to `starts[p + 1]`.
+
+    Attributes:
+        starts: int64 [P + 1], from 0 to E.
+        columns: int32 [E], ascending within a row.
+        values: [E], of any type; what is not an entry is 0.
+        num_columns: `A`.
+    """
+
+    def __init__(self, starts: Array, columns: Array, values: Array, num_columns: int) -> None:
+        self.starts = starts
+        self.columns = columns
+        self.values = values
+        self.num_columns = num_columns
+
+    def __len__(self) -> int:
+        """Return P."""
+        return len(self.starts) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of all arrays, in bytes."""
+        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
+
+    @overload
+    def __getitem__(self, rows: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, rows: "slice | Array") -> "SparseRows": ...
+
+    def __getitem__(self, rows: Any) -> "Array | SparseRows":
+        """Return one row, dense, or several rows: a slice, or indices or a mask as an array."""
+        if isinstance(rows, int | np.integer):
+            return self[np.array([rows])].dense()[0]
+        picked = np.arange(len(self))[rows]
+        counts = np.diff(self.starts)[picked]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[picked] - starts[:-1], counts)
+        return SparseRows(starts, self.columns[entries], self.values[entries], self.num_columns)
+
+    def rows(self) -> Array:
+        """Return the row of each entry, int64 [E]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def dense(self) -> Array:
+        """Return the whole array, [P, A]."""
+        array = np.zeros((len(self), self.num_columns), self.values.dtype)
+        array[self.rows(), self.columns] = self.values
+        return array
+
+
+def from_dense(array: Array, entries: Array) -> SparseRows:
+    """Return an array [P, A] as sparse rows, with the entries where bool [P, A] is True."""
+    rows, columns = np.nonzero(entries)
+    starts = np.searchsorted(rows, np.arange(len(array) + 1))
+    return SparseRows(starts, columns.astype(np.int32), array[rows, columns], array.shape[1])
+
+
+def concatenate(parts: Sequence[Array | SparseRows]) -> Array | SparseRows:
+    """Return the rows of all parts, in order; the parts are all arrays or all sparse rows."""
+    sparse = [part for part in parts if isinstance(part, SparseRows)]
+    if not sparse:
+        return np.concatenate([part for part in parts if not isinstance(part, SparseRows)])
+    counts = np.concatenate([np.diff(part.starts) for part in sparse])
+    return SparseRows(
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([part.columns for part in sparse]),
+        np.concatenate([part.values for part in sparse]),
+        sparse[0].num_columns,
+    )
