@@ -26,7 +26,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 # Small generations: what leaks does so at each of them.
 QUICK = ("--games_per_generation=200", "--steps=100", "--batch_size=128", "--readouts=30", "--max_snapshots=3")
-WINDOW = ("--window_start=2000", "--max_window=2000", "--max_files=20")
+WINDOW = ("--window_start=2000", "--max_window=2000")
 BLOCKS = 24  # of the time after the warm-up
 STUDENT_T = 2.07  # 95 % of Student's t with 22 degrees of freedom
 SECONDS_BETWEEN_SAMPLES = 2.0

@@ -13,7 +13,7 @@ from seraphim.curve import CURVE, LearningCurve
 from seraphim.errors import SettingsError
 from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
 from seraphim.game import Array, load_game
-from seraphim.generating import Generated, generate_games
+from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
 from seraphim.lap import LAP, Lap
 from seraphim.machine import count_cores
@@ -86,7 +86,9 @@ def learn(
     Raises:
         SeraphimError: as `generate_games` and `Trainer` do.
         ModelError: another program trains the model.
+        SettingsError: a generation has more games than training can draw from.
     """
+    _check_generation(settings.self_play.games_per_generation, 1, settings)  # a game has at least one position
     folder.champion()  # that there is no model is told before anything is made
     with folder.learner():
         return _learn(folder, settings, seed, stop, runtime, num_workers, announce, quiet, log, cluster)
@@ -130,7 +132,10 @@ def _learn(
             if interrupted:
                 break
             lap.count_games(stream, generated.games + generated.earlier_games)
-            _check_window(generated, settings)
+            if generated.games:  # how long they are is known now; they are kept
+                _check_generation(
+                    settings.self_play.games_per_generation, generated.positions / generated.games, settings
+                )
             generation = trainer.retrain()
             generations += 1
             announce(f"generation {generations}, {time.perf_counter() - started:.0f} s: {generated}")
@@ -148,14 +153,13 @@ def _learn(
     return Learnt(folder.champion(), of_champion, generations, time.perf_counter() - started, interrupted, pace)
 
 
-def _check_window(generated: Generated, settings: Settings) -> None:
-    # How long games are is known when they are played: more of them than training can draw from are played for nothing.
+def _check_generation(games: int, positions_of_a_game: float, settings: Settings) -> None:
     window = settings.training.max_window
-    if generated.positions > window:
-        most = window * generated.games // generated.positions
+    if games * positions_of_a_game > window:
         raise SettingsError(
-            f"a generation has {generated.positions:,} positions, but training draws from the newest {window:,} at "
-            f"most: lower games_per_generation to {most:,} or less, or raise max_window; the games are kept"
+            f"a generation of {games:,} games has at least {games * positions_of_a_game:,.0f} positions, but training "
+            f"draws from the newest {window:,} at most: lower games_per_generation to "
+            f"{window / positions_of_a_game:,.0f} or less, or raise max_window"
         )
 
 

@@ -36,19 +36,6 @@ class Settings:
     training: TrainingOptions = field(default_factory=TrainingOptions)
     gate: GateOptions = field(default_factory=GateOptions)
 
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: options do not go together.
-        """
-        games, window = self.self_play.games_per_generation, self.training.max_window
-        if games > window:
-            raise SettingsError(
-                f"games_per_generation is {games:,}, but training draws from the newest {window:,} positions at most, "
-                "and a game has one or more: lower games_per_generation, or raise max_window"
-            )
-
     def override(self, values: Mapping[str, Any]) -> "Settings":
         """Return these settings with some options replaced, each named by itself, e.g. `{"readouts": 100}`.
 

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ SMALL += (f"--games_per_generation={GAMES}", "--games_per_file=7", "--max_window
 LEARN = ("bin/learn.py", "whole", "--game=tictactoe", "--goal=none", "--workers=2", *SMALL)
 MAKE = ("tictactoe/train.py", "parts", "--init", *SMALL)
 TRAIN = ("tictactoe/train.py", "parts")
-GENERATE = ("bin/generate_games.py", "parts", "--games=600", "--workers=2")
+GENERATE = ("bin/generate_games.py", "parts", "--games=2000", "--workers=2", "--readouts=60", "--games_per_file=50")
 ARENA = ("bin/arena.py", "parts", "random", "--games=4", "--readouts=4", "--forever")
 MOST_SECONDS = 600  # that a program may take here, or that workers may take to notice that they are alone
 WAYS = ("the program and its workers", "the program alone", "one worker")
@@ -121,6 +122,15 @@ def workers(process: int) -> list[int]:
     return []
 
 
+class _File(NamedTuple):
+    """A file of games as it was."""
+
+    changed: int
+    size: int
+    content: list[bytes]  # its examples
+    ids: list[str]  # of its games
+
+
 class Campaign:
     """Kills, and tells what was wrong.
 
@@ -143,7 +153,8 @@ class Campaign:
         self._rng = np.random.default_rng(seed)
         self._say = say
         self._folders = [ModelFolder(root, "whole"), ModelFolder(root, "parts")]
-        self._files: dict[Path, tuple[tuple[int, int], list[bytes]]] = {}  # state and games of each
+        self._files: dict[Path, _File] = {}
+        self._log = root / "log" / "finished"
         self._read = 0  # bytes of the log
         self._loaded: set[Snapshot] = set()
         self._game = load_game("tictactoe")
@@ -152,18 +163,25 @@ class Campaign:
 
     def kill(self) -> None:
         """Let a program run, kill it at a random moment or see it end before, and look at what is there."""
-        name = str(self._rng.choice(["learn", "learn", "generate", "train", "arena"]))
+        name = str(self._rng.choice(["learn", "generate", "generate", "train", "arena"]))
         way = WAYS[self._rng.integers(len(WAYS))] if name in ("learn", "generate") else WAYS[0]
         moment = self._rng.uniform(0.05, 1.1) * self._seconds[name]
         with start(self._root, *self._command(name), output=subprocess.PIPE) as program:
+            if name == "generate" and self._rng.random() < 0.9:  # while games are finished, not before
+                moment = self._rng.exponential(1.0)
+                self._wait_for_a_game(program)
             time.sleep(moment)
             killed = None
             if program.poll() is None:
                 killed = self._kill(program, name, way, moment)
             else:
                 self._ended(name, program)
-        self._count_finished(killed)
         self.look()
+        self._count_finished(killed)
+
+    def _wait_for_a_game(self, program: subprocess.Popen[str]) -> None:
+        while self._log.stat().st_size == self._read and program.poll() is None:
+            time.sleep(0.01)
 
     def _command(self, name: str) -> tuple[str, ...]:
         return {"learn": LEARN, "generate": GENERATE, "train": TRAIN, "arena": ARENA}[name]
@@ -224,33 +242,36 @@ class Campaign:
 
     def _count_finished(self, killed: float | None) -> None:
         # Looks for the games that were finished since the last time.
-        with contextlib.suppress(FileNotFoundError):
-            with (self._root / "log" / "finished").open() as log:
-                log.seek(self._read)
-                lines = [line.split() for line in log]
-                self._read = log.tell()
-            on_disk = {game for folder in self._folders for game in (*games_of(folder), *unpublished(folder))}
-            missing = {game: float(moment) for game, moment in lines if game not in on_disk}
-            self.finished |= {game for game, _ in lines} & on_disk
-            self.late |= {game for game, moment in missing.items() if killed and moment > killed}
-            lost = missing.keys() - self.late
+        with self._log.open() as log:
+            log.seek(self._read)
+            finished = {game: float(moment) for game, moment in map(str.split, log)}
+            self._read = log.tell()
+        on_disk = {game for file in self._files.values() for game in file.ids}
+        on_disk |= {game for folder in self._folders for game in unpublished(folder)}
+        missing = finished.keys() - on_disk
+        late = {game for game in missing if killed and finished[game] > killed}
+        self.finished |= finished.keys() & on_disk
+        self.late |= late
+        if lost := missing - late:
             self.lost |= lost
-            if lost:
-                self._wrong(f"{len(lost)} games were finished and are not on disk: {sorted(lost)[:5]}")
+            self._wrong(f"{len(lost)} games were finished and are not on disk: {sorted(lost)[:5]}")
 
     def _look_at_games(self, folder: ModelFolder) -> None:
-        for path in published_files(folder.game_data):
-            about = path.stat()
-            state, before = self._files.get(path, ((0, 0), []))
-            if state != (about.st_mtime_ns, about.st_size):
-                games = [example[:-1] for example in read_examples(path)]
-                if games[: len(before)] != before:
-                    self._wrong(f"games of {path} were lost or changed")
-                self._files[path] = (about.st_mtime_ns, about.st_size), games
-        if gone := [path for path in self._files if path.parent == folder.game_data and not path.exists()]:
+        paths = published_files(folder.game_data)
+        for path in paths:
+            state, before = path.stat(), self._files.get(path)
+            if before and (before.changed, before.size) == (state.st_mtime_ns, state.st_size):
+                continue
+            examples = read_examples(path)
+            content = [example[:-1] for example in examples]  # without what tells that the file ends
+            if before and content[: len(before.content)] != before.content:
+                self._wrong(f"games of {path} were lost or changed")
+            ids = [id_of(example) for example in examples if end_of(example)]
+            self._files[path] = _File(state.st_mtime_ns, state.st_size, content, ids)
+        if gone := [path for path in self._files if path.parent == folder.game_data and path not in paths]:
             self._wrong(f"files of game data are gone: {gone}")
-        doubled = [identity for identity, count in Counter(games_of(folder)).items() if count > 1]
-        if doubled:
+        counts = Counter(game for path in paths for game in self._files[path].ids)
+        if doubled := [game for game, count in counts.items() if count > 1]:
             self._wrong(f"games of {folder.name} are stored twice: {doubled[:5]}")
 
     def look(self) -> None:
@@ -282,8 +303,8 @@ class Campaign:
                 self._time(name)
             except AssertionError as error:
                 self._wrong(str(error))
-        self._count_finished(None)
         self.look()
+        self._count_finished(None)
         whole, parts = self._folders
         steps = [snapshot.step for snapshot in whole.snapshots()]
         expected = [f"0-{step}-{number}" for step in steps[:-1] for number in range(GAMES)]

@@ -117,6 +117,7 @@ def test_an_existing_model_is_not_made_again(run: Run) -> None:
     ("change", "message"),
     [
         ({"search": {"readuots": 3}}, "unknown setting 'readuots': expected one of"),
+        ({"records": {"max_files": 3}}, "max_files is no longer an option: delete it; games are kept as long as"),
         ({"searching": {}}, "unknown section 'searching': expected one of"),
         ({"search": {"readouts": "many"}}, "readouts must be int, not 'many'"),
         ({"search": {"readouts": 0}}, "readouts must be at least 1, not 0"),

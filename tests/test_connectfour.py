@@ -223,12 +223,10 @@ def test_the_game_is_found_by_its_package() -> None:
     assert load_game("connectfour") is GAME
 
 
-def test_the_defaults_are_a_residual_network_and_files_that_hold_the_window() -> None:
+def test_the_defaults_are_a_residual_network() -> None:
     settings = default_settings("connectfour")
     assert (settings.network.kind, settings.network.filters, settings.network.blocks) == ("resnet", 64, 5)
     assert (settings.search.readouts, settings.search.cpuct) == (200, 1.5)
-    shortest = 20  # plies of a game between beginners, on average
-    assert settings.records.max_files * settings.records.games_per_file * shortest > settings.training.max_window
 
 
 # ---------------------------------------------------------------- notation

@@ -16,7 +16,7 @@ from seraphim import doctor, installation
 from seraphim.examples import encode
 from seraphim.health import Diagnosis, check_disk, check_game_data, check_model
 from seraphim.inference import Uniform
-from seraphim.records import GameWriter, RecordOptions
+from seraphim.records import GameWriter, RecordOptions, total_positions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings
@@ -138,23 +138,25 @@ def test_a_program_at_work_is_told(folder: ModelFolder) -> None:
 
 def test_a_disk_that_the_settings_will_fill_is_a_problem(folder: ModelFolder, small_settings: Settings) -> None:
     files = add_games(folder)
-    settings = small_settings.override({"max_files": 10, "max_snapshots": 1})
+    positions = total_positions(folder.game_data)
+    settings = small_settings.override({"max_window": 10 * positions, "max_snapshots": 1})
     report = Diagnosis()
     check_disk(folder, settings, GAME, FREE, report)
     assert report.problems == []
-    # Three files are there and ten may be; one snapshot is there, and three may be for a moment.
+    # Of games, ten times as many positions are kept, and a tenth more before they go; one snapshot is there, and three
+    # may be for a moment.
     snapshot = sum(path.stat().st_size for path in folder.champion().path.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in files)
-    growth = 10 * size // 3 - size + 2 * snapshot
+    growth = 10 * size + 2 * snapshot
     for free, problems in ((growth, 0), (growth - 1, 1)):
         report = Diagnosis()
         check_disk(folder, settings, GAME, free, report)
         assert len(report.problems) == problems
-    assert re.search(r"may grow by .* MiB, but .* MiB are free: make room, or lower max_files", report.problems[0])
+    assert re.search(r"may grow by .* MiB, but .* MiB are free: make room, or lower max_window", report.problems[0])
 
 
 def test_what_games_will_take_is_estimated_before_there_are_any(folder: ModelFolder, small_settings: Settings) -> None:
-    settings = small_settings.override({"max_files": 20_000, "games_per_file": 2, "max_snapshots": 1})
+    settings = small_settings.override({"max_window": 200_000, "max_snapshots": 1})
     estimates = []
     for _ in range(2):
         report = Diagnosis()

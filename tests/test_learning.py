@@ -9,7 +9,9 @@ import pytest
 from test_scalars import shown
 
 from seraphim.curve import read_curve
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, SettingsError
+from seraphim.gamefiles import published_files
+from seraphim.gameindex import played_numbers
 from seraphim.gating import GateOptions
 from seraphim.learning import Stop, learn
 from seraphim.retraining import bootstrap
@@ -72,6 +74,21 @@ def test_nobody_else_trains_the_model_while_it_learns(folder: ModelFolder, small
 def test_learning_ends_after_the_hours_it_was_given(folder: ModelFolder, small_settings: Settings) -> None:
     stop = Stop("none", hours=0.0)
     assert learn(folder, small_settings, 0, stop, num_workers=1, announce=lambda _: None, quiet=True).generations == 1
+
+
+def test_a_generation_that_training_cannot_draw_from_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
+    def run(max_window: int) -> None:
+        settings = small_settings.override({"max_window": max_window, "games_per_generation": 30})
+        learn(folder, settings, 0, Stop("none", 1), num_workers=1, announce=lambda _: None, quiet=True)
+
+    with pytest.raises(SettingsError, match="a generation of 30 games has at least 30 positions, .* newest 29 at most"):
+        run(29)
+    assert not published_files(folder.game_data)
+    # That it has more of them is known when the games are played.
+    with pytest.raises(SettingsError, match=r"lower games_per_generation to \d or less, or raise max_window"):
+        run(31)
+    assert len(played_numbers(folder.game_data, "0-0")) == 30
+    assert folder.champion().step == 0
 
 
 @pytest.mark.parametrize("moment", ["generation 1", "  trained", "  checked"])
