@@ -5,10 +5,12 @@ Columns: `step` (batches trained on), `seconds` (of learning so far), what was d
 """
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
 from seraphim.errors import SettingsError
+from seraphim.storage import replace_file
 
 CURVE = "curve.csv"
 """The file's name in a model's folder."""
@@ -42,14 +44,13 @@ class LearningCurve:
         sums = {name: before.get(name, 0.0) + value for name, value in {"seconds": seconds, **done}.items()}
         self._rows.append({"step": step, **sums, **figures})
         names = list(dict.fromkeys([*_FIRST, *(name for row in self._rows for name in row)]))
-        changed = self._file.with_name(f".{self._file.name}")
-        with changed.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, names)
-            writer.writeheader()
-            writer.writerows(
-                {name: f"{value:g}" if name != "step" else value for name, value in row.items()} for row in self._rows
-            )
-        changed.replace(self._file)
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, names)
+        writer.writeheader()
+        writer.writerows(
+            {name: f"{value:g}" if name != "step" else value for name, value in row.items()} for row in self._rows
+        )
+        replace_file(self._file, stream.getvalue().encode())
 
 
 def read_curve(file: Path) -> list[dict[str, float]]:

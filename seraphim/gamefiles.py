@@ -7,8 +7,7 @@
     .readers.lock            shared by readers; the oldest files are removed only when there is none
 
 Knows how a file comes and goes, not what a game is. `kill -9` at any moment loses no finished game and stores none
-twice: a sealed file is whole on the disk before the partial file is emptied, and a later writer does the rest. Where
-the file system has no hard links, a published file is a copy of the sealed one; begun, it is finished by that writer.
+twice: a sealed file is whole on the disk before the partial file is emptied, and a later writer does the rest.
 """
 
 import contextlib
@@ -87,21 +86,15 @@ def writing(folder: Path) -> Iterator[None]:
         yield
 
 
-def rescue(folder: Path, own: Path | None = None) -> int:
-    """Publish the finished games that killed writers left, remove their files, and return the number of games.
-
-    Args:
-        folder: of the game data.
-        own: the partial file that the caller alone writes; without locks, too, it is taken for one that was left.
-    """
+def rescue(folder: Path) -> int:
+    """Publish the finished games that killed writers left, remove their files, and return the number of games."""
     games = 0
     for partial in sorted(folder.glob(f".*{PARTIAL}")):
         file = os.open(partial, os.O_RDWR)
         try:
-            alone = storage.lock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if partial == own or storage.is_left_behind(partial, alone):
-                games += publish(partial, file)
-                partial.unlink()
+            storage.lock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            games += publish(partial, file)
+            partial.unlink()
         except BlockingIOError:
             pass  # its writer lives
         finally:
@@ -193,32 +186,16 @@ def _put_in_place(sealed: Path) -> None:
     folder = sealed.parent
     files = published_files(folder)
     number = number_of(files[-1]) if files else 0
-    has_links = True
-    while has_links and sealed.stat().st_nlink == 1:  # a second link is its name
+    while sealed.stat().st_nlink == 1:  # a second link is its name
         number += 1
         target = folder / f"batch-{number:07d}.tfrecord"
         try:
             os.link(sealed, target)
         except FileExistsError:
             continue  # written by a machine that does not see our lock
-        except OSError as error:
-            if error.errno not in storage.NO_LINKS:
-                raise
-            has_links = False
-    if not has_links:
-        _copy(sealed, target)
     sealed.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         storage.sync(folder)
-
-
-def _copy(sealed: Path, target: Path) -> None:
-    """Give a sealed file a name without a link; if that was broken off before, go on with that file."""
-    content = sealed.read_bytes()
-    begun = [path for path in published_files(target.parent) if _is_beginning(path, content)]
-    if begun and begun[-1].stat().st_size == len(content):
-        return
-    storage.write_file(begun[-1] if begun else target, content)
 
 
 def _is_beginning(path: Path, content: bytes) -> bool:

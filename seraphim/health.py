@@ -134,14 +134,14 @@ def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, d
 
 def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, looked: Callable[[], None]) -> None:
     whole = 0
+    if unfinished := folder.unfinished():
+        diagnosis.facts["unfinished"] = (
+            f"{', '.join(unfinished)}: is being written, or is removed by the next program that writes"
+        )
     for snapshot in folder.folders():
         fault = storage.fault(snapshot.path, thorough)
         if fault is None:
             whole += 1
-        elif folder.is_unfinished(snapshot):
-            diagnosis.facts["unfinished"] = (
-                f"{snapshot.name}: is being written, or is removed by the next program that writes"
-            )
         else:
             diagnosis.problems.append(f"snapshot {snapshot.path} is damaged ({fault}): remove it")
         looked()
@@ -227,7 +227,7 @@ def _is_locked(path: Path) -> bool:
     except OSError:
         return False
     try:
-        storage.lock_file(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from seraphim.curve import LearningCurve
+from seraphim.storage import replace_file
 
 LAP = ".lap.json"
 """The file's name in a model's folder."""
@@ -97,9 +98,7 @@ class Lap:
             now = time.perf_counter()
             seconds = self.done.seconds + now - self._looked
             self.done, self._looked = dataclasses.replace(self.done, seconds=seconds, **changes), now  # type: ignore[arg-type]
-            changed = self._file.with_name(f"{self._file.name}.new")
-            changed.write_text(json.dumps(dataclasses.asdict(self.done)))
-            changed.replace(self._file)
+            replace_file(self._file, json.dumps(dataclasses.asdict(self.done)).encode())
 
 
 def _read(file: Path) -> Done | None:

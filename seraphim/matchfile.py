@@ -1,6 +1,7 @@
 """Matches in a CSV file, each with the conditions that it was played under; the standing tournament's is one."""
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from seraphim.arena import MatchResult, Tally
 from seraphim.errors import SettingsError
 from seraphim.ratings import Match
+from seraphim.storage import replace_file
 
 RESULTS = "arena.csv"
 """The standing tournament's file in a model's folder."""
@@ -43,12 +45,11 @@ def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, 
     """Write matches as CSV, in place of what is in the file or, to `keep` that, after it; the file is always whole."""
     rows = _rows(file) if keep else []
     rows += [_to_row(match, conditions) for match in matches]
-    changed = file.with_name(f".{file.name}")
-    with changed.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, _COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    changed.replace(file)
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, _COLUMNS)
+    writer.writeheader()
+    writer.writerows(rows)
+    replace_file(file, stream.getvalue().encode())
 
 
 def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match]:

@@ -20,6 +20,7 @@ from seraphim.examples import decode
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.gametree import GameTree
 from seraphim.moves import format_moves, parse_moves
+from seraphim.storage import replace_file
 from seraphim.viewer import read_payloads, record_files
 
 HEADER = "# a game, saved by Seraphim; lines that begin with # do not count"
@@ -146,11 +147,9 @@ def save(tree: GameTree, file: Path) -> None:
     """
     try:
         file = file.expanduser()
-        unfinished = file.with_name(f".{file.name}.unfinished")
         if file.exists() and not _is_saved_game(file):
             raise RecordError(f"{file} exists and is no saved game: choose another name")
-        unfinished.write_text(to_text(tree))
-        unfinished.replace(file)
+        replace_file(file, to_text(tree).encode())
     except (OSError, ValueError, RuntimeError) as error:  # no such folder, no name of a file, no such user
         raise RecordError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from error
 

@@ -105,7 +105,8 @@ class GameWriter:
         self._partial = folder / f".{stream or uuid.uuid4().hex}{PARTIAL}"
         folder.mkdir(parents=True, exist_ok=True)
         with writing(folder):
-            self.rescued = rescue(folder, self._partial if stream else None)
+            storage.check_links(folder)
+            self.rescued = rescue(folder)
             try:
                 self._file = os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
             except FileExistsError:  # of a writer that lives: it was not rescued

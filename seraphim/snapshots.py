@@ -65,9 +65,7 @@ def annotate(snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
     known: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError):
         known = json.loads(file.read_text())
-    changed = file.with_name(f".{FIGURES}")
-    storage.write_file(changed, json.dumps({**known, **metrics}, indent=2).encode() + b"\n")
-    changed.replace(file)
+    storage.replace_file(file, json.dumps({**known, **metrics}, indent=2).encode() + b"\n")
 
 
 def check_inside(path: Path, models: Path) -> None:

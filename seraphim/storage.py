@@ -1,15 +1,13 @@
-"""How files appear whole on any file system: manifests, pointers, locks.
+"""How files appear whole: manifests, pointers, files that are replaced, locks.
 
-A local disk renames a folder at once, links, and locks. A bucket mounted as a folder may do none of these: a rename is
-a copy and a removal there, and others look in between. So nothing here relies on them:
+    a folder    is published by a rename when all of it is on the disk. Its manifest lists its files, with their sizes
+                and checksums, so that damage is seen later
+    a pointer   is a symbolic link, which a rename replaces
+    a file      is written beside the old one, which a rename replaces
+    a lock      is held on a file, and ends with its process
 
-    a folder    counts from the moment its manifest, which is written last, is there and all files that it lists match
-    a pointer   is a symbolic link or, where there are no links, a file that holds the name; before it is replaced, the
-                new one lies beside it, which counts as long as the pointer itself cannot be read
-    a lock      is held where the file system has locks; elsewhere nobody waits. Unless a lock keeps all others away,
-                only what was not changed for a day counts as left behind
-
-Knows files, not what they are for.
+This takes a file system with atomic renames, links and `flock`: a local disk, or NFS 4. `locked` refuses one without
+locks, `check_links` one without links. Knows files, not what they are for.
 """
 
 import contextlib
@@ -17,37 +15,34 @@ import errno
 import fcntl
 import json
 import os
-import platform
 import stat
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import google_crc32c
 
+from seraphim.errors import SettingsError
+
 MANIFEST = "snapshot.json"
 """The manifest of a folder; `files` in it has the size and the CRC32C of each file."""
 
 _FILES = "files"
 _CHUNK = 1 << 20
-_LONGEST_NAME = 4096
-_ABANDONED = 24 * 3600.0  # seconds without a change
-# What file systems answer that have no links, and no locks.
-NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+# What file systems answer that have no links, or no locks.
+_MISSING = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENOLCK)
 
 
 # ---------------------------------------------------------------- folders
 
 
 def seal(folder: Path, facts: Mapping[str, Any]) -> None:
-    """Publish a folder: when all of it is on the disk, write a manifest of these facts and of its files.
+    """Write the manifest of a folder, with these facts and the folder's files, and wait until all is on the disk.
 
     Raises:
-        OSError: the disk is full, say; the folder is not published.
+        OSError: the disk is full, say.
     """
-    unseal(folder)  # which a copy of another folder may bring along
+    (folder / MANIFEST).unlink(missing_ok=True)  # which a copy of another folder may bring along
     files = {
         path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "crc32c": _checksum(path)}
         for path in sorted(folder.rglob("*"))
@@ -57,13 +52,12 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
         sync(path)
     write_file(folder / MANIFEST, json.dumps({**facts, _FILES: files}, indent=2).encode() + b"\n")
     sync(folder)
-    sync(folder.parent)
 
 
-def unseal(folder: Path) -> None:
-    """Take a folder back, before it is removed: from now on nobody counts it."""
-    (folder / MANIFEST).unlink(missing_ok=True)
-    sync(folder)
+def move(folder: Path, target: Path) -> None:
+    """Give a folder another name beside its own, at once, and wait until that is on the disk."""
+    folder.rename(target)
+    sync(target.parent)
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -76,7 +70,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def fault(folder: Path, thorough: bool = False) -> str | None:
-    """Return what keeps a folder from being published, as the end of a sentence; None if it is.
+    """Return what is wrong with a published folder, as the end of a sentence; None if nothing is.
 
     Args:
         folder: with a manifest; one without a list of files was made when there was none, and counts.
@@ -117,74 +111,45 @@ def _fault_of_file(path: Path, size: int, checksum: str | None) -> str | None:
 
 
 class Pointer:
-    """A file that points at one of the folders beside it."""
+    """A symbolic link to one of the folders beside it."""
 
-    def __init__(self, path: Path, counts: Callable[[str], bool]) -> None:
+    def __init__(self, path: Path, is_published: Callable[[str], bool]) -> None:
         """Prepare.
 
         Args:
-            path: of the pointer.
-            counts: says of a name whether there is such a folder.
+            path: of the link.
+            is_published: returns whether there is a folder of a name, and it is whole.
         """
         self._path = path
         self._next = path.with_name(f".next-{path.name}")
-        self._probe = path.with_name(f".next-{path.name}-link")
-        self._counts = counts
+        self._is_published = is_published
 
     def read(self) -> str | None:
-        """Return the name that the pointer holds, nothing if it holds none; None if there is no pointer."""
-        name = _read_name(self._path)
-        if name is None or not self._counts(name):
-            # It is being replaced, maybe.
-            following = _read_name(self._next)
-            if following is not None and self._counts(following):
-                return following
-        return name
+        """Return the name of the folder that the link leads to, nothing if it is no link; None if there is none."""
+        return _read_link(self._path)
 
     def announce(self, name: str) -> None:
-        """Say where the pointer is to point, which it does after `succeed`; the folder need not be there yet."""
-        write_file(self._next, f"{name}\n".encode())
-        if self._has_links():
-            self._next.unlink()
-            self._next.symlink_to(name)
+        """Say where the link is to lead, which it does after `succeed`; the folder need not be there yet."""
+        self._next.unlink(missing_ok=True)
+        self._next.symlink_to(name)
         sync(self._next.parent)
 
     def succeed(self) -> None:
-        """Point where it was announced, if that folder got there; can be broken off anywhere, and done again."""
-        following = _read_name(self._next)
+        """Lead where it was announced, if that folder was published; can be broken off anywhere, and done again."""
+        following = _read_link(self._next)
         if following is None:
             return
-        self._probe.unlink(missing_ok=True)
-        if self._counts(following):
+        if self._is_published(following):
             self._next.replace(self._path)
         else:
             self._next.unlink()
         sync(self._path.parent)
 
-    def _has_links(self) -> bool:
-        # Hard links are asked for. Buckets mounted by s3fs have symbolic links too, but after one was replaced, the
-        # mount goes on to tell for minutes where it led before.
-        self._probe.unlink(missing_ok=True)
-        try:
-            os.link(self._next, self._probe)
-        except OSError as error:
-            if error.errno not in NO_LINKS:
-                raise
-            return False
-        self._probe.unlink()
-        return True
 
-
-def _read_name(path: Path) -> str | None:
-    try:
-        if path.is_symlink():
-            return str(path.readlink())
-        # Where there are no links, git too writes such a file in place of one.
-        return path.read_bytes()[:_LONGEST_NAME].decode().strip()
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError):
-        return ""
+def _read_link(path: Path) -> str | None:
+    if path.is_symlink():
+        return str(path.readlink())
+    return "" if path.exists() else None
 
 
 # ---------------------------------------------------------------- files and locks
@@ -200,6 +165,22 @@ def write_file(path: Path, content: bytes) -> None:
         os.close(file)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file in place of an older one, if there is one; whoever looks sees the old one or all of the new one.
+
+    Raises:
+        OSError: the disk is full, say; the old file is still there.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        write_file(unfinished, content)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
 def write(file: int, content: bytes) -> None:
     """Write all of `content` to an open file."""
     rest = memoryview(content)
@@ -208,64 +189,71 @@ def write(file: int, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or what a folder lists, is on the disk; folders of some file systems cannot do that."""
+    """Wait until a file, or what a folder lists, is on the disk."""
     file = os.open(path, os.O_RDONLY)
     try:
-        with contextlib.suppress(OSError) if path.is_dir() else contextlib.nullcontext():
-            os.fsync(file)
+        os.fsync(file)
     finally:
         os.close(file)
 
 
-def lock_file(file: int, how: int = fcntl.LOCK_EX) -> bool:
-    """Lock an open file until it is closed; return whether the file system has locks.
+def lock_file(file: int, how: int = fcntl.LOCK_EX) -> None:
+    """Lock an open file until it is closed.
 
     Raises:
         BlockingIOError: somebody else holds the lock, and `how` says not to wait.
+        SettingsError: the file system has no locks.
     """
-    try:
+    with _needed("locks (flock)"):
         fcntl.flock(file, how)
-    except BlockingIOError:
-        raise
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-        return False
-    return True
 
 
 @contextlib.contextmanager
-def locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[bool]:
+def locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
     """While the block runs, hold the lock of a file, made if need be; see `lock_file`."""
     file = os.open(path, os.O_CREAT | (os.O_RDONLY if how & fcntl.LOCK_SH else os.O_RDWR), 0o666)
     try:
-        yield lock_file(file, how)
+        lock_file(file, how)
+        yield
     finally:
         os.close(file)
 
 
-def sign(path: Path) -> None:
-    """Write a file that says which machine is at work."""
-    write_file(path, platform.node().encode())
+def check_links(folder: Path) -> None:
+    """Check that a file system has links, and renames that replace them; the caller holds a lock of the folder.
 
+    Buckets that are mounted as folders have no hard links, and their renames are copies, which others see half-written.
 
-def is_left_behind(path: Path, alone: bool) -> bool:
-    """Return whether nobody is at work any more where a file is.
-
-    Args:
-        path: of what was left.
-        alone: whether a lock keeps all others away.
+    Raises:
+        SettingsError: it has not.
     """
-    with contextlib.suppress(FileNotFoundError):  # its owner has just removed it
-        return alone or time.time() - path.stat().st_mtime > _ABANDONED
-    return False
+    link, target = folder / ".check-link", folder / ".check-target"
+    link.unlink(missing_ok=True)
+    target.unlink(missing_ok=True)
+    with _needed("symbolic links that are replaced by a rename"):
+        link.symlink_to("nowhere")
+        target.touch()
+        link.replace(target)
+    with _needed("hard links"):
+        target.unlink()
+        target.touch()
+        os.link(target, link)
+    link.unlink()
+    target.unlink()
 
 
-def is_signed_elsewhere(path: Path) -> bool:
-    """Return whether another machine has signed a file. Locks in a mounted folder may say nothing about that one."""
-    with contextlib.suppress(OSError):
-        return not platform.node().encode().startswith(path.read_bytes())
-    return False
+@contextlib.contextmanager
+def _needed(what: str) -> Iterator[None]:
+    # Tells what a file system lacks; other errors pass.
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _MISSING:
+            raise
+        raise SettingsError(
+            f"this file system has no {what}: keep models and game data on a local disk or NFS 4, "
+            "see docs/storage.md (SERAPHIM_DATA names the folder)"
+        ) from error
 
 
 def _checksum(path: Path) -> str:

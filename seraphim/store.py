@@ -2,17 +2,17 @@
 
     models/NAME/settings.json               every option of the model
     models/NAME/00001000-20250131T120000Z   a snapshot: step and time (UTC)
-      snapshot.json                         its manifest: it is a snapshot once this is there, and all files match
+      snapshot.json                         its manifest
       figures.json                          figures of what was found out about it later
-    models/NAME/champion                    a pointer to one of the snapshots: a link, or a file with its name
+    models/NAME/champion                    a link to one of the snapshots
     models/NAME/.next-champion              the same, while the champion is replaced
-    models/NAME/.unfinished-NAME            says that the snapshot of that name is being written or removed
+    models/NAME/.unfinished-SNAPSHOT        a snapshot that is being written or removed
     models/NAME/logs                        TensorBoard's: a folder for each program
     gamedata/NAME                           the games that the model played against itself
 
-A program may be killed at any moment, on any file system (`seraphim.storage`): what counts as a snapshot is whole, and
-what a killed program left behind is removed by the next that writes. Writers of one model wait for each other; of two
-that would train it for hours, the second is refused. Knows files, no network.
+A program may be killed at any moment (`seraphim.storage`): what has the name of a snapshot is whole, and what a killed
+program left behind is removed by the next that writes. Writers of one model wait for each other; of two that would
+train it for hours, the second is refused. Knows files, no network.
 """
 
 import contextlib
@@ -54,6 +54,7 @@ class ModelFolder:
         self.game_data = root / "gamedata" / name
         self._pointer = Pointer(self._champion, self._is_published)
         self._locks = 0
+        self._checked = False  # whether the file system has what it takes
 
     def create(self, settings: Settings) -> None:
         """Make a new model, without a snapshot yet; what an unfinished start of it left is replaced.
@@ -65,10 +66,7 @@ class ModelFolder:
             self.check_new()
             for unfinished in self.folders():
                 self._remove(unfinished.path)
-            file = self._settings.with_name(f".{self._settings.name}")
-            storage.write_file(file, dump_settings(settings).encode())
-            file.replace(self._settings)
-            storage.sync(self.path)
+            storage.replace_file(self._settings, dump_settings(settings).encode())
 
     def is_new(self) -> bool:
         """Return whether there is no such model yet: none that has a champion or was ever trained."""
@@ -108,15 +106,15 @@ class ModelFolder:
         return [each for each in self.folders() if storage.fault(each.path) is None]
 
     def folders(self) -> list[Snapshot]:
-        """Return the snapshots, and what is not whole but has the name of one, in the same order."""
+        """Return the snapshots, and what is damaged but has the name of one, in the same order."""
         if not self.path.is_dir():
             return []
         found = [to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
         return sorted((each for each in found if each is not None), key=lambda each: (each.step, each.name))
 
-    def is_unfinished(self, snapshot: Snapshot) -> bool:
-        """Return whether a snapshot is being written or removed, or a killed program has left it so."""
-        return self._marker(snapshot.name).exists()
+    def unfinished(self) -> list[str]:
+        """Return the names of snapshots that are being written or removed, or that a killed program has left so."""
+        return sorted(path.name.removeprefix(_UNFINISHED) for path in self.path.glob(f"{_UNFINISHED}*"))
 
     def snapshot(self, name: str) -> Snapshot:
         """Return the snapshot of that name.
@@ -185,11 +183,11 @@ class ModelFolder:
         metrics: Mapping[str, float] | None = None,
         promote: Callable[[], bool] = lambda: False,
     ) -> Snapshot:
-        """Write a snapshot; it is one when all of it is on the disk.
+        """Write a snapshot; it appears when all of it is on the disk.
 
         Args:
             step: batches that the model has been trained on.
-            write: fills the folder that it is given.
+            write: fills the folder that it is given, which gets its name afterwards.
             metrics: figures to be kept in the snapshot's `snapshot.json`; `write` may add some.
             promote: asked after `write`; whether the snapshot becomes the champion. If the program is killed between
                 the two, it becomes that when the next program begins to write.
@@ -199,15 +197,24 @@ class ModelFolder:
         """
         if not self._settings.is_file():
             raise ModelError(self._unknown())
-        with self.lock(), self._unfinished(step) as folder:
-            write(folder)
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            if promote():
-                self._check_champion()
-                self._pointer.announce(folder.name)
-            storage.seal(folder, {"step": step, "created": created, "metrics": dict(metrics or {})})
+        with self.lock():
+            snapshot = Snapshot(self._free(f"{step:08d}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"), step)
+            unfinished = self._unfinished(snapshot.path)
+            unfinished.mkdir()
+            try:
+                write(unfinished)
+                created = datetime.now(UTC).isoformat(timespec="seconds")
+                becomes_champion = promote()
+                storage.seal(unfinished, {"step": step, "created": created, "metrics": dict(metrics or {})})
+                if becomes_champion:
+                    self._check_champion()
+                    self._pointer.announce(snapshot.name)
+                storage.move(unfinished, snapshot.path)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)  # what stays is removed by the next that writes
+                raise
             self._pointer.succeed()
-            return Snapshot(folder, step)
+            return snapshot
 
     def annotate(self, snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
         """Add figures to those of a snapshot; if it is gone meanwhile, do nothing."""
@@ -259,39 +266,35 @@ class ModelFolder:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other writers of this model waiting; a lock ends with its process. May be nested."""
+        """Keep other writers of this model waiting; a lock ends with its process. May be nested.
+
+        Raises:
+            SettingsError: the file system lacks what this takes.
+        """
         if self._locks:
             yield
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        with storage.locked(self.path / ".lock") as alone:
+        with storage.locked(self.path / ".lock"):
             self._locks += 1
             try:
-                self._clear(alone)
+                if not self._checked:
+                    storage.check_links(self.path)
+                    self._checked = True
+                for leftover in self.path.glob(f"{_UNFINISHED}*"):
+                    shutil.rmtree(leftover)
                 self._pointer.succeed()
                 yield
             finally:
                 self._locks -= 1
 
-    def _clear(self, alone: bool) -> None:
-        for leftover in self.path.glob(f"{_UNFINISHED}*"):
-            if not storage.is_left_behind(leftover, alone and not storage.is_signed_elsewhere(leftover)):
-                continue
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-                continue
-            folder = self.path / leftover.name.removeprefix(_UNFINISHED)
-            # Killed after it was published, or before: either all of it is there, or nothing stays.
-            if to_snapshot(folder) and folder.is_dir() and storage.read_manifest(folder) is None:
-                shutil.rmtree(folder)
-            leftover.unlink()
-
     def _remove(self, folder: Path) -> None:
-        marker = self._marker(folder.name)
-        storage.sign(marker)
-        storage.unseal(folder)
-        shutil.rmtree(folder)
-        marker.unlink()
+        unfinished = self._unfinished(folder)
+        storage.move(folder, unfinished)
+        shutil.rmtree(unfinished)
+
+    def _unfinished(self, folder: Path) -> Path:
+        return folder.with_name(f"{_UNFINISHED}{folder.name}")
 
     def _check_champion(self) -> None:
         if self._champion.is_dir() and not self._champion.is_symlink():
@@ -299,25 +302,6 @@ class ModelFolder:
 
     def _is_published(self, name: str) -> bool:
         return to_snapshot(Path(name)) is not None and storage.fault(self.path / name) is None
-
-    @contextlib.contextmanager
-    def _unfinished(self, step: int) -> Iterator[Path]:
-        # A new snapshot's folder, which is removed if the block fails.
-        folder = self._free(f"{step:08d}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
-        marker = self._marker(folder.name)
-        storage.sign(marker)
-        folder.mkdir()
-        try:
-            yield folder
-        except BaseException:
-            if storage.read_manifest(folder) is None:
-                shutil.rmtree(folder)
-            marker.unlink()
-            raise
-        marker.unlink()
-
-    def _marker(self, name: str) -> Path:
-        return self.path / f"{_UNFINISHED}{name}"
 
     def _free(self, name: str) -> Path:
         path, count = self.path / name, 1
@@ -335,8 +319,6 @@ class ModelFolder:
         others = self.snapshots()
         if not others:
             return f"try: rm -r {self.path}, then --init"
-        if self._champion.is_file() and not self._champion.is_symlink():
-            return f"try: echo {others[-1].name} > {self._champion}"
         return f"try: ln -sfn {others[-1].name} {self._champion}"
 
     def _unknown(self) -> str:

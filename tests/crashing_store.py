@@ -2,20 +2,16 @@
 
 A program, so that it forks nothing that has threads:
 
-    python tests/crashing_store.py FOLDER [bucket]
+    python tests/crashing_store.py FOLDER
 
-on this file system or, with `bucket`, on one without atomic renames, links and locks. It prints one line per call: its
-name, and `kept` or what went wrong.
+It prints one line per call: its name, and `kept` or what went wrong.
 """
 
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-import bucket
 
 from seraphim import storage
 from seraphim.errors import ModelError
@@ -29,7 +25,7 @@ KEPT = 2
 
 def write(path: Path) -> None:
     (path / "variables").mkdir()
-    storage.write_file(path / "variables" / "data", path.name.encode())
+    storage.write_file(path / "variables" / "data", path.name.removeprefix(".unfinished-").encode())
 
 
 def learn(folder: ModelFolder) -> None:
@@ -49,7 +45,7 @@ def learn(folder: ModelFolder) -> None:
         folder.prune(KEPT)
 
 
-def run_and_kill(root: Path, number: int, how: Sequence[str]) -> str:
+def run_and_kill(root: Path, number: int) -> str:
     """Return the name of the call at which the program was killed, and what came of it; nothing if it made fewer."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -79,7 +75,7 @@ def run_and_kill(root: Path, number: int, how: Sequence[str]) -> str:
     os.waitpid(child, 0)
     with os.fdopen(reader) as name:
         killed_at = name.read()
-        return killed_at and f"{killed_at} {check(root, how)}"
+        return killed_at and f"{killed_at} {check(root)}"
 
 
 def problem(folder: ModelFolder) -> str:
@@ -97,13 +93,11 @@ def problem(folder: ModelFolder) -> str:
     return ""
 
 
-def check(root: Path, how: Sequence[str]) -> str:
+def check(root: Path) -> str:
     """Look, then run the program again, and say what came of it."""
     folder = ModelFolder(root, "first")
     if wrong := problem(folder):
         return wrong
-    if "bucket" in how:
-        bucket.let_a_day_pass(folder.path)
     try:
         folder.recover()
         passed = [snapshot for snapshot in folder.snapshots() if snapshot.step != 2]
@@ -120,15 +114,13 @@ def check(root: Path, how: Sequence[str]) -> str:
     return problem(folder) or "kept"
 
 
-def main(root: Path, *how: str) -> None:
+def main(root: Path) -> None:
     os.fsync = lambda file: None  # takes long, and no power is cut here
-    if "bucket" in how:
-        bucket.mount()
     number = 1
-    while line := run_and_kill(root / str(number), number, how):
+    while line := run_and_kill(root / str(number), number):
         print(line)
         number += 1
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]))

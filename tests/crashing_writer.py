@@ -2,11 +2,10 @@
 
 A program, so that it forks nothing that has threads:
 
-    python tests/crashing_writer.py FOLDER WAY [bucket]
+    python tests/crashing_writer.py FOLDER WAY
 
-breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on;
-with `bucket`, on a file system without atomic renames, links and locks. It prints one line per call: its name, and
-`kept` or what went wrong.
+breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on. It
+prints one line per call: its name, and `kept` or what went wrong.
 """
 
 import errno
@@ -16,7 +15,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import bucket
 from pairs import GAME, play
 
 from seraphim.errors import RecordError
@@ -100,7 +98,6 @@ def check(folder: Path, finished: list[bytes]) -> str:
     except RecordError as error:
         if "no game data" not in str(error):
             return f"shows {error}"
-    bucket.let_a_day_pass(folder)
     with GameWriter(folder, OPTIONS):
         pass
     found = [game for path in published_files(folder) for game in ids(read_examples(path))]
@@ -111,9 +108,7 @@ def check(folder: Path, finished: list[bytes]) -> str:
     return f"left {left}" if left else "kept"
 
 
-def main(root: Path, way: str, *how: str) -> None:
-    if "bucket" in how:
-        bucket.mount()
+def main(root: Path, way: str) -> None:
     number = 1
     while line := run_and_break(root / str(number), number, way):
         print(line)
@@ -121,4 +116,4 @@ def main(root: Path, way: str, *how: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -122,8 +122,7 @@ os._exit(9)
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
     assert subprocess.run([sys.executable, "-c", program, folder.game_data], env=environment).returncode == 9
-    (folder.path / "00000007-20250101T000000Z").mkdir()
-    (folder.path / ".unfinished-00000007-20250101T000000Z").touch()
+    (folder.path / ".unfinished-00000007-20250101T000000Z").mkdir()
     report = check_model(folder, FREE, True)
     assert report.problems == []
     assert report.facts["left by a killed writer"].startswith("2 games: ")

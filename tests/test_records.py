@@ -353,34 +353,12 @@ def test_the_whole_games_of_a_killed_writer_are_rescued_without_its_torn_tail(tm
 
 
 @pytest.mark.parametrize("way", ["kill", "torn", "full"])
-@pytest.mark.parametrize("how", [[], ["bucket"]])
-def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_path, way, how):
-    command = [sys.executable, HERE / "crashing_writer.py", tmp_path, way, *how]
+def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_path, way):
+    command = [sys.executable, HERE / "crashing_writer.py", tmp_path, way]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert {line.split()[0] for line in lines} >= {"open", "write", "fsync", "ftruncate", "link", "unlink"}
     assert [line for line in lines if line.split()[1:] != ["kept"]] == []
-
-
-def test_a_stream_goes_on_at_once_where_there_are_no_locks(tmp_path):
-    program = """
-import os, sys
-from pathlib import Path
-import bucket, test_records as t
-bucket.mount()
-writer = t.GameWriter(Path(sys.argv[1]), t.RecordOptions(), stream="luck")
-print(writer.rescued)
-writer.add(t.encode(t.GAME, t.play(int(sys.argv[2]))))
-if sys.argv[2] == "0":
-    os._exit(9)
-writer.close()
-"""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}
-    run = [sys.executable, "-c", program, tmp_path]
-    assert subprocess.run([*run, "0"], env=environment, capture_output=True).returncode == 9
-    done = subprocess.run([*run, "1"], env=environment, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("1\n", "")
-    assert seeds_in(tmp_path) == [0, 1]
 
 
 def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
@@ -434,14 +412,14 @@ def test_a_number_that_a_writer_elsewhere_has_taken_is_not_taken_again(tmp_path,
     assert len(read_examples(second)) == PLIES
 
 
-def test_a_file_system_without_links_will_do(tmp_path, monkeypatch):
+def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_path, monkeypatch):
     def no_links(source, target):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", no_links)
-    write(tmp_path, range(4), RecordOptions(games_per_file=2))
-    assert names(tmp_path) == ["batch-0000001.tfrecord", "batch-0000002.tfrecord"]
-    assert seeds_in(tmp_path) == [0, 1, 2, 3]
+    with pytest.raises(SettingsError, match="this file system has no hard links: keep models and game data on"):
+        write(tmp_path, [0])
+    assert not list(tmp_path.glob("*.tfrecord"))
 
 
 # Rotation

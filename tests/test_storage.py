@@ -1,26 +1,28 @@
-"""Manifests, pointers and locks: what counts as published, on a local disk and on a bucket mounted as a folder.
+"""Manifests, pointers and locks: what counts as published, and which file systems are refused.
 
 That nothing half is ever seen, whatever call a program is killed at, is checked by `crashing_store` and
 `crashing_writer`, in test_store.py and test_records.py.
 """
 
+import contextlib
+import errno
+import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from seraphim import storage
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import default_settings
 from seraphim.store import ModelFolder, Snapshot
-
-HERE = Path(__file__).parent
 
 
 def write(path: Path) -> None:
@@ -126,98 +128,154 @@ def test_a_snapshot_from_before_there_were_lists_of_files_counts(folder: ModelFo
     assert champion.metrics() == {"loss": 0.5}
 
 
-def test_a_file_may_be_the_pointer_as_git_writes_it_where_there_are_no_links(folder: ModelFolder) -> None:
+def test_a_champion_that_is_a_file_is_told_and_replaced(folder: ModelFolder) -> None:
+    # As git writes a link where it may make none.
     champion = folder.champion()
     (folder.path / "champion").unlink()
     (folder.path / "champion").write_text(champion.name)
-    assert folder.champion() == champion
-    folder.promote(folder.snapshots()[2])
-    assert folder.champion().step == 2
-    assert not folder.is_new()
-
-
-def test_the_cure_of_a_pointer_in_a_file_is_a_file(folder: ModelFolder) -> None:
-    (folder.path / "champion").unlink()
-    (folder.path / "champion").write_text("00000009-20250101T000000Z\n")
-    with pytest.raises(ModelError, match=f"leads nowhere; try: echo {folder.snapshots()[2].name} > "):
+    with pytest.raises(ModelError, match=f"leads nowhere; try: ln -sfn {folder.snapshots()[2].name} "):
         folder.champion()
-
-
-@pytest.mark.parametrize("torn", ["", "0000", None])
-def test_while_the_pointer_is_replaced_the_next_one_counts(folder: ModelFolder, torn: str | None) -> None:
-    champion, after = folder.snapshots()[1:]
-    (folder.path / "champion").unlink()
-    (folder.path / ".next-champion").write_text(f"{after.name}\n")
-    if torn is not None:
-        (folder.path / "champion").write_text(torn)
-    assert folder.champion() == after
-    # As long as the old one can be read, it counts; the next that writes finishes the rest.
-    (folder.path / "champion").write_text(champion.name)
+    assert not folder.is_new()
+    folder.promote(champion)
     assert folder.champion() == champion
-    folder.recover()
-    assert folder.champion() == after
-    assert not (folder.path / ".next-champion").exists()
 
 
-def test_what_is_being_written_is_left_alone_for_a_day_where_there_are_no_locks(tmp_path: Path) -> None:
-    program = """
-import os, sys
-from pathlib import Path
-import bucket
-from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
-bucket.mount()
-folder = ModelFolder(Path(sys.argv[1]), "first")
-if folder.is_new():
-    folder.create(default_settings("tictactoe"))
-    folder.publish(1, lambda path: os._exit(9))
-folder.publish(2, lambda path: (path / "weights").write_text("weights"), promote=lambda: True)
-"""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}
-    command = [sys.executable, "-c", program, tmp_path]
-    assert subprocess.run(command, env=environment, check=False).returncode == 9
+def test_the_announced_champion_counts_once_its_snapshot_is_there(folder: ModelFolder) -> None:
+    champion, after = folder.snapshots()[1:]
+    for name, expected in (("00000009-20250101T000000Z", champion), (after.name, after)):
+        (folder.path / ".next-champion").symlink_to(name)
+        assert folder.champion() == champion  # until somebody writes
+        folder.recover()
+        assert folder.champion() == expected
+        assert not (folder.path / ".next-champion").is_symlink()
+
+
+MISSING = [
+    ("link", errno.EPERM, "hard links"),  # a bucket
+    ("symlink", errno.EPERM, "symbolic links that are replaced by a rename"),  # exFAT, SMB without extensions
+    ("replace", errno.ENOSYS, "symbolic links that are replaced by a rename"),
+]
+
+
+@pytest.mark.parametrize(("call", "number", "missing"), MISSING)
+def test_a_file_system_without_links_is_refused_before_anything_is_written(
+    call: str, number: int, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, refuse)
     folder = ModelFolder(tmp_path, "first")
-    (unfinished,) = folder.folders()
-    shutil.copytree(folder.path, tmp_path / "models" / "later")
-    subprocess.run(command, env=environment, check=True)
-    assert [each.step for each in folder.folders()] == [1, 2]
-    assert folder.snapshots() == [folder.champion()]
-    assert (folder.path / "champion").read_text() == f"{folder.champion().name}\n"  # no link
-    marker = folder.path / f".unfinished-{unfinished.name}"
-    os.utime(marker, (time.time() - 90_000,) * 2)
-    subprocess.run(command, env=environment, check=True)
-    assert [each.step for each in folder.folders()] == [2, 2]
+    with pytest.raises(SettingsError, match=f"file system has no {re.escape(missing)}: keep models and game data on a"):
+        folder.create(default_settings("tictactoe"))
+    assert [path.name for path in folder.path.iterdir() if path.name[0] != "."] == []
 
 
-def test_a_marker_does_not_remove_what_was_published(folder: ModelFolder) -> None:
-    first = folder.snapshots()[0]
-    (folder.path / f".unfinished-{first.name}").touch()  # killed between the manifest and this
-    folder.recover()
-    assert first in folder.snapshots()
-    assert not list(folder.path.glob(".unfinished*"))
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_refused(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(file: int, how: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    for use in (ModelFolder(tmp_path, "first").recover, ModelFolder(tmp_path, "first").learner().__enter__):
+        with pytest.raises(SettingsError, match=r"this file system has no locks \(flock\): keep .*SERAPHIM_DATA"):
+            use()
 
 
-def test_what_another_machine_writes_is_left_alone_for_a_day(folder: ModelFolder) -> None:
-    # Whose locks may be unknown here, as on most mounted buckets.
-    name = "00000007-20250101T000000Z"
-    (folder.path / name).mkdir()
-    marker = folder.path / f".unfinished-{name}"
-    marker.write_text("elsewhere")
-    folder.recover()
-    assert (folder.path / name).is_dir()
-    os.utime(marker, (time.time() - 90_000,) * 2)
-    folder.recover()
-    assert not (folder.path / name).exists()
-    assert not marker.exists()
+def test_other_errors_of_a_file_system_stay_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "symlink", refuse)
+    with pytest.raises(OSError, match="No space left on device"):
+        ModelFolder(tmp_path, "first").recover()
 
 
-def test_a_marker_removes_nothing_but_snapshots(folder: ModelFolder) -> None:
-    (folder.path / "logs").mkdir()
-    (folder.path / ".unfinished-logs").touch()
-    (folder.path / ".unfinished-settings.json").touch()
-    folder.recover()
-    assert (folder.path / "logs").is_dir()
-    assert folder.settings() == default_settings("tictactoe")
+def test_the_check_of_links_leaves_nothing_and_minds_no_leftovers(tmp_path: Path) -> None:
+    storage.check_links(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / ".check-link").symlink_to("nowhere")
+    (tmp_path / ".check-target").touch()
+    storage.check_links(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_replaced_file_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "figures"
+    storage.replace_file(file, b"old")
+    calls: list[str] = []
+
+    def watched(name: str) -> Callable[..., object]:
+        real = getattr(os, name)
+
+        def call(*arguments: object, **options: object) -> object:
+            calls.append(name)
+            assert file.read_bytes() == (b"old" if "replace" not in calls[:-1] else b"the new one")
+            return real(*arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("write", "fsync", "replace"):
+            patch.setattr(os, name, watched(name))
+        storage.replace_file(file, b"the new one")
+    # The content is on the disk before the name is, and the name before the call returns.
+    assert calls == ["write", "fsync", "replace", "fsync"]
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+
+
+def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "figures"
+    storage.replace_file(file, b"old")
+
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left on device"):
+        storage.replace_file(file, b"the new one")
+    assert file.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["figures"]
+
+
+RIVAL = """
+import sys
+from pathlib import Path
+from seraphim.store import ModelFolder
+def write(path):
+    for number in range(20):
+        (path / str(number)).write_text(path.name)
+folder = ModelFolder(Path(sys.argv[1]), "first")
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(20):
+    folder.publish(step, write, promote=lambda: True)
+    folder.prune(1)
+"""
+
+
+def test_two_rivals_who_publish_and_prune_ruin_nothing(folder: ModelFolder, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        rivals = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", RIVAL, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                )
+            )
+            for _ in range(2)
+        ]
+        for rival in rivals:
+            assert rival.stdout and rival.stdout.readline() == "ready\n"
+        for rival in rivals:
+            assert rival.stdin
+            rival.stdin.write("\n")
+            rival.stdin.flush()
+    assert [rival.returncode for rival in rivals] == [0, 0]
+    assert folder.unfinished() == []
+    assert folder.folders() == folder.snapshots()
+    (last,) = folder.snapshots()
+    assert last == folder.champion()
+    assert {path.read_text() for path in last.path.glob("[0-9]*")} == {f".unfinished-{last.name}"}
 
 
 def test_figures_that_are_cut_short_are_none(folder: ModelFolder) -> None:
@@ -230,7 +288,6 @@ def test_figures_that_are_cut_short_are_none(folder: ModelFolder) -> None:
 
 def test_a_snapshot_that_is_being_removed_is_none(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     first = folder.snapshots()[0]
-    (first.path / "snapshot.json").write_text('{"step": 0}')  # which lists no files that could be missing
 
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
@@ -239,10 +296,10 @@ def test_a_snapshot_that_is_being_removed_is_none(folder: ModelFolder, monkeypat
         patch.setattr(shutil, "rmtree", interrupt)
         with pytest.raises(KeyboardInterrupt):
             folder.prune(1)
-    assert first not in folder.snapshots()
-    assert first in folder.folders()
-    folder.recover()
     assert first not in folder.folders()
+    assert folder.unfinished() == [first.name]
+    folder.recover()
+    assert folder.unfinished() == []
 
 
 def test_a_copy_of_a_snapshot_is_published_as_any_other(folder: ModelFolder) -> None:
