@@ -45,9 +45,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.interactive import Interactive
     from seraphim.opponent import PlayOptions
     from seraphim.session import Session, SessionOptions
-    from seraphim.terminal import survive_ascii
 
-    survive_ascii()
     folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())
     snapshot = folder.choose(SNAPSHOT.value)

@@ -196,7 +196,6 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         logging.set_verbosity(logging.WARNING)
         # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        sys.unraisablehook = _interrupt_again
         try:
             code = main(arguments)
             sys.stdout.flush()
@@ -214,15 +213,6 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return 130
 
     app.run(guarded)
-
-
-def _interrupt_again(unraisable: Any) -> None:
-    # Python drops what is raised while it frees an object, so a signal to end that comes then would be lost.
-    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
-        return
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.01)  # by then, Python is out of here
 
 
 def _failed(arguments: Sequence[str], message: str) -> int:

@@ -3,7 +3,6 @@
 Knows what to print when, not how it looks, which is `seraphim.screen`, and not what a person may type.
 """
 
-import codecs
 import contextlib
 import io
 import signal
@@ -155,22 +154,6 @@ class Watch:
 def printable(text: str) -> str:
     """Return a text without control characters, which could change a terminal's ways."""
     return "".join(character for character in text if character.isprintable() or character == "\n")
-
-
-def survive_ascii() -> None:
-    """Let the standard output have plain characters where it cannot have the ones that are printed."""
-    codecs.register_error("plain", lambda error: (_plain(error), getattr(error, "end", 0)))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="plain")
-
-
-def _plain(error: UnicodeError) -> str:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end])
-
-
-_PLAIN = {"█": "#", "░": "-", "▸": ">", "·": ".", "…": "~", "µ": "u", "×": "x", "√": "sqrt"}
 
 
 def line_reader(console: Console, words: Callable[[], list[str]]) -> Callable[[str], str]:
