@@ -34,12 +34,12 @@ from seraphim.examples import end_of
 from seraphim.game import load_game
 from seraphim.gamefiles import published_files, read_examples
 from seraphim.generating import Generated, generate_games
+from seraphim.machine import count_cores
 from seraphim.parcel import pack
 from seraphim.pool import Pool
 from seraphim.retraining import Trainer
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
-from seraphim.workers import count_cores
 
 LOCAL, ONE_NODE, TWO_NODES = "local workers", "one Ray node", "two Ray nodes"
 

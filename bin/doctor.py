@@ -18,8 +18,6 @@ QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare lengths
 REQUIRE_GPU = flags.DEFINE_bool("require-gpu", False, "It is a problem if no GPU is used.")
 
 ROOT = Path(__file__).parents[1]
-RULES_AND_SEARCH = "uniform priors, one process, 64 games"
-ONE_SEARCH = "one connect four position, 800 readouts"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,13 +34,13 @@ def main(arguments: Sequence[str]) -> int:
     problems = doctor.check_installation(console, REQUIRE_GPU.value)
     if not QUICK.value:
         figures = [
-            doctor.rules_and_search(RULES_AND_SEARCH, 0, "tictactoe"),
-            doctor.rules_and_search(RULES_AND_SEARCH, 1, "connectfour"),
+            doctor.rules_and_search("tic-tac-toe, uniform priors, one process, 64 games", "tictactoe"),
+            doctor.rules_and_search("connect four, uniform priors, one process, 64 games", "connectfour"),
         ]
         shipped = ModelFolder(ROOT, "connectfour")
         if not shipped.is_new():
-            figures.append(doctor.one_search(ONE_SEARCH, 0, shipped))
-        doctor.check_speed(console, figures, ROOT / "README.md")
+            figures.append(doctor.one_search("one connect four position, 800 readouts", shipped))
+        doctor.print_speed(console, figures)
     problems += doctor.check_folders(console, programs.data_root(), arguments[1:], thorough=not QUICK.value)
     return doctor.conclude(console, problems)
 

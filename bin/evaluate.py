@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
     from seraphim.inference import load_inference
-    from seraphim.workers import count_cores
+    from seraphim.machine import count_cores
 
     folder = programs.model_folder(arguments)
     settings = programs.with_flags(folder.settings())

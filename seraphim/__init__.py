@@ -5,6 +5,7 @@ In dependency order (each module imports only from those above it):
     errors         what a person can do wrong, one sentence each
     vetting        checks a Keras archive, and a module that is named as a game, before it is loaded
     compiled       how kernels are compiled
+    machine        the processor cores that a process may use
     game           the rules of a game, a batch of positions at a time
     openspiel      the games of OpenSpiel
     moves          moves as text: what they are called, written and read
@@ -16,7 +17,7 @@ In dependency order (each module imports only from those above it):
     inference      a snapshot as a function: observations -> (logits, values)
     tfrecord       TFRecord framing and tf.train.Example, without TensorFlow
     examples       a finished game as examples, and back
-    storage        how files appear whole on any file system: manifests, pointers, locks
+    storage        how files appear whole: manifests, pointers, files that are replaced, locks
     gamefiles      files of finished games: they appear whole, and the oldest go
     records        the writer of game data, and the window that training reads
     drawing        a record as a picture in text

@@ -20,6 +20,7 @@ from seraphim import networks, saving
 from seraphim.analysis import LEAVES, Analysis
 from seraphim.game import Game, load_game
 from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
+from seraphim.machine import count_cores
 from seraphim.pool import Work
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
@@ -27,7 +28,7 @@ from seraphim.search.search import batch_size
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
-from seraphim.workers import WorkerPool, count_cores
+from seraphim.workers import WorkerPool
 
 Figures = dict[str, float]
 

@@ -3,7 +3,6 @@
 Each part is printed as soon as it is known; what has to be cured is repeated at the end.
 """
 
-import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
@@ -24,32 +23,28 @@ from seraphim.inference import load_inference, tensorflow
 from seraphim.settings import default_settings
 from seraphim.store import ModelFolder
 
-_FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _ROUNDS, _GAMES = 3, 64  # of a measurement
 
 
 class Figure(NamedTuple):
-    """A figure of the README that can be measured in seconds."""
+    """A figure of this machine that is measured in seconds."""
 
-    row: str
-    """How its row in the README's table begins."""
-    place: int
-    """Which of the figures in that row it is, from 0."""
+    name: str
     unit: str
     measure: Callable[[], float]
 
 
-def rules_and_search(row: str, place: int, game: str, seconds: float = 2.0) -> Figure:
+def rules_and_search(name: str, game: str, seconds: float = 2.0) -> Figure:
     """Return the figure of self-play with uniform priors, which takes rules and search alone."""
 
     def measure() -> float:
         settings, rules = default_settings(game), load_game(game)
         return statistics.median(measure_uniform(rules, settings, _GAMES, seconds / _ROUNDS) for _ in range(_ROUNDS))
 
-    return Figure(row, place, "readouts/s", measure)
+    return Figure(name, "readouts/s", measure)
 
 
-def one_search(row: str, place: int, folder: ModelFolder) -> Figure:
+def one_search(name: str, folder: ModelFolder) -> Figure:
     """Return the figure of one search by a model."""
 
     def measure() -> float:
@@ -57,19 +52,7 @@ def one_search(row: str, place: int, folder: ModelFolder) -> Figure:
         game = load_game(settings.game)
         return measure_latency(game, load_inference(folder.champion().path, game, batch=LEAVES), settings.search)
 
-    return Figure(row, place, "ms", measure)
-
-
-def read_figure(readme: Path, figure: Figure) -> float | None:
-    """Return a figure as the README has it; None where there is no README, or no such row in it."""
-    if not readme.is_file():
-        return None
-    for line in readme.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split("|")]
-        if line.startswith("|") and cells[0].startswith(figure.row):
-            found = [float(text.strip(",").replace(",", "")) for text in _FIGURE.findall(cells[-1])]
-            return found[figure.place] if figure.place < len(found) else None
-    return None
+    return Figure(name, "ms", measure)
 
 
 def check_installation(console: Console, require_gpu: bool) -> list[str]:
@@ -99,17 +82,9 @@ def check_installation(console: Console, require_gpu: bool) -> list[str]:
     return problems
 
 
-def check_speed(console: Console, figures: Sequence[Figure], readme: Path) -> None:
-    """Measure, and print beside the README's figures; how fast a machine is, is no problem."""
-    table = Table("figure", "here", "README", "ratio", title="speed", title_justify="left", box=None)
-    for figure in figures:
-        here, there = figure.measure(), read_figure(readme, figure)
-        # More is better for rates, less for times.
-        ratio = None if there is None else here / there if figure.unit.endswith("/s") else there / here
-        name = f"{figure.row} ({figure.place + 1})" if figure.place else figure.row
-        known = ("-", "-") if there is None or ratio is None else (f"{there:,.0f}", f"{ratio:.2f} of its speed")
-        table.add_row(name, f"{here:,.0f} {figure.unit}", *known)
-    console.print(table)
+def print_speed(console: Console, figures: Sequence[Figure]) -> None:
+    """Measure and print the figures; how fast a machine is, is no problem."""
+    console.print(_facts("speed", {figure.name: f"{figure.measure():,.0f} {figure.unit}" for figure in figures}))
 
 
 def check_folders(console: Console, root: Path, names: Sequence[str], thorough: bool) -> list[str]:

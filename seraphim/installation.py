@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seraphim.inference import litert, tensorflow
-from seraphim.workers import count_cores
+from seraphim.machine import count_cores, cpu_quota
 
 CORE = "core"
 """The needs of every program; what else is needed has the name of an extra."""
@@ -56,12 +56,15 @@ def how_to_install(needed_for: str) -> str:
 
 def machine() -> dict[str, str]:
     """Return what there is to know about this machine, by name."""
-    cores, all_cores = count_cores(), os.cpu_count() or 1
+    quota = cpu_quota()
+    cores = f"{count_cores()} of {os.cpu_count() or 1} cores may be used"
+    if quota is not None:
+        cores += f"; a container's quota is {quota:g} processors"
     return {
         "Seraphim": metadata.version(_DISTRIBUTION) if _is_installed(_DISTRIBUTION) else "not installed",
         "Python": f"{platform.python_version()} at {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
-        "processor": f"{litert.processor_name()}, {cores} of {all_cores} cores may be used",
+        "processor": f"{litert.processor_name()}, {cores}",
         "memory": _memory(),
         "GPUs": ", ".join(gpus()) or "none found",
     }

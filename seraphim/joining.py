@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seraphim.errors import SettingsError, WorkerError
+from seraphim.machine import count_cores
 
 AUTO = "auto"
 
@@ -72,7 +73,7 @@ def connect(ray: Any, address: str, num_workers: int) -> str:
                 f"cannot join the Ray cluster ({reason_of(error)}): this machine has to be part of it (ray start "
                 f"--address={'…' if address == AUTO else address}), with the same Ray, Python and token as the head"
             ) from error
-        num_cpus = num_workers or len(os.sched_getaffinity(0))
+        num_cpus = num_workers or count_cores()
         options = {"num_cpus": num_cpus, "object_store_memory": _STORE_BYTES, "include_dashboard": False}
         ray.init(address="local", **options, **quiet)
         return f"started Ray {ray.__version__} on this machine, {num_cpus} cores"

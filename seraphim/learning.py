@@ -15,6 +15,7 @@ from seraphim.game import Array, load_game
 from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
 from seraphim.lap import LAP, Lap
+from seraphim.machine import count_cores
 from seraphim.pace import Pace, pace_of
 from seraphim.players import raw_player
 from seraphim.retraining import Trainer
@@ -22,7 +23,6 @@ from seraphim.scalars import Log
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.strength import search_positions
-from seraphim.workers import count_cores
 
 Goal = Literal["search", "network", "none"]
 

@@ -18,13 +18,9 @@ from typing import Any, NamedTuple, Self
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Runtime
+from seraphim.machine import count_cores
 from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, InOrder, Work, at_the_same_time, load_player, play_games
 from seraphim.settings import Settings
-
-
-def count_cores() -> int:
-    """Return the number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Play(NamedTuple):

@@ -1,7 +1,6 @@
 """The doctor: a healthy folder has no problem, and each thing that is wrong is named with its cure."""
 
 import fcntl
-import io
 import json
 import os
 import re
@@ -185,40 +184,17 @@ def test_a_gpu_that_is_not_used_is_a_problem() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("row", "place"),
-    [
-        ("uniform priors, one process, 64 games", 0),
-        ("uniform priors, one process, 64 games", 1),
-        ("one connect four position, 800 readouts", 0),
-    ],
-)
-def test_the_figures_are_in_the_readme(row: str, place: int) -> None:
-    assert row in (ROOT / "bin/doctor.py").read_text()
-    figure = doctor.Figure(row, place, "", lambda: 0.0)
-    assert (doctor.read_figure(ROOT / "README.md", figure) or 0) > 1
-    assert doctor.read_figure(ROOT / "README.md", figure._replace(place=9)) is None
-    assert doctor.read_figure(ROOT / "missing.md", figure) is None
-
-
-def test_speed_is_told_as_a_share_of_the_readmes(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("| a rate | `command` | 1,000, 2,000 readouts/s |\n| a time | | 40 ms |\n")
-    figures = [
-        doctor.Figure("a rate", 1, "readouts/s", lambda: 500.0),
-        doctor.Figure("a time", 0, "ms", lambda: 80.0),
-        doctor.Figure("another", 0, "ms", lambda: 7.0),
-    ]
-    console = Console(file=io.StringIO(), width=200)
-    doctor.check_speed(console, figures, tmp_path / "README.md")
-    text = re.sub(" +", " ", console.file.getvalue())  # type: ignore[attr-defined]
-    assert "a rate (2) 500 readouts/s 2,000 0.25 of its speed" in text
-    assert "a time 80 ms 40 0.50 of its speed" in text
-    assert "another 7 ms - -" in text
+def test_speed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = [doctor.Figure("a rate", "readouts/s", lambda: 12_500.0), doctor.Figure("a time", "ms", lambda: 80.4)]
+    doctor.print_speed(Console(), figures)
+    text = re.sub(" +", " ", capsys.readouterr().out)
+    assert "a rate 12,500 readouts/s" in text
+    assert "a time 80 ms" in text
 
 
 def test_figures_are_measured(folder: ModelFolder) -> None:
-    assert doctor.rules_and_search("", 0, "tictactoe", 0.1).measure() > 100
-    assert doctor.one_search("", 0, folder).measure() > 0
+    assert doctor.rules_and_search("", "tictactoe", 0.1).measure() > 100
+    assert doctor.one_search("", folder).measure() > 0
 
 
 # ---------------------------------------------------------------- the program
@@ -228,7 +204,7 @@ def test_the_program_finds_no_problem_and_measures(root: Path) -> None:
     done = run(root)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.splitlines()[-1] == "no problem found"
-    assert "of its speed" in done.stdout
+    assert re.search(r"connect four, uniform priors, one process, 64 games +[1-9][\d,]+ readouts/s", done.stdout)
     assert "fresh" in done.stdout
 
 

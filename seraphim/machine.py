@@ -1,0 +1,67 @@
+"""The processors of this machine that a process may use: its cores, and the quota of a container.
+
+`docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
+groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A quota of a group
+holds for the groups in it as well, so that the smallest on the way up counts.
+"""
+
+import contextlib
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
+
+
+def count_cores() -> int:
+    """Return the number of processor cores that this process may use, at least 1; a part of one counts as one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = cpu_quota()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+def cpu_quota(root: Path = Path("/")) -> float | None:
+    """Return how many processors' time this process's control groups allow; None if they set no limit.
+
+    Args:
+        root: where the system's files lie.
+    """
+    quotas = [quota for folder in _groups(root) if (quota := _quota(folder)) is not None]
+    return min(quotas, default=None)
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    # The folders of this process's groups that may have a quota, and of all groups around them.
+    try:
+        mounts = (root / "proc/self/mountinfo").read_text().splitlines()
+        memberships = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    paths = {}  # of this process's group by the controllers it is for; version 2 has one for all
+    for line in memberships:
+        _, controllers, path = line.split(":", 2)
+        paths.update(dict.fromkeys(controllers.split(","), path))
+    for line in mounts:
+        before, _, after = line.partition(" - ")
+        kind, *_, options = after.split(" ")
+        controller = {"cgroup": "cpu", "cgroup2": ""}.get(kind)
+        if controller not in paths or (controller and controller not in options.split(",")):
+            continue
+        path = paths[controller]
+        top, mount = (_ESCAPED.sub(lambda match: chr(int(match[1], 8)), word) for word in before.split(" ")[3:5])
+        folder = mounted = root / mount.lstrip("/")
+        with contextlib.suppress(ValueError):  # a group outside of what is mounted, as in some containers
+            folder = mounted / Path(path).relative_to(top)
+        yield from (each for each in (folder, *folder.parents) if each.is_relative_to(mounted))
+
+
+def _quota(folder: Path) -> float | None:
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = (folder / "cpu.max").read_text().split()
+        return None if quota == "max" else int(quota) / int(period)
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        return None if int(quota) < 0 else int(quota) / int(period)
+    return None
