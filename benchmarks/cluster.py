@@ -1,4 +1,4 @@
-"""Measures self-play on a Ray cluster against local workers, and computes what many machines need.
+"""Measures self-play on a Ray cluster against local workers, and what the learner spends on each game.
 
     PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=2000 --turns=12]
 
@@ -7,8 +7,8 @@ by a cluster of one Ray node with as many cores, and by one of two nodes, which 
 half of the cores each. In one turn all play the same games; each turn begins with another of the three. It prints the
 games per hour, and their ratios to local workers in the same turn: the median, and the mean with the 95 % interval that
 follows from the turns. It prints how long a new champion takes until every worker has played with it. Then it trains
-for some steps, and prints from all of this a table of what 1 to 1,000 machines need and what is scarce there. Nothing
-else should run. It writes only below a temporary folder.
+for some steps, and prints what a worker plays, what the learner spends on a game, and how fast it trains. Nothing else
+should run. It writes only below a temporary folder.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.projection import MACHINES, Hardware, Measured, need_of, to_table
 from benchmarks.raynodes import another_node, ray_environment, running_head
 from seraphim.actor import Assignment
 from seraphim.cluster import Cluster
@@ -82,21 +81,7 @@ def main() -> None:
         print(
             f"a new champion, {parcel_bytes / 1e6:.1f} MB: {workers} have played a game with it after {seconds:.2f} s"
         )
-        measured = to_measured(folder, settings, turns[ONE_NODE], parcel_bytes, arguments)
-        hardware = Hardware(arguments.cores, arguments.network * 1e9 / 8, arguments.disk * 1e6)
-        print(describe(measured, hardware))
-        print(to_table([need_of(machines, measured, hardware) for machines in MACHINES]))
-
-
-def describe(measured: Measured, hardware: Hardware) -> str:
-    """Return what the projection follows from."""
-    return (
-        f"measured: {measured.games_per_second:.1f} games/s a worker, of {measured.plies:.1f} plies and "
-        f"{measured.bytes_per_game:,.0f} bytes; {1e3 * measured.learner_seconds:.2f} ms of the learner's processor a "
-        f"game; training on {measured.training_rate:,.0f} positions/s, {measured.uses:.1f} times on each new one\n"
-        f"assumed of each machine: {hardware.cores} cores, network {hardware.network / 1e6:,.0f} MB/s, disk "
-        f"{hardware.disk / 1e6:,.0f} MB/s"
-    )
+        print_costs(folder, settings, turns[ONE_NODE], arguments)
 
 
 def parse() -> argparse.Namespace:
@@ -108,9 +93,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=max(2, count_cores()), help="an even number")
     parser.add_argument("--concurrent_games", type=int, default=256, help="of a worker")
     parser.add_argument("--steps", type=int, default=100, help="of training")
-    parser.add_argument("--cores", type=int, default=16, help="of a machine of the projection")
-    parser.add_argument("--network", type=float, default=10.0, help="of a machine of the projection, in Gbit/s")
-    parser.add_argument("--disk", type=float, default=500.0, help="of the learner, in MB/s")
     arguments = parser.parse_args()
     if arguments.turns < 2:
         parser.error(f"--turns has to be at least 2, for the interval, not {arguments.turns}")
@@ -210,26 +192,23 @@ def greeted(cluster: Cluster, num_workers: int) -> Iterator[object]:
             yield worker
 
 
-def to_measured(
-    folder: ModelFolder, settings: Settings, turns: list[Turn], parcel_bytes: int, arguments: argparse.Namespace
-) -> Measured:
-    """Return what the projection is made from; this trains twice, of which the first prepares."""
+def print_costs(folder: ModelFolder, settings: Settings, turns: list[Turn], arguments: argparse.Namespace) -> None:
+    """Print what a worker plays and what the learner spends on it; this trains twice, of which the first prepares."""
     options = replace(settings.training, steps=arguments.steps)
     trainer = Trainer(folder, load_game(settings.game), replace(settings, training=options), 0, quiet=True)
-    rates = []
     for _ in range(2):
         generation = trainer.retrain()
-        rates.append(generation.steps * options.batch_size / generation.training_seconds)
+        training_rate = generation.steps * options.batch_size / generation.training_seconds
     examples = [example for file in published_files(folder.game_data)[-10:] for example in read_examples(file)]
-    positions = statistics.mean(turn.generated.positions / turn.generated.games for turn in turns)
-    return Measured(
-        games_per_second=statistics.median(turn.games_per_hour for turn in turns) / 3600 / arguments.workers,
-        plies=positions,
-        bytes_per_game=sum(map(len, examples)) / sum(map(end_of, examples)),
-        parcel_bytes=parcel_bytes,
-        learner_seconds=statistics.median(turn.processor_seconds / turn.generated.games for turn in turns),
-        training_rate=rates[-1],
-        uses=settings.training.steps * options.batch_size / (settings.self_play.games_per_generation * positions),
+    plies = statistics.mean(turn.generated.positions / turn.generated.games for turn in turns)
+    games_per_second = statistics.median(turn.games_per_hour for turn in turns) / 3600 / arguments.workers
+    bytes_per_game = sum(map(len, examples)) / sum(map(end_of, examples))
+    milliseconds = 1e3 * statistics.median(turn.processor_seconds / turn.generated.games for turn in turns)
+    uses = settings.training.steps * options.batch_size / (settings.self_play.games_per_generation * plies)
+    print(
+        f"a worker: {games_per_second:.1f} games/s of {plies:.1f} plies and {bytes_per_game:,.0f} bytes\n"
+        f"the learner: {milliseconds:.2f} ms of its processor a game; training on {training_rate:,.0f} positions/s, "
+        f"{uses:.1f} times on each new one"
     )
 
 

@@ -167,7 +167,7 @@ def data_root() -> Path:
     """
     root = os.environ.get("SERAPHIM_DATA") or "."
     if "://" in root:
-        raise SettingsError(f"SERAPHIM_DATA must be a folder, not {root}: mount it as one, see docs/storage.md")
+        raise SettingsError(f"SERAPHIM_DATA must be a folder, not {root}: buckets are for copies, see docs/storage.md")
     return Path(root)
 
 

@@ -102,7 +102,7 @@ def test_names_cannot_leave_their_folder(run: Run, program: str, name: str, root
 
 def test_the_address_of_a_bucket_is_no_folder(run: Run, tmp_path: Path) -> None:
     message = refused(run("bin/generate_games.py", "fresh", SERAPHIM_DATA="gs://bucket/data"))
-    assert "SERAPHIM_DATA must be a folder, not gs://bucket/data: mount it" in message
+    assert "SERAPHIM_DATA must be a folder, not gs://bucket/data: buckets are for copies" in message
 
 
 def test_missing_game_data_is_told(run: Run) -> None:
