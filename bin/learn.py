@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from absl import flags
 
 from seraphim import programs
+from seraphim.effects import Part
 from seraphim.learning import Goal
 
+PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
 PRESET = programs.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
 GOAL = programs.define_choice(
@@ -27,7 +29,7 @@ SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, ga
 RUNTIME, WORKERS = programs.define_workers()
 CLUSTER = programs.define_cluster()
 programs.define_tracking()
-programs.define_options("network", "search", "self_play", "records", "training", "gate")
+programs.define_options(PARTS)
 programs.define_trust()
 
 
@@ -40,10 +42,10 @@ def main(arguments: Sequence[str]) -> int:
 
     folder = programs.model_folder(arguments)
     if GAME.value and folder.is_new():
-        settings = programs.with_flags(default_settings(GAME.value, PRESET.value))
+        settings = programs.with_flags(default_settings(GAME.value, PRESET.value), PARTS)
         champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
-    settings = programs.with_flags(programs.check_preset(folder.settings(GAME.value), PRESET.value))
+    settings = programs.with_flags(programs.check_preset(folder.settings(GAME.value), PRESET.value), PARTS)
     stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
     with programs.tracking(folder, "learn", settings, seed=SEED.value) as log:
