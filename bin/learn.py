@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from seraphim import programs
-from seraphim.effects import Part
+from seraphim.effects import Part, has_checks
 from seraphim.learning import Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
@@ -41,11 +41,17 @@ def main(arguments: Sequence[str]) -> int:
     from seraphim.settings import default_settings
 
     folder = programs.model_folder(arguments)
-    if GAME.value and folder.is_new():
-        settings = programs.with_flags(default_settings(GAME.value, PRESET.value), PARTS)
+    is_new = GAME.value and folder.is_new()
+    if is_new:
+        settings = default_settings(GAME.value, PRESET.value)
+    else:
+        settings = programs.check_preset(folder.settings(GAME.value), PRESET.value)
+    settings = programs.with_flags(settings, PARTS)
+    if GOAL.value != "none" and not has_checks(settings.game):
+        programs.refuse_flags("goal", because=f"{settings.game} offers no solved positions")
+    if is_new:
         champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
-    settings = programs.with_flags(programs.check_preset(folder.settings(GAME.value), PRESET.value), PARTS)
     stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
     with programs.tracking(folder, "learn", settings, seed=SEED.value) as log:

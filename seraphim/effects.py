@@ -154,6 +154,11 @@ def has_two_searches(parts: Collection[Part]) -> bool:
     return "self_play" in parts and not {"gate", "checks", "evaluation"}.isdisjoint(parts)
 
 
+def has_checks(game: str) -> bool:
+    """Return whether a game, by package or module, offers solved positions to check models against."""
+    return hasattr(load_game_module(game), "position_sets")
+
+
 def is_read(option: str, parts: Collection[Part]) -> bool:
     """Return whether a run of these parts may read an option, by its name in `OPTIONS`, whatever its settings."""
     if OPTIONS[option] == SELF_PLAY_SEARCH:
@@ -207,6 +212,6 @@ def _searches(settings: Settings, parts: Collection[Part]) -> Iterator[SearchOpt
         elif part == "gate":
             yield from [settings.search] if _has_gate(settings) else []
         elif part == "checks":
-            yield from [settings.search] if hasattr(load_game_module(settings.game), "position_sets") else []
+            yield from [settings.search] if has_checks(settings.game) else []
         else:
             yield settings.search
