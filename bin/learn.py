@@ -41,16 +41,16 @@ def main(arguments: Sequence[str]) -> int:
     from seraphim.settings import default_settings
 
     folder = programs.model_folder(arguments)
-    is_new = GAME.value and folder.is_new()
-    if is_new:
-        settings = default_settings(GAME.value, PRESET.value)
+    new_game = GAME.value if folder.is_new() else None
+    if new_game:
+        settings = default_settings(new_game, PRESET.value)
     else:
         settings = programs.check_preset(folder.settings(GAME.value), PRESET.value)
     settings = programs.with_flags(settings, PARTS)
     if GOAL.value != "none" and not has_checks(settings.game):
         programs.refuse_flags("goal", because=f"{settings.game} offers no solved positions")
-    if is_new:
-        champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)
+    if new_game:
+        champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
     stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
