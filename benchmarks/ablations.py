@@ -56,9 +56,9 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "equal positions not averaged": ["--noaverage_positions"],
         "no random openings": ["--random_plies=0"],
         "no proven results": ["--nosolver"],
-        "PUCT, 200 readouts": ["--gumbel_readouts=0"],
-        "16 readouts": ["--gumbel_readouts=16"],
-        "64 readouts": ["--gumbel_readouts=64"],
+        "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],
+        "16 readouts": ["--self_play_readouts=16"],
+        "64 readouts": ["--self_play_readouts=64"],
     },
     "tictactoe": {
         BASELINE: [],

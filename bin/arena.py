@@ -45,6 +45,11 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
+    if FIRST.value:
+        programs.refuse_flags("opening_plies", because="with --first there are no openings")
+        programs.refuse_flags("plot", "csv", "forever", because="--first rates no players")
+    if not any(map(tournament.is_searching, names)):
+        programs.refuse_flags("readouts", because="no player searches with a network")
     conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
     game = load_game(field.game_of(names))

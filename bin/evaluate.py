@@ -24,7 +24,7 @@ OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --po
 MOST = flags.DEFINE_integer("most", None, "Most positions of each set. Default: all.", lower_bound=1)
 RUNTIME, WORKERS = programs.define_workers()
 programs.define_tracking()
-programs.define_options("search")
+programs.define_options(["evaluation"])
 programs.define_trust()
 
 
@@ -37,13 +37,17 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.machine import count_cores
 
     folder = programs.model_folder(arguments)
-    settings = programs.with_flags(folder.settings())
-    game = load_game(settings.game)
     if not all(text.strip().isdecimal() for text in SEARCHES.value):
         raise SettingsError(
             f"--searches must be whole numbers with commas between them, not {','.join(SEARCHES.value)}"
         )
     readouts = [int(text) for text in SEARCHES.value]
+    if POSITIONS.value:
+        programs.refuse_flags("most", "mlflow", because="it is for the sets that the game offers, not for --positions")
+    else:
+        programs.refuse_flags("out", because="it is for --positions")
+    settings = programs.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
+    game = load_game(settings.game)
     snapshot = folder.choose(SNAPSHOT.value)
     listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [

@@ -18,7 +18,7 @@ RUNTIME, WORKERS = programs.define_workers()
 CLUSTER = programs.define_cluster()
 SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
 programs.define_tracking()
-programs.define_options("search", "self_play", "records")
+programs.define_options(["self_play"])
 programs.define_trust()
 
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.pool import ENDLESS
 
     folder = programs.model_folder(arguments)
-    settings = programs.with_flags(folder.settings())
+    settings = programs.with_flags(folder.settings(), ["self_play"])
     folder.champion()  # a missing one is told before the workers start
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)
     count = GAMES.value or ENDLESS

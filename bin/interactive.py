@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from seraphim import programs
+from seraphim.effects import Part
 from seraphim.inference import Runtime
 from seraphim.opponent import Chooser, Temperature
 from seraphim.session import Human
@@ -30,7 +31,7 @@ SNAPSHOT = flags.DEFINE_string(
     "snapshot", None, "Which snapshot of models/NAME, or a path to one. Default: the champion."
 )
 RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the network.")
-programs.define_options("search")
+programs.define_options(["analysis", "analysis_noise", "analysis_draws"])
 programs.define_trust()
 
 
@@ -47,7 +48,12 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.session import Session, SessionOptions
 
     folder = programs.model_folder(arguments)
-    settings = programs.with_flags(folder.settings())
+    parts: dict[Part, bool] = {
+        "analysis": True,
+        "analysis_noise": NOISE.value,
+        "analysis_draws": TEMPERATURE.value == "auto",
+    }
+    settings = programs.with_flags(folder.settings(), [part for part, happens in parts.items() if happens])
     snapshot = folder.choose(SNAPSHOT.value)
     game, trust = load_game(settings.game), programs.FLAGS.trust
     inference = load_inference(snapshot.path, game, RUNTIME.value, batch=LEAVES, trust=trust)

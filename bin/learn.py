@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from absl import flags
 
 from seraphim import programs
+from seraphim.effects import Part, has_checks
 from seraphim.learning import Goal
 
+PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
 PRESET = programs.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
 GOAL = programs.define_choice(
@@ -27,7 +29,7 @@ SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, ga
 RUNTIME, WORKERS = programs.define_workers()
 CLUSTER = programs.define_cluster()
 programs.define_tracking()
-programs.define_options("network", "search", "self_play", "records", "training", "gate")
+programs.define_options(PARTS)
 programs.define_trust()
 
 
@@ -39,11 +41,17 @@ def main(arguments: Sequence[str]) -> int:
     from seraphim.settings import default_settings
 
     folder = programs.model_folder(arguments)
-    if GAME.value and folder.is_new():
-        settings = programs.with_flags(default_settings(GAME.value, PRESET.value))
-        champion = bootstrap(folder, load_game(GAME.value), settings, SEED.value)
+    new_game = GAME.value if folder.is_new() else None
+    if new_game:
+        settings = default_settings(new_game, PRESET.value)
+    else:
+        settings = programs.check_preset(folder.settings(GAME.value), PRESET.value)
+    settings = programs.with_flags(settings, PARTS)
+    if GOAL.value != "none" and not has_checks(settings.game):
+        programs.refuse_flags("goal", because=f"{settings.game} offers no solved positions")
+    if new_game:
+        champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
-    settings = programs.with_flags(programs.check_preset(folder.settings(GAME.value), PRESET.value))
     stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
     with programs.tracking(folder, "learn", settings, seed=SEED.value) as log:

@@ -14,14 +14,16 @@ from absl import flags
 
 from connectfour.presets import PRESETS
 from seraphim import programs
+from seraphim.effects import Part
 
 GAME_NAME = "connectfour"
+STORED: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks", "evaluation", "analysis"]
 
 INIT = flags.DEFINE_bool("init", False, "Make a new model; the flags given are stored in its settings.json.")
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, and the same batches.", lower_bound=0)
 PRESET = programs.define_preset(f"Settings that a new model starts from: {', '.join(PRESETS)}.")
 programs.define_tracking()
-programs.define_options("network", "search", "self_play", "records", "training", "gate")
+programs.define_options(STORED)
 programs.define_trust()
 
 
@@ -34,11 +36,12 @@ def main(arguments: Sequence[str]) -> None:
     folder = programs.model_folder(arguments)
     game = load_game(GAME_NAME)
     if INIT.value:
-        settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value))
+        programs.refuse_flags("mlflow", because="making a model is not tracked")
+        settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value), STORED)
         print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
     else:
         settings = programs.check_preset(folder.settings(GAME_NAME), PRESET.value)
-        settings = programs.with_flags(settings, without_effect=["self_play", "records"])
+        settings = programs.with_flags(settings, ["training", "gate"])
         with programs.tracking(folder, "train", settings, seed=SEED.value) as log:
             print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty(), log=log))
 

@@ -45,6 +45,7 @@ In dependency order (each module imports only from those above it):
     ratings        Bradley-Terry ratings of many players
     gating         whether a new snapshot becomes the champion
     settings       every option of a model in one file
+    effects        when an option has an effect; flags without one are refused
     snapshots      snapshots of models: names, figures, where they may lie
     holding        a file that one process holds at a time
     store          models and game data on disk

@@ -156,7 +156,7 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     Raises:
         GameError: there is no such game.
     """
-    settings = default_settings(game_name).override({"gumbel_readouts": 0})  # as other programs' searches are
+    settings = replace(default_settings(game_name), self_play_overrides={})  # as other programs' searches are
     game = load_game(game_name)
     figures = measure_start(game_name)
     with tempfile.TemporaryDirectory() as folder:

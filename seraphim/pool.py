@@ -166,7 +166,7 @@ def play_games(
     if inference.overlaps:  # two groups, of which one moves while the network works for the other
         options = replace(options, concurrent_games=max(1, options.concurrent_games // 2))
     groups = 2 if inference.overlaps else 1
-    players = [SelfPlay(game, inference, settings.search, options, stream) for _ in range(groups)]
+    players = [SelfPlay(game, inference, settings.self_play_search, options, stream) for _ in range(groups)]
     started = time.perf_counter()
     for records in _collect(play_together(players, numbers)):
         encoded = zip(records, encode_games(game, records), strict=True)

@@ -6,21 +6,23 @@ The only module that imports absl. It defines no flag by itself: a program calls
 import ast
 import dataclasses
 import errno
+import functools
 import inspect
 import itertools
 import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from absl import app, flags, logging
 
+from seraphim.effects import Part, find_idle, is_read
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.inference import Runtime
-from seraphim.settings import SECTIONS, Settings
+from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
 from seraphim.store import ModelFolder
 from seraphim.tracking import Program, Tracking, local_store
 
@@ -33,26 +35,39 @@ _CURES = {
 }
 
 
-def define_options(*sections: str) -> None:
-    """Define one flag for each option of these sections of the settings; a flag not given leaves the setting."""
+def define_options(parts: Collection[Part]) -> None:
+    """Define one flag for each option of the settings; a flag not given leaves the setting.
+
+    Args:
+        parts: what the program may do in a run. --help shows the options that these read; the others are there only to
+            be refused, by `with_flags`, with a sentence.
+    """
     main = sys.argv[0]  # as absl calls the program's own module: its flags are the ones that --help shows
-    for section in sections:
+    for name, section in OPTIONS.items():
+        option = name.removeprefix(PREFIX) if section == SELF_PLAY_SEARCH else name
         kind = SECTIONS[section]
-        hints = get_type_hints(kind)
-        meanings = option_meanings(kind)
-        for option in dataclasses.fields(kind):
-            text = f"{meanings[option.name]} Default: settings.json, which starts at {option.default}."
-            choices = get_args(hints[option.name])
-            if choices:
-                flags.DEFINE_enum(option.name, None, list(choices), text, module_name=main)
-            elif hints[option.name] is bool:
-                flags.DEFINE_bool(option.name, None, text, module_name=main)
-            elif hints[option.name] is int:
-                flags.DEFINE_integer(option.name, None, text, module_name=main)
-            elif hints[option.name] is float:
-                flags.DEFINE_float(option.name, None, text, module_name=main)
-            else:
-                flags.DEFINE_string(option.name, None, text, module_name=main)
+        if section == SELF_PLAY_SEARCH:
+            text = f"--{option} for self-play alone. Default: settings.json, else the value of the other searches."
+        else:
+            default = next(field.default for field in dataclasses.fields(kind) if field.name == option)
+            text = f"{option_meanings(kind)[option]} Default: settings.json, which starts at {default}."
+        _define(
+            name, get_type_hints(kind)[option], text, main if is_read(name, parts) else "options without effect here"
+        )
+
+
+def _define(name: str, kind: Any, text: str, module: str) -> None:
+    choices = get_args(kind)
+    if choices:
+        flags.DEFINE_enum(name, None, list(choices), text, module_name=module)
+    elif kind is bool:
+        flags.DEFINE_bool(name, None, text, module_name=module)
+    elif kind is int:
+        flags.DEFINE_integer(name, None, text, module_name=module)
+    elif kind is float:
+        flags.DEFINE_float(name, None, text, module_name=module)
+    else:
+        flags.DEFINE_string(name, None, text, module_name=module)
 
 
 def define_choice(name: str, choices: Any, default: str, text: str) -> flags.FlagHolder[Any]:
@@ -125,30 +140,34 @@ def check_preset(settings: Settings, preset: str) -> Settings:
     return settings
 
 
-def with_flags(settings: Settings, without_effect: Sequence[str] = ()) -> Settings:
+def with_flags(settings: Settings, parts: Collection[Part]) -> Settings:
     """Return the settings with every option flag that was given put in its place.
 
     Args:
         settings: of the model.
-        without_effect: sections whose options change nothing in what the program is about to do.
+        parts: what the program is about to do.
 
     Raises:
         SettingsError: an option is out of range, or a flag was given that changes nothing.
     """
-    given = {
-        name: FLAGS[name].value
-        for kind in SECTIONS.values()
-        for name in get_type_hints(kind)
-        if name in FLAGS and FLAGS[name].value is not None
-    }
-    idle = [f"--{name}" for section in without_effect for name in get_type_hints(SECTIONS[section]) if name in given]
+    given = {name: FLAGS[name].value for name in OPTIONS if FLAGS[name].value is not None}
+    changed = settings.override(given)
+    idle = find_idle(given, changed, parts)
     if idle:
         raise SettingsError(
-            f"{', '.join(idle)}: for bin/generate_games.py, bin/learn.py and --init; here that would change nothing"
+            "; ".join(f"--{name} changes nothing here: it needs {needs}" for name, needs in idle.items())
         )
-    return settings.override(given)
+    return changed
 
 
+def refuse_flags(*names: str, because: str) -> None:
+    """Raise a SettingsError if one of some flags was given: it would change nothing."""
+    for name in names:
+        if FLAGS[name].present:
+            raise SettingsError(f"--{name} changes nothing here: {because}")
+
+
+@functools.cache
 def option_meanings(kind: type) -> dict[str, str]:
     """Return the docstring below each field of an option class, by the field's name."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ and the model: it does not depend on which other games are under way, so any pro
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import Queue
 from typing import NamedTuple
 
@@ -33,9 +33,6 @@ class SelfPlayOptions:
 
     concurrent_games: int = 256
     """Games under way at a time in each worker process: the batch of the network."""
-    gumbel_readouts: int = 0
-    """Readouts of a move in self-play, which has a Gumbel root then, whatever other searches have: some tens teach as
-    much as hundreds by puct (Danihelka et al. 2022); 0: self-play searches as everything else does."""
     games_per_generation: int = 1000
     """Games that a champion plays before it is trained, where bin/learn.py does both."""
     random_plies: int = 0
@@ -53,9 +50,8 @@ class SelfPlayOptions:
         for name in ("concurrent_games", "games_per_generation"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("gumbel_readouts", "random_plies"):
-            if getattr(self, name) < 0:
-                raise SettingsError(f"{name} must be 0 or more, not {getattr(self, name)}")
+        if self.random_plies < 0:
+            raise SettingsError(f"random_plies must be 0 or more, not {self.random_plies}")
         if not 0 < self.random_share <= 1:
             raise SettingsError(f"random_share must be above 0, up to 1, not {self.random_share}")
 
@@ -100,8 +96,6 @@ class SelfPlay:
         Raises:
             SettingsError: the options do not go together.
         """
-        if options.gumbel_readouts:
-            search = replace(search, root="gumbel", readouts=options.gumbel_readouts)
         self._game = game
         self._tempering_point = search.tempering_point
         self._fast_wins = search.fast_wins

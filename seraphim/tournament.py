@@ -183,6 +183,11 @@ def every_snapshot(name: str) -> str:
     return f"{model}/{ALL}{colon}{how}"
 
 
+def is_searching(name: str) -> bool:
+    """Return whether the player of a name is a model that searches."""
+    return not _is_built_in(name) and not name.endswith(f":{_RAW}")
+
+
 def _is_built_in(name: str) -> bool:
     return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
 

@@ -5,7 +5,6 @@ cannot be sent is lost, which is told once. Only at the end of a run there is a 
 """
 
 import contextlib
-import dataclasses
 import fcntl
 import importlib.util
 import logging
@@ -122,7 +121,7 @@ def _parameters(settings: Settings) -> dict[str, object]:
     # Every option, by section and name.
     return {
         f"{section}.{option}": value
-        for section, options in dataclasses.asdict(settings).items()
+        for section, options in settings.to_dict().items()
         if isinstance(options, dict)
         for option, value in options.items()
     }

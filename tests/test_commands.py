@@ -1,7 +1,9 @@
 """The programs as a person runs them, and what each says to bad input: one line, exit code 1, no traceback."""
 
+import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
+from seraphim.gamefiles import published_files, read_examples
 from seraphim.store import ModelFolder
 from seraphim.tracking import local_store
 
@@ -72,6 +75,63 @@ def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
     assert runs[2].data.params["search.readouts"] == "5"
     # Flags at --init are kept; flags of one run are not.
     assert json.loads((folder.path / "settings.json").read_text())["search"]["readouts"] == 10
+
+
+def test_plain_search_flags_act_on_self_play_that_has_a_search_of_its_own(run: Run, root: Path) -> None:
+    path = root / "models/fresh/settings.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "self_play_search": {"root": "gumbel", "readouts": 8}}))
+
+    def games(*flags: str) -> list[bytes]:
+        done = run("bin/generate_games.py", "fresh", "--games=12", "--seed=1", "--workers=1", *flags)
+        assert done.returncode == 0, done.stderr
+        found = sorted(example for file in published_files(root / "gamedata/fresh") for example in read_examples(file))
+        shutil.rmtree(root / "gamedata/fresh")
+        return found
+
+    different = [games(*flags) for flags in ((), ("--readouts=20",), ("--root=puct",), ("--root=puct", "--cpuct=4"))]
+    assert all(one != other for one, other in itertools.combinations(different, 2))
+    assert games() == different[0]
+
+
+def test_a_new_model_stores_a_plain_flag_for_every_search_and_another_for_self_play(run: Run, root: Path) -> None:
+    quick = ("--blocks=0", "--filters=2")
+    for name, flag, readouts, own in (
+        ("both", "--readouts=50", 50, {"root": "gumbel"}),
+        ("own", "--self_play_readouts=40", 200, {"root": "gumbel", "readouts": 40}),
+    ):
+        done = run("connectfour/train.py", name, "--init", flag, *quick)
+        assert done.returncode == 0, done.stderr
+        content = json.loads((root / "models" / name / "settings.json").read_text())
+        assert (content["search"]["readouts"], content["self_play_search"]) == (readouts, own)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("tictactoe/train.py new --init --mlflow", "mlflow changes nothing here: making a model is not tracked"),
+        (
+            "bin/learn.py new --game=tictactoe.plain --goal=search",
+            "goal changes nothing here: tictactoe.plain offers no",
+        ),
+        ("bin/evaluate.py fresh --out=a.csv", "out changes nothing here: it is for --positions"),
+        ("bin/evaluate.py fresh --positions=a.txt --most=3", "most changes nothing here: it is for the sets"),
+        (
+            "bin/arena.py fresh random --first --opening_plies=3",
+            "opening_plies changes nothing here: with --first there",
+        ),
+        ("bin/arena.py fresh random --first --csv=a.csv", "csv changes nothing here: --first rates no players"),
+        (
+            "bin/arena.py fresh:raw random --readouts=9",
+            "readouts changes nothing here: no player searches with a network",
+        ),
+    ],
+)
+def test_a_flag_that_would_change_nothing_is_refused(run: Run, root: Path, arguments: str, message: str) -> None:
+    program, *others = arguments.split()
+    before = sorted(root.rglob("*"))
+    assert refused(run(program, *others)).startswith(f"{Path(program).name}: --{message}")
+    assert sorted(root.rglob("*")) == before
 
 
 def test_the_name_may_come_from_the_environment(run: Run) -> None:

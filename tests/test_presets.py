@@ -97,7 +97,7 @@ def test_keras_tictactoe_has_leaky_4x4_filters_75_of_them() -> None:
 
 def played_games(folder: ModelFolder, settings: Settings) -> None:
     game = load_game(settings.game)
-    player = SelfPlay(game, Uniform(game), settings.search, settings.self_play, "a")
+    player = SelfPlay(game, Uniform(game), settings.self_play_search, settings.self_play, "a")
     with GameWriter(folder.game_data, settings.records) as writer:
         for record in player.play(iter(range(12))):
             writer.add(encode(game, record))

@@ -256,8 +256,8 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     idle = train_program(tmp_path, "first", "--games_per_file=5", "--random_plies=2")
     assert (idle.returncode, idle.stdout) == (1, "")
     assert idle.stderr == (
-        "train.py: --random_plies, --games_per_file: for bin/generate_games.py, bin/learn.py and --init; here "
-        "that would change nothing\n"
+        "train.py: --random_plies changes nothing here: it needs self-play; "
+        "--games_per_file changes nothing here: it needs self-play\n"
     )
     assert folder.champion().step == 4
 

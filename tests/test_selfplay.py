@@ -12,9 +12,11 @@ from reference import ArbitraryNetwork
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
-from seraphim.records import GameRecord
+from seraphim.pool import play_games
+from seraphim.records import GameRecord, encode_games
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions, game_id, number_in, play_together
+from seraphim.settings import Settings
 from tictactoe.game import TicTacToe
 
 pytestmark = pytest.mark.kernels
@@ -141,13 +143,16 @@ def test_every_kind_of_search_plays_whole_games_that_depend_on_their_numbers_alo
         assert record.policies.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_self_play_may_have_a_gumbel_root_of_its_own() -> None:
-    asked = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(8, gumbel_readouts=12), "a")
-    same_by_search = replace(OPTIONS, root="gumbel", readouts=12)
-    expected = SelfPlay(GAME, Uniform(GAME), same_by_search, SelfPlayOptions(8), "a")
-    games = [list(player.play(iter(range(20)))) for player in (asked, expected)]
-    assert all(same(mine, other) for mine, other in zip(*games, strict=True))
-    assert asked.search.readouts == 12 * sum(len(record.actions) for record in games[0])
+def test_workers_play_by_the_search_of_self_play() -> None:
+    made = Settings("tictactoe", self_play=SelfPlayOptions(8)).override({"readouts": 20, "tempering_point": 4})
+    settings = made.override({"self_play_root": "gumbel", "self_play_readouts": 12})
+    reports = list(play_games(GAME, Uniform(GAME), settings, "a", iter(range(20))))
+    played_by_workers = [game for report in reports for game in report.games]
+    player = SelfPlay(GAME, Uniform(GAME), replace(OPTIONS, root="gumbel", readouts=12), SelfPlayOptions(8), "a")
+    records = list(player.play(iter(range(20))))
+    assert [game.number for game in played_by_workers] == [number_in(record.game_id) for record in records]
+    assert [game.examples for game in played_by_workers] == list(encode_games(GAME, records))
+    assert reports[-1].work.readouts == 12 * sum(len(record.actions) for record in records)
 
 
 def test_random_openings_depend_on_the_game_alone() -> None:
@@ -178,10 +183,9 @@ def test_options_are_validated(option: str) -> None:
         SelfPlayOptions(**{option: 0})
 
 
-@pytest.mark.parametrize("option", ["gumbel_readouts", "random_plies"])
-def test_options_that_may_be_zero_are_validated(option: str) -> None:
-    with pytest.raises(SettingsError, match=f"{option} must be 0 or more, not -1"):
-        SelfPlayOptions(**{option: -1})
+def test_an_option_that_may_be_zero_is_validated() -> None:
+    with pytest.raises(SettingsError, match="random_plies must be 0 or more, not -1"):
+        SelfPlayOptions(random_plies=-1)
 
 
 def test_games_that_are_given_up_leave_nothing_behind() -> None:

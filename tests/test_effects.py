@@ -1,0 +1,439 @@
+"""Options and their effects: what is refused as idle changes nothing, and what is accepted changes something."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import ArbitraryNetwork, random_states
+
+from seraphim import networks, training
+from seraphim.effects import EFFECTS, SEARCH_EFFECTS, Part, find_idle, has_two_searches, is_read
+from seraphim.game import Symmetries
+from seraphim.gating import judge
+from seraphim.opponent import PlayOptions
+from seraphim.players import minimax_player, random_player
+from seraphim.records import Positions
+from seraphim.scalars import ScalarLog
+from seraphim.search.options import SearchOptions
+from seraphim.search.search import Search
+from seraphim.selfplay import SelfPlay, SelfPlayOptions
+from seraphim.session import Session, SessionOptions
+from seraphim.settings import OPTIONS, SECTIONS, Settings
+from seraphim.training import Batches, window_size
+from tictactoe.game import GAME
+
+NETWORK = ArbitraryNetwork(GAME)
+STATES = random_states(GAME, 12, seed=1)
+
+# Another value of each option, or two where the first may be the one that it has.
+OTHERS: dict[str, Any] = {
+    "readouts": 17,
+    "cpuct": 4.0,
+    "tempering_point": 0,
+    "dirichlet_alpha": 5.0,
+    "noise_coefficient": 0.9,
+    "leaf": "playout",
+    "root": ("gumbel", "puct"),
+    "gumbel_actions": 2,
+    "cpuct_base": 4.0,
+    "fpu": ("parent", "zero"),
+    "fpu_reduction": 2.0,
+    "root_temperature": 3.0,
+    "solver": True,
+    "fast_wins": 0.9,
+    "cache_megabytes": 0,
+    "kind": ("mlp", "resnet"),
+    "depth": 2,
+    "width": 24,
+    "blocks": 2,
+    "filters": 5,
+    "kernel_size": 2,
+    "policy_filters": 3,
+    "value_filters": 3,
+    "activation": "leaky_relu",
+    "value_width": 9,
+    "l2": 0.1,
+    "concurrent_games": 3,
+    "games_per_generation": 7,
+    "random_plies": 3,
+    "random_share": 0.5,
+    "games_per_file": 3,
+    "learning_rate": 0.1,
+    "optimizer": ("sgd", "adam"),
+    "momentum": 0.5,
+    "learning_rate_half_life": 1,
+    "batch_size": 16,
+    "steps": 2,
+    "precision": "bfloat16",
+    "value_loss_weight": 3.0,
+    "root_value_share": 0.7,
+    "average_positions": True,
+    "window_start": 150,
+    "window_exponent": 0.5,
+    "window_growth": 0.9,
+    "max_window": 250,
+    "max_snapshots": 3,
+    "gate": ("off", "score"),
+    "gate_games": 6,
+    "gate_score": 0.99,
+}
+
+
+def changed(settings: Settings, option: str, name: str = "") -> Settings:
+    """The settings with another value of an option; by `name`, of self-play's search."""
+    value = OTHERS[option]
+    if isinstance(value, tuple):
+        now = settings.to_dict()[OPTIONS[option]][option]
+        value = next(each for each in value if each != now)
+    return settings.override({name or option: value})
+
+
+def idle(option: str, settings: Settings, *parts: Part) -> bool:
+    """Whether the option, with another value, is refused as a flag."""
+    return option in find_idle([option], changed(settings, option), parts)
+
+
+def test_every_option_has_its_effect_in_one_table() -> None:
+    assert set(SEARCH_EFFECTS) == {name for name, section in OPTIONS.items() if section == "search"}
+    assert {*SEARCH_EFFECTS, *EFFECTS} == {name for name, section in OPTIONS.items() if section != "self_play_search"}
+    assert set(OTHERS) == {*SEARCH_EFFECTS, *EFFECTS}
+
+
+# ---------------------------------------------------------------- the search
+
+SEARCHES = {
+    "puct": SearchOptions(readouts=40),
+    "puct, with reduction": SearchOptions(readouts=40, fpu="reduction"),
+    "puct, without noise": SearchOptions(readouts=40, noise_coefficient=0.0),
+    "gumbel": SearchOptions(readouts=40, root="gumbel"),
+    "gumbel, with reduction": SearchOptions(readouts=40, root="gumbel", fpu="reduction"),
+}
+
+
+def in_self_play(search: SearchOptions) -> Any:
+    """All that self-play finds, and how often it asks the network."""
+    player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6), "a")
+    records = sorted(player.play(iter(range(6))), key=lambda record: record.game_id)
+    return player.search.evaluations, [np.asarray(part).tolist() for record in records for part in record[1:]]
+
+
+def in_quiet_searches(search: SearchOptions) -> Any:
+    """What searches without noise find, one after the other, as in evaluations, checks and the gate."""
+    trees = Search(GAME, NETWORK, search, len(STATES))
+    found = []
+    for states in (STATES, STATES[::-1]):
+        trees.abandon()
+        trees.begin(np.arange(len(states)), states)
+        trees.run()
+        found.append([part.tolist() for part in trees.result(np.arange(len(states)))])
+    return trees.evaluations, found
+
+
+def in_analysis(play: PlayOptions) -> Callable[[SearchOptions], Any]:
+    """What a person's computer thinks and plays."""
+
+    def found(search: SearchOptions) -> Any:
+        network = ArbitraryNetwork(GAME)
+        session = Session("tictactoe", network, search, play, SessionOptions("both"), np.random.default_rng(0))
+        seen = []
+        for _ in range(5):
+            for action in (0, 4, 8):
+                session.play(action)
+                reading = session.read(session.opponent.search.readouts)
+                seen.append((reading.candidates, reading.value, session.opponent.choose(session.tree)))
+            session.new()
+        return network.positions, seen
+
+    return found
+
+
+WAYS: dict[str, tuple[list[Part], Callable[[SearchOptions], Any]]] = {
+    "self-play": (["self_play"], in_self_play),
+    "evaluation": (["evaluation"], in_quiet_searches),
+    "analysis": (["analysis"], in_analysis(PlayOptions())),
+    "analysis with noise": (["analysis", "analysis_noise"], in_analysis(PlayOptions(noise=True))),
+    "analysis with drawn moves": (["analysis", "analysis_draws"], in_analysis(PlayOptions(temperature="auto"))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_an_option_of_the_search_is_refused_exactly_where_it_changes_nothing(kind: str, way: str) -> None:
+    parts, outcome = WAYS[way]
+    settings = Settings("tictactoe", search=SEARCHES[kind])
+    before = outcome(settings.search)
+    for option in SEARCH_EFFECTS:
+        if option == "readouts" and way == "evaluation":
+            continue  # whose searches get another number of readouts, see below
+        after = outcome(changed(settings, option).search)
+        assert (before == after) == idle(option, settings, *parts), f"{option} in {way} by {kind}"
+
+
+def test_the_readouts_of_an_evaluation_are_those_of_its_flag() -> None:
+    assert idle("readouts", Settings("tictactoe"), "evaluation")
+
+
+def test_noise_and_temperature_need_more_than_a_search() -> None:
+    settings = Settings("tictactoe")
+    for part in ("gate", "checks", "evaluation"):
+        for option in ("tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"):
+            assert idle(option, settings.override({"gate": "score"}), part)
+
+
+def test_searches_of_the_gate_and_of_checks_are_there_only_if_these_are() -> None:
+    off, on = Settings("tictactoe"), Settings("tictactoe").override({"gate": "score"})
+    assert idle("cpuct", off, "training", "gate") and not idle("cpuct", on, "training", "gate")
+    assert not idle("cpuct", off, "checks")  # of tic-tac-toe all positions are solved
+    assert idle("cpuct", Settings("tictactoe.plain"), "checks")
+
+
+def test_a_flag_that_another_one_overrides_everywhere_is_refused() -> None:
+    settings = Settings("tictactoe").override({"tempering_point": 3, "self_play_tempering_point": 5})
+    assert set(find_idle(["tempering_point"], settings, ["self_play", "checks"])) == set()
+    both = find_idle(["tempering_point", "self_play_tempering_point"], settings, ["self_play", "checks"])
+    assert set(both) == {"tempering_point"}
+
+
+def test_flags_for_self_play_alone_need_other_searches_beside_it() -> None:
+    settings = Settings("tictactoe").override({"self_play_readouts": 5})
+    assert not find_idle(["self_play_readouts"], settings, ["self_play", "checks"])
+    told = find_idle(["self_play_readouts"], settings, ["self_play"])
+    assert told == {"self_play_readouts": "another search beside self-play's: give --readouts"}
+    assert find_idle(["self_play_readouts"], settings, ["training", "gate"]) == {"self_play_readouts": "self-play"}
+
+
+# ---------------------------------------------------------------- everything else
+
+
+def network_of(settings: Settings) -> str:
+    model = networks.build(GAME, settings.network, seed=0)
+    return json.dumps(model.get_config(), default=str, sort_keys=True)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "resnet"])
+def test_an_option_of_the_network_is_refused_exactly_where_it_changes_nothing(kind: str) -> None:
+    small = {"depth": 1, "width": 8, "blocks": 1, "filters": 4, "policy_filters": 2, "value_filters": 2, "l2": 0.0}
+    settings = Settings("tictactoe").override({"kind": kind, **small})
+    before = network_of(settings)
+    for option in (name for name, section in OPTIONS.items() if section == "network"):
+        after = network_of(changed(settings, option))
+        assert (before == after) == idle(option, settings, "creation"), option
+        assert idle(option, settings, "self_play", "training", "gate", "evaluation")
+
+
+def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
+    """The weights after some steps."""
+    rng = np.random.default_rng(0)
+    count = 200
+    positions = Positions(
+        **{
+            **{name: np.ones(count, np.float32) for name in Positions._fields},
+            "observations": rng.integers(0, 2, (count, 3, 3, 2)).astype(np.uint8),
+            "policies": rng.dirichlet(np.ones(9), count).astype(np.float32),
+            "values": rng.choice([-1.0, 0.0, 1.0], count).astype(np.float32),
+            "root_values": rng.uniform(-1, 1, count).astype(np.float32),
+        }
+    )
+    options = settings.training
+    model = networks.build(GAME, settings.network, seed=0)
+    training.prepare(model, options)
+    identity = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
+    batches = Batches(GAME.observation_shape, identity, options, 0)
+    training.train(model, positions, batches, ScalarLog(directory), quiet=True)
+    return [weight.numpy().tolist() for weight in model.weights]
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_half_life", "momentum", "batch_size", "steps"]),
+        ({"optimizer": "adam"}, ["momentum", "optimizer", "root_value_share", "value_loss_weight"]),
+        ({"value_loss_weight": 0.0}, ["root_value_share"]),
+    ],
+    ids=str,
+)
+def test_an_option_of_training_is_refused_exactly_where_it_changes_nothing(
+    given: dict[str, Any], options: list[str], tmp_path: Path
+) -> None:
+    small = {"kind": "mlp", "depth": 1, "width": 8, "value_width": 4, "l2": 0.0, "batch_size": 32, "steps": 3}
+    settings = Settings("tictactoe").override({**small, **given})
+    before = weights_of(settings, tmp_path)
+    for option in options:
+        after = weights_of(changed(settings, option), tmp_path)
+        assert (before == after) == idle(option, settings, "creation", "training"), option
+        assert idle(option, settings, "self_play", "evaluation")
+
+
+@pytest.mark.parametrize("window_start", [100, 300])
+def test_an_option_of_the_window_is_refused_exactly_where_it_changes_nothing(window_start: int) -> None:
+    def sizes(settings: Settings) -> list[int]:
+        return [window_size(generated, settings.training) for generated in (400, 2000)]
+
+    settings = Settings("tictactoe").override({"window_start": window_start, "max_window": 300})
+    before = sizes(settings)
+    for option in ("window_start", "window_exponent", "window_growth", "max_window"):
+        after = sizes(changed(settings, option))
+        assert (before == after) == idle(option, settings, "training"), option
+
+
+@pytest.mark.parametrize("gate", ["off", "score", "sprt"])
+def test_an_option_of_the_gate_is_refused_exactly_where_it_changes_nothing(gate: str) -> None:
+    def judged(settings: Settings) -> Any:
+        return judge(GAME, minimax_player(GAME, 1), random_player(GAME), settings.gate, seed=5)
+
+    settings = Settings("tictactoe").override({"gate": gate, "gate_games": 40})
+    before = judged(settings)
+    for option in ("gate", "gate_games", "gate_score"):
+        after = judged(changed(settings, option))
+        assert (before == after) == idle(option, settings, "training"), option
+        assert idle(option, settings, "self_play")
+
+
+@pytest.mark.parametrize("random_plies", [0, 4])
+def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothing(random_plies: int) -> None:
+    def lengths(settings: Settings) -> list[int]:
+        player = SelfPlay(GAME, NETWORK, SearchOptions(readouts=2), settings.self_play, "a")
+        return sorted(record.first_ply for record in player.play(iter(range(30))))
+
+    settings = Settings("tictactoe").override({"random_plies": random_plies})
+    before = lengths(settings)
+    for option in ("random_plies", "random_share"):
+        after = lengths(changed(settings, option))
+        assert (before == after) == idle(option, settings, "self_play"), option
+        assert idle(option, settings, "training", "gate", "evaluation")
+
+
+# ---------------------------------------------------------------- the programs
+
+# Runs a program with one flag after the other, on a model without a champion, or where one is made on one that exists:
+# what is not refused as idle is refused for that.
+CALLS = """
+import json, runpy, sys
+from seraphim.errors import SeraphimError
+from seraphim.programs import FLAGS
+
+program, flags, always = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
+sys.argv = [program]
+main = runpy.run_path(program, run_name="program")["main"]
+said = {}
+for name, value in flags.items():
+    for flag in FLAGS:
+        FLAGS[flag].unparse()
+    rest = FLAGS([program, *always, f"--{name}={value}"])
+    try:
+        main(rest)
+    except SeraphimError as error:
+        said[name] = str(error)
+print(json.dumps(said))
+"""
+SEARCH = set(SEARCH_EFFECTS)
+NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"}
+PUCT = {"cpuct", "cpuct_base", "fpu"}
+SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}
+RESNET = {"blocks", "filters", "kernel_size", "policy_filters", "value_filters"}
+GATE_MATCH = {"gate_games", "gate_score"}
+STORED = {
+    *(SECTION["network"] - RESNET),
+    *SECTION["self_play"],
+    *SECTION["records"],
+    *(SECTION["training"] - {"momentum"}),
+    "gate",
+}
+
+
+def for_self_play(options: Collection[str]) -> set[str]:
+    return {f"self_play_{option}" for option in options}
+
+
+PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
+    # Arguments, and what is accepted of a model whose self-play has a root by PUCT, and by Gumbel; the network is an
+    # mlp, the optimizer adam, the gate off.
+    "bin/generate_games.py": (
+        ["bin/generate_games.py", "model"],
+        SEARCH - {"gumbel_actions", "fpu_reduction"}
+        | SECTION["self_play"] - {"games_per_generation"}
+        | SECTION["records"],
+        SEARCH - PUCT - NOISY - {"fpu_reduction"}
+        | SECTION["self_play"] - {"games_per_generation"}
+        | SECTION["records"],
+    ),
+    "tictactoe/train.py": (
+        ["tictactoe/train.py", "model"],
+        SECTION["training"] - {"optimizer", "momentum"} | {"gate"},
+        SECTION["training"] - {"optimizer", "momentum"} | {"gate"},
+    ),
+    "tictactoe/train.py --init": (
+        ["tictactoe/train.py", "fresh", "--init"],
+        STORED
+        | SEARCH - {"gumbel_actions", "fpu_reduction"}
+        | for_self_play(SEARCH - {"gumbel_actions", "fpu_reduction"}),
+        set(),
+    ),
+    "bin/learn.py": (
+        ["bin/learn.py", "model"],
+        STORED
+        | SEARCH - {"gumbel_actions", "fpu_reduction"}
+        | for_self_play(SEARCH - {"gumbel_actions", "fpu_reduction"}),
+        STORED | SEARCH - NOISY - {"fpu_reduction"} | for_self_play(SEARCH - PUCT - NOISY - {"fpu_reduction"}),
+    ),
+    "bin/evaluate.py": (
+        ["bin/evaluate.py", "model"],
+        SEARCH - NOISY - {"readouts", "gumbel_actions", "fpu_reduction"},
+        SEARCH - NOISY - {"readouts", "gumbel_actions", "fpu_reduction"},
+    ),
+    "bin/evaluate.py by the network alone": (["bin/evaluate.py", "model", "--searches=0"], set(), set()),
+    "bin/interactive.py": (
+        ["bin/interactive.py", "model"],
+        SEARCH - NOISY - {"root", "gumbel_actions", "fpu_reduction"},
+        SEARCH - NOISY - {"root", "gumbel_actions", "fpu_reduction"},
+    ),
+    "bin/interactive.py with noise": (
+        ["bin/interactive.py", "model", "--noise", "--temperature=auto"],
+        SEARCH - {"root", "gumbel_actions", "fpu_reduction"},
+        SEARCH - {"root", "gumbel_actions", "fpu_reduction"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_accept_the_flags_that_have_an_effect_and_refuse_the_others(name: str, root: Path) -> None:
+    (program, *always), by_puct, by_gumbel = PROGRAMS[name]
+    folder = root / "models/model"
+    folder.mkdir()
+    fresh = json.loads((root / "models/fresh/settings.json").read_text())
+    for accepted, section in ((by_puct, {}), (by_gumbel, {"root": "gumbel"})):
+        if "--init" in always and section:
+            continue  # a new model has the settings of its game
+        (folder / "settings.json").write_text(json.dumps({**fresh, "self_play_search": section}))
+        values = {option: value[0] if isinstance(value, tuple) else value for option, value in OTHERS.items()}
+        values |= {f"self_play_{option}": values[option] for option in SEARCH}
+        done = subprocess.run(
+            [sys.executable, "-c", CALLS, program, json.dumps(values), *always],
+            env={**os.environ, "SERAPHIM_DATA": str(root), "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.returncode == 0, done.stderr
+        said: dict[str, str] = json.loads(done.stdout)
+        assert set(said) == set(values)
+        refused = {option for option, text in said.items() if "changes nothing here: it needs " in text}
+        assert set(values) - refused == accepted
+        for option in refused:
+            assert said[option].startswith(f"--{option} changes nothing here: it needs ")
+            assert "\n" not in said[option] and "; " not in said[option]
+
+
+def test_the_help_shows_the_options_that_a_program_may_read() -> None:
+    assert has_two_searches(["self_play", "checks"]) and not has_two_searches(["self_play"])
+    for program, parts in (("bin/generate_games.py", ["self_play"]), ("bin/evaluate.py", ["evaluation"])):
+        done = subprocess.run([sys.executable, program, "--help"], capture_output=True, text=True, timeout=100)
+        for option in OPTIONS:
+            shown = f"\n  --{option}:" in done.stdout or f"\n  --[no]{option}:" in done.stdout
+            assert shown == is_read(option, parts), option

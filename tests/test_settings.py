@@ -1,0 +1,107 @@
+"""Settings: one file with all options, and a search for self-play that inherits from the one of everything else."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seraphim.errors import SettingsError
+from seraphim.search.options import SearchOptions
+from seraphim.settings import Settings, default_settings, dump_settings, load_settings
+
+GUMBEL = {"root": "gumbel", "readouts": 32}
+
+
+def stored(directory: Path, content: dict[str, Any]) -> Settings:
+    """The settings of a file with this content."""
+    path = directory / "settings.json"
+    path.write_text(json.dumps({"game": "tictactoe", **content}))
+    return load_settings(path)
+
+
+def test_self_play_searches_as_everything_else_unless_it_is_told_otherwise(tmp_path: Path) -> None:
+    settings = stored(tmp_path, {"search": {"readouts": 70, "cpuct": 3.0}})
+    assert settings.self_play_search == settings.search == SearchOptions(readouts=70, cpuct=3.0)
+
+
+def test_self_play_inherits_what_its_section_does_not_name(tmp_path: Path) -> None:
+    settings = stored(tmp_path, {"search": {"readouts": 70, "cpuct": 3.0}, "self_play_search": GUMBEL})
+    assert settings.search == SearchOptions(readouts=70, cpuct=3.0)
+    assert settings.self_play_search == SearchOptions(readouts=32, cpuct=3.0, root="gumbel")
+
+
+def test_a_plain_option_counts_for_every_search_and_the_other_for_self_play_alone() -> None:
+    settings = default_settings("connectfour")
+    assert (settings.search.readouts, settings.self_play_search.readouts) == (200, 32)
+    both = settings.override({"readouts": 50})
+    assert (both.search.readouts, both.self_play_search.readouts) == (50, 50)
+    assert both.self_play_overrides == {"root": "gumbel"}
+    alone = settings.override({"self_play_readouts": 64, "self_play_solver": False})
+    assert alone.search == settings.search
+    assert alone.self_play_overrides == {"root": "gumbel", "readouts": 64, "solver": False}
+    each = settings.override({"self_play_readouts": 5, "readouts": 50})
+    assert (each.search.readouts, each.self_play_search.readouts) == (50, 5)
+
+
+@pytest.mark.parametrize("option", [field.name for field in fields(SearchOptions)])
+def test_every_option_of_the_search_can_differ_in_self_play(option: str) -> None:
+    default = getattr(SearchOptions(), option)
+    others = {"root": "gumbel", "leaf": "playout", "fpu": "parent", "solver": True, "fast_wins": 0.5}
+    other = others.get(option) or type(default)(default / 2)
+    settings = Settings("tictactoe").override({f"self_play_{option}": other})
+    assert settings.search == SearchOptions()
+    assert settings.self_play_search == SearchOptions(**{option: other})
+    plain = settings.override({option: default})
+    assert plain.self_play_search == plain.search == SearchOptions()
+
+
+def test_the_file_holds_the_sections_and_reads_back(tmp_path: Path) -> None:
+    settings = default_settings("connectfour").override({"self_play_cpuct": 2})
+    content = json.loads(dump_settings(settings))
+    assert list(content)[2:6] == ["network", "search", "self_play_search", "self_play"]
+    assert content["self_play_search"] == {**GUMBEL, "cpuct": 2.0}
+    assert len(content["search"]) == len(fields(SearchOptions))
+    (tmp_path / "settings.json").write_text(dump_settings(settings))
+    assert load_settings(tmp_path / "settings.json") == settings
+
+
+def test_a_preset_stands_in_place_of_the_search_of_self_play_too() -> None:
+    deepfour = default_settings("connectfour", "deepfour")
+    assert deepfour.self_play_search == deepfour.search
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"readuots": 3}, "unknown setting 'readuots': expected one of readouts, cpuct, "),
+        ({"readouts": "many"}, "readouts must be int, not 'many'"),
+        ({"readouts": 0}, "readouts must be at least 1, not 0"),
+        ({"solver": True}, "fast_wins must be 0 with solver, which proves results, not 0.5"),
+        ([], r"section 'self_play_search' must be an object, not \[\]"),
+    ],
+)
+def test_what_is_wrong_in_the_search_of_self_play_is_told(section: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=message):
+        stored(tmp_path, {"search": {"fast_wins": 0.5}, "self_play_search": section})
+
+
+@pytest.mark.parametrize(
+    ("readouts", "instead"),
+    [(32, ' and add the section "self_play_search": {"root": "gumbel", "readouts": 32}'), (0, "")],
+)
+def test_the_option_of_earlier_versions_is_told_with_what_to_write_instead(
+    readouts: int, instead: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError) as told:
+        stored(tmp_path, {"self_play": {"gumbel_readouts": readouts}})
+    expected = f'gumbel_readouts is no longer an option: delete it from "self_play"{instead}'
+    assert str(told.value) == f"{tmp_path / 'settings.json'}: {expected}"
+
+
+def test_options_that_only_go_together_can_be_replaced_together() -> None:
+    mixed = Settings("tictactoe").override({"fast_wins": 0.5, "self_play_fast_wins": 0.0, "self_play_solver": True})
+    assert mixed.override({"fast_wins": 0.0}).self_play_search == SearchOptions(solver=True)
+    with pytest.raises(SettingsError, match="fast_wins must be 0 with solver"):
+        mixed.override({"fast_wins": 0.7})
