@@ -16,7 +16,7 @@ from benchmarks import mctx_peer, openspiel_peer
 from seraphim.benchmark import Figures, measure_uniform, measure_workers, precision_of
 from seraphim.errors import SettingsError
 from seraphim.game import load_game
-from seraphim.inference import Runtime, load_inference
+from seraphim.inference import Precision, Runtime, load_inference
 from seraphim.networks import NetworkOptions
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
@@ -78,8 +78,17 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
             "install the extra with pip install -e '.[bench]'"
         )
     figures = _without_network(seconds, rounds)
-    for search, policy in SEARCHES:
-        figures |= _with_network(search, policy, runtime, num_workers, seconds, rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        game, settings = load_game(GAME), settings_of(PUCT, cache=True)
+        snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0).path
+        precision = precision_of(load_inference(snapshot, game, runtime))
+
+        def ours(search: SearchOptions, cache: bool) -> float:
+            settings = settings_of(search, cache)
+            return measure_workers(settings, snapshot, runtime, num_workers, seconds)["readouts/s"]
+
+        for search, policy in SEARCHES:
+            figures |= _with_network(search, policy, precision, ours, seconds, rounds)
     return figures
 
 
@@ -104,26 +113,22 @@ def _without_network(seconds: float, rounds: int) -> Figures:
 
 
 def _with_network(
-    search: SearchOptions, policy: str, runtime: Runtime, num_workers: int, seconds: float, rounds: int
+    search: SearchOptions,
+    policy: str,
+    precision: Precision,
+    ours: Callable[[SearchOptions, bool], float],
+    seconds: float,
+    rounds: int,
 ) -> Figures:
-    cached, uncached = (settings_of(search, cache) for cache in (True, False))
     theirs = mctx_peer.SelfPlay("connect_four", policy, search.readouts, NETWORK)
-    with tempfile.TemporaryDirectory() as folder:
-        game = load_game(GAME)
-        snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, cached, seed=0).path
-        precision = precision_of(load_inference(snapshot, game, runtime))
-
-        def ours(settings: Settings) -> float:
-            return measure_workers(settings, snapshot, runtime, num_workers, seconds)["readouts/s"]
-
-        rates = in_turns(
-            {
-                f"mctx {policy} ({mctx_peer.PRECISION})": lambda: theirs.measure(seconds),
-                f"Seraphim ({precision})": lambda: ours(cached),
-                f"Seraphim ({precision}), no cache": lambda: ours(uncached),
-            },
-            rounds,
-        )
+    rates = in_turns(
+        {
+            f"mctx {policy} ({mctx_peer.PRECISION})": lambda: theirs.measure(seconds),
+            f"Seraphim ({precision})": lambda: ours(search, True),
+            f"Seraphim ({precision}), no cache": lambda: ours(search, False),
+        },
+        rounds,
+    )
     return _ratios(f"all cores, {_title(search)}", rates)
 
 

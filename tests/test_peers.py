@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import mctx_peer, openspiel_peer, peers
+from seraphim.benchmark import Figures
 from seraphim.game import Game, load_game
 from seraphim.inference import Uniform
 from seraphim.networks import NetworkOptions
@@ -23,6 +24,13 @@ class Ours(NamedTuple):
     with_network: bool
 
 
+class Bots(NamedTuple):
+    """How OpenSpiel was measured."""
+
+    readouts: int
+    cpuct: float
+
+
 class Theirs(NamedTuple):
     """How mctx was measured."""
 
@@ -31,9 +39,16 @@ class Theirs(NamedTuple):
     network: NetworkOptions
 
 
-@pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Everything that was measured, in turns, with a rate of 1 instead of a measurement of seconds."""
+class Comparison(NamedTuple):
+    """What a run of `peers` measured, in turns, and what it reports."""
+
+    measured: list[Any]
+    figures: Figures
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    """A run of `peers` with a rate of 1 instead of each measurement of some seconds."""
     found: list[Any] = []
 
     def rate(what: Any) -> float:
@@ -49,10 +64,10 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     class Bot:
         def __init__(self, game: str, readouts: int, cpuct: float) -> None:
-            self._options = (readouts, cpuct)
+            self._bot = Bots(readouts, cpuct)
 
         def measure(self, seconds: float) -> float:
-            return rate(self._options)
+            return rate(self._bot)
 
     def measure_workers(settings: Settings, snapshot: Path, *_: object) -> dict[str, float]:
         return {"readouts/s": rate(Ours(settings, with_network=True))}
@@ -60,12 +75,13 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def measure_uniform(game: Game, settings: Settings, *_: object) -> float:
         return rate(Ours(settings, with_network=False))
 
-    monkeypatch.setattr(mctx_peer, "SelfPlay", Mctx)
-    monkeypatch.setattr(openspiel_peer, "Bot", Bot)
-    monkeypatch.setattr(peers, "measure_workers", measure_workers)
-    monkeypatch.setattr(peers, "measure_uniform", measure_uniform)
-    monkeypatch.setattr(peers, "PACKAGES", {})
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mctx_peer, "SelfPlay", Mctx)
+        patch.setattr(openspiel_peer, "Bot", Bot)
+        patch.setattr(peers, "measure_workers", measure_workers)
+        patch.setattr(peers, "measure_uniform", measure_uniform)
+        patch.setattr(peers, "PACKAGES", {})
+        return Comparison(found, peers.peers(seconds=0, rounds=1))
 
 
 def settings_beside(measured: list[Any], policy: str) -> list[Settings]:
@@ -80,11 +96,10 @@ def settings_beside(measured: list[Any], policy: str) -> list[Settings]:
 @pytest.mark.parametrize(
     ("policy", "root", "readouts"), [("muzero_policy", "puct", 200), ("gumbel_muzero_policy", "gumbel", 32)]
 )
-def test_mctx_is_measured_beside_the_same_search(measured: list[Any], policy: str, root: str, readouts: int) -> None:
-    peers.peers(seconds=0, rounds=1)
-    (theirs,) = [one for one in measured if isinstance(one, Theirs) and one.policy == policy]
+def test_mctx_is_measured_beside_the_same_search(comparison: Comparison, policy: str, root: str, readouts: int) -> None:
+    (theirs,) = [one for one in comparison.measured if isinstance(one, Theirs) and one.policy == policy]
     assert theirs.readouts == readouts
-    ours = settings_beside(measured, policy)
+    ours = settings_beside(comparison.measured, policy)
     assert [settings.search.cache_megabytes for settings in ours] == [SearchOptions().cache_megabytes, 0]
     for settings in ours:
         assert (settings.search.root, settings.search.readouts) == (root, readouts)
@@ -92,30 +107,29 @@ def test_mctx_is_measured_beside_the_same_search(measured: list[Any], policy: st
         assert settings.network == theirs.network
 
 
-def test_nothing_but_search_and_network_differs_from_the_defaults(measured: list[Any]) -> None:
-    peers.peers(seconds=0, rounds=1)
-    all_settings = [one.settings for one in measured if isinstance(one, Ours)]
+def test_nothing_but_search_and_network_differs_from_the_defaults(comparison: Comparison) -> None:
+    all_settings = [one.settings for one in comparison.measured if isinstance(one, Ours)]
     assert len(all_settings) == 6
     for settings in all_settings:
         assert replace(settings, search=SearchOptions(), network=NetworkOptions()) == Settings(peers.GAME)
         assert settings.self_play.random_plies == 0
 
 
-def test_openspiel_is_measured_beside_the_same_search_with_and_without_playouts(measured: list[Any]) -> None:
-    figures = peers.peers(seconds=0, rounds=1)
-    options, *ours = [one for one in measured if isinstance(one, tuple) and not isinstance(one, Theirs)][:3]
+def test_openspiel_is_measured_beside_the_same_search_with_and_without_playouts(comparison: Comparison) -> None:
+    bot, *ours = comparison.measured[:3]
+    assert isinstance(bot, Bots)
     assert [one.settings.search.leaf for one in ours] == ["playout", "value"]
     for one in ours:
         search = one.settings.search
-        assert (search.readouts, search.cpuct) == options
+        assert (search.readouts, search.cpuct) == bot
         assert (search.root, search.solver, search.cache_megabytes) == ("puct", False, 0)
     title = "one thread, PUCT with 200: Seraphim"
-    assert figures[f"{title} with playouts / OpenSpiel C++ with playouts"] == 1
-    assert figures[f"{title} without playouts / OpenSpiel C++ with playouts"] == 1
+    assert comparison.figures[f"{title} with playouts / OpenSpiel C++ with playouts"] == 1
+    assert comparison.figures[f"{title} without playouts / OpenSpiel C++ with playouts"] == 1
 
 
-def test_rows_name_search_and_precision(measured: list[Any]) -> None:
-    names = [name for name in peers.peers(seconds=0, rounds=1) if "mctx" in name and " / " in name]
+def test_rows_name_search_and_precision(comparison: Comparison) -> None:
+    names = [name for name in comparison.figures if "mctx" in name and " / " in name]
     assert len(names) == 4
     for name in names:
         assert name.startswith(("all cores, PUCT with 200: ", "all cores, Gumbel with 32: "))
