@@ -39,6 +39,8 @@ GUMBEL = SearchOptions(readouts=32, root="gumbel", gumbel_actions=16)
 # Seraphim's search, and the search of mctx that does the same.
 SEARCHES = ((PUCT, "muzero_policy"), (GUMBEL, "gumbel_muzero_policy"))
 
+_SIZE = f"{NETWORK.filters} filters and {NETWORK.blocks} blocks"
+_GAMES = Settings(GAME).self_play.concurrent_games
 NOTES = f"""\
 What is compared, all in {GAME} self-play from the empty board, in turns; each ratio is the median of those of the
 rounds. On each line both sides have the same search and the same number of readouts a move. Seraphim's proven results
@@ -48,12 +50,12 @@ and random openings are off.
   of the game and keeps every position on the way in the tree; without playouts it values a leaf with 0, which is less
   work. It searches 64 games at a time and keeps the tree from move to move; its cache is off, because there is no
   evaluation to be saved. It has noise at the root and draws its moves by visits, so that its games differ.
-- All cores with a residual network of {NETWORK.filters} filters and {NETWORK.blocks} blocks with random weights, in the
-  precision in parentheses. mctx plays {mctx_peer.GAMES} games at a time as one program; Seraphim
-  {Settings(GAME).self_play.concurrent_games} in each process, one process a core. mctx keeps neither tree nor
-  evaluations from move to move; Seraphim keeps both, and without its cache only the tree. A readout of mctx that meets
-  the end of the game costs an evaluation as well, one of Seraphim does not. mctx's muzero_policy scales values between
-  the least and the greatest of a node's. Nothing is written to disk; Seraphim encodes its records."""
+- All cores with a residual network of {_SIZE} with random weights, in the precision in parentheses.
+  mctx plays {mctx_peer.GAMES} games at a time as one program; Seraphim {_GAMES} in each process, one process a core. It
+  keeps tree and evaluations from move to move, without its cache the tree alone; mctx keeps neither. A
+  readout of mctx that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's
+  muzero_policy scales values between the least and the greatest of a node's. Nothing is written to disk; Seraphim
+  encodes its records."""
 
 
 def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0, rounds: int = 3) -> Figures:
