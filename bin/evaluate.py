@@ -11,13 +11,14 @@ ignored. moves.csv tells the network's move, the move of a search, its value for
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
 from seraphim import programs
 
 SEARCHES = flags.DEFINE_list("searches", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
-SPLIT = flags.DEFINE_enum(
+SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "split",
     None,
     ["validation", "test"],

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
@@ -19,7 +20,7 @@ from seraphim import programs
 SETS = flags.DEFINE_list("sets", None, "Names of the sets, with commas. Default: all.")
 COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set.", lower_bound=1)
 MINUTES = flags.DEFINE_float("minutes", None, "Stop a set after that time. Default: at --count.", lower_bound=0)
-SPLIT = flags.DEFINE_enum(
+SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "split", "validation", ["validation", "test"], "Sets to choose by, or sets for the figures that are reported."
 )
 SEED = flags.DEFINE_integer("seed", None, "Which positions are drawn. Default: the split's own.", lower_bound=0)
