@@ -3,9 +3,9 @@
     taskset -c 0 python benchmarks/ablations.py connectfour --minutes=3.5 --seeds=2 --out=/tmp/ablations
 
 learns every variant with every seed, one after the other, on the processors it may use (`taskset` says which): nothing
-else should run there. It then asks each champion about all solved positions of the game. Networks are small, so that
-minutes show what takes hours with the game's own. What was learnt and measured stays in the folder `--out`: the same
-command goes on where it stopped, and prints the table when all is there.
+else should run there. It then asks each champion about the solved positions that the game offers to choose by. Networks
+are small, so that minutes show what takes hours with the game's own. What was learnt and measured stays in the folder
+`--out`: the same command goes on where it stopped, and prints the table when all is there.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import numpy as np
 
 from seraphim.curve import CURVE, read_curve
 from seraphim.evaluation import load_position_sets, mistakes
-from seraphim.game import load_game
+from seraphim.game import Array, load_game
 from seraphim.inference import load_inference
 from seraphim.search.options import SearchOptions
 from seraphim.store import ModelFolder
@@ -109,14 +109,34 @@ def table(game: str, results: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def _difference(baseline: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
-    # Of the searches' errors, over the same positions, with its standard error: what chance in learning adds to it
-    # shows between the seeds.
+    # Of the searches' errors, with its standard error over the seeds. Over positions it would be smaller and say
+    # nothing: they are judged by the same few networks, each of which chance made better or worse in learning.
     if runs is baseline:
         return ""
-    by_seed = [np.array(run["search"]) - np.array(other["search"]) for run, other in zip(runs, baseline, strict=True)]
-    pooled = np.concatenate(by_seed)
-    each = ", ".join(f"{100 * one.mean():+.2f}" for one in by_seed)
-    return f"{100 * pooled.mean():+.2f} ± {100 * pooled.std() / math.sqrt(len(pooled)):.2f} ({each})"
+    by_seed = _differences(baseline, runs)
+    each = ", ".join(f"{100 * one:+.2f}" for one in by_seed)
+    error = f" ± {100 * by_seed.std(ddof=1) / math.sqrt(len(by_seed)):.2f}" if len(by_seed) > 1 else ""
+    return f"{100 * by_seed.mean():+.2f}{error} ({each})"
+
+
+def _differences(baseline: list[dict[str, Any]], runs: list[dict[str, Any]]) -> Array:
+    # float64 [seeds]: how much more often the search errs than that of the baseline with the same seed.
+    return np.array(
+        [np.mean(run["search"]) - np.mean(other["search"]) for run, other in zip(runs, baseline, strict=True)]
+    )
+
+
+def spread(results: dict[str, list[dict[str, Any]]]) -> str:
+    """Return what the seeds of all variants together tell of chance, of which those of one variant tell little."""
+    baseline, seeds = results[BASELINE], len(results[BASELINE])
+    variants = [runs for runs in results.values() if runs is not baseline]
+    if seeds < 2 or not variants:
+        return "One seed, or one variant, says nothing of what chance does."
+    deviation = 100 * math.sqrt(np.mean([_differences(baseline, runs).var(ddof=1) for runs in variants]))
+    return (
+        f"Standard deviation of a difference between seeds, all {len(variants)} variants together: {deviation:.2f}; "
+        f"standard error of the mean of {seeds} seeds by that: {deviation / math.sqrt(seeds):.2f}"
+    )
 
 
 def main() -> None:
@@ -146,6 +166,7 @@ def main() -> None:
             results[variant].append(json.loads(result.read_text()))
             print(f"seed {seed}, {variant}: {results[variant][-1]['took']}", file=sys.stderr, flush=True)
     print(table(arguments.game, results))
+    print(spread(results))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 
 from seraphim.networks import NetworkOptions
 
+PRECISION = "float32"  # of the network
 GAMES = 128  # B: games under way at a time; more of them are not faster
 
 Weights = dict[str, Any]

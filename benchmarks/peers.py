@@ -1,6 +1,7 @@
 """Peers beside Seraphim, in turns and in the same run: OpenSpiel's C++ search, and mctx with the rules of pgx.
 
 Knows what is compared and in which order; each peer has a module of its own, which imports it when it is measured.
+The searches are written out here: a game's own settings change nothing in what is compared.
 """
 
 import math
@@ -12,32 +13,49 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import mctx_peer, openspiel_peer
-from seraphim.benchmark import Figures, measure_uniform, measure_workers
+from seraphim.benchmark import Figures, measure_uniform, measure_workers, precision_of
 from seraphim.errors import SettingsError
 from seraphim.game import load_game
-from seraphim.inference import Runtime
+from seraphim.inference import Precision, Runtime, load_inference
 from seraphim.networks import NetworkOptions
 from seraphim.retraining import bootstrap
-from seraphim.settings import Settings, default_settings
+from seraphim.search.options import SearchOptions
+from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 
 GAME = "connectfour"
 PACKAGES = {"pyspiel": "open_spiel", "jax": "jax", "mctx": "mctx", "pgx": "pgx"}  # module: package
-FEW_READOUTS = 32  # a move of a Gumbel search, which is meant for few
+NETWORK = NetworkOptions(kind="resnet", filters=64, blocks=5)
+# The constants are mctx's defaults. All moves are drawn, as mctx draws them, in proportion to visits.
+PUCT = SearchOptions(
+    readouts=200,
+    cpuct=1.25,
+    cpuct_base=19652,
+    dirichlet_alpha=0.3,
+    noise_coefficient=0.25,
+    tempering_point=42,
+)
+GUMBEL = SearchOptions(readouts=32, root="gumbel", gumbel_actions=16)
+# Seraphim's search, and the search of mctx that does the same.
+SEARCHES = ((PUCT, "muzero_policy"), (GUMBEL, "gumbel_muzero_policy"))
 
+_SIZE = f"{NETWORK.filters} filters and {NETWORK.blocks} blocks"
+_GAMES = Settings(GAME).self_play.concurrent_games
 NOTES = f"""\
-What is compared, all in {GAME} self-play, in turns; each ratio is the median of those of the rounds:
-- One thread without a network: OpenSpiel's C++ MCTSBot (PUCT) values a leaf by one random playout, which it plays with
-  the bare rules, and begins each move with an empty tree. Seraphim values it with 0 and believes all moves equal, or,
-  with playouts, reads on by its own search to the end of the game and keeps every position on the way in the tree:
-  more than a playout is, and slower. It searches 64 games at a time and keeps the tree from move to move; its cache is
-  off, because there is no evaluation to be saved.
-- All cores with a residual network of 64 filters and 5 blocks with random weights: mctx computes it in float32 and
-  {mctx_peer.GAMES} games at a time as one program; Seraphim in bfloat16 where the processor has it, in one process a
-  core. mctx keeps neither tree nor evaluations from move to move; Seraphim keeps both, and without its cache only the
-  tree. A readout of mctx that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's
-  Gumbel search has {FEW_READOUTS} readouts a move, the others all have the same number. Nothing is written to disk;
-  Seraphim encodes its records."""
+What is compared, all in {GAME} self-play from the empty board, in turns; each ratio is the median of those of the
+rounds. On each line both sides have the same search and the same number of readouts a move. Seraphim's proven results
+and random openings are off.
+- One thread without a network, PUCT. OpenSpiel's C++ MCTSBot values a leaf by one random playout, which it plays with
+  the bare rules; it begins each move with an empty tree. Seraphim with playouts reads on by its own search to the end
+  of the game and keeps every position on the way in the tree; without playouts it values a leaf with 0, which is less
+  work. It searches 64 games at a time and keeps the tree from move to move; its cache is off, because there is no
+  evaluation to be saved. It has noise at the root and draws its moves by visits, so that its games differ.
+- All cores with a residual network of {_SIZE} with random weights, in the precision in parentheses.
+  mctx plays {mctx_peer.GAMES} games at a time as one program; Seraphim {_GAMES} in each process, one process a core. It
+  keeps tree and evaluations from move to move, without its cache the tree alone; mctx keeps neither. A
+  readout of mctx that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's
+  muzero_policy scales values between the least and the greatest of a node's. Nothing is written to disk; Seraphim
+  encodes its records."""
 
 
 def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0, rounds: int = 3) -> Figures:
@@ -61,53 +79,63 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
             f"the peers need {', '.join(missing)}, which cannot be found: "
             "install the extra with pip install -e '.[bench]'"
         )
-    settings = default_settings(GAME)
-    settings = replace(settings, network=NetworkOptions(kind="resnet", filters=64, blocks=5))
-    return {
-        **_without_network(settings, seconds, rounds),
-        **_with_network(settings, runtime, num_workers, seconds, rounds),
-    }
+    figures = _without_network(seconds, rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        game, settings = load_game(GAME), settings_of(PUCT, cache=True)
+        snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0).path
+        precision = precision_of(load_inference(snapshot, game, runtime))
+
+        def ours(search: SearchOptions, cache: bool) -> float:
+            settings = settings_of(search, cache)
+            return measure_workers(settings, snapshot, runtime, num_workers, seconds)["readouts/s"]
+
+        for search, policy in SEARCHES:
+            figures |= _with_network(search, policy, precision, ours, seconds, rounds)
+    return figures
 
 
-def _without_network(settings: Settings, seconds: float, rounds: int) -> Figures:
-    game, readouts = load_game(GAME), settings.search.readouts
-    settings = replace(settings, search=replace(settings.search, cache_megabytes=0))
-    playouts = replace(settings, search=replace(settings.search, leaf="playout"))
-    bot = openspiel_peer.Bot("connect_four", readouts, settings.search.cpuct)
+def settings_of(search: SearchOptions, cache: bool) -> Settings:
+    """Return the settings of self-play by one search: nothing else differs from the defaults of the options."""
+    return Settings(GAME, network=NETWORK, search=search if cache else replace(search, cache_megabytes=0))
+
+
+def _without_network(seconds: float, rounds: int) -> Figures:
+    game = load_game(GAME)
+    bot = openspiel_peer.Bot("connect_four", PUCT.readouts, PUCT.cpuct)
+    playouts, zeros = (settings_of(replace(PUCT, leaf=leaf), cache=False) for leaf in ("playout", "value"))
     rates = in_turns(
         {
-            "OpenSpiel, C++, random playouts": lambda: bot.measure(seconds),
-            "Seraphim, uniform priors": lambda: measure_uniform(game, settings, 64, seconds),
-            "Seraphim, uniform priors, playouts": lambda: measure_uniform(game, playouts, 64, seconds),
+            "OpenSpiel C++ with playouts": lambda: bot.measure(seconds),
+            "Seraphim with playouts": lambda: measure_uniform(game, playouts, 64, seconds),
+            "Seraphim without playouts": lambda: measure_uniform(game, zeros, 64, seconds),
         },
         rounds,
     )
-    return _ratios("one thread", rates)
+    return _ratios(f"one thread, {_title(PUCT)}", rates)
 
 
-def _with_network(settings: Settings, runtime: Runtime, num_workers: int, seconds: float, rounds: int) -> Figures:
-    uncached = replace(settings, search=replace(settings.search, cache_megabytes=0))
-    readouts = settings.search.readouts
-    muzero, gumbel = (
-        mctx_peer.SelfPlay("connect_four", policy, number, settings.network)
-        for policy, number in (("muzero_policy", readouts), ("gumbel_muzero_policy", FEW_READOUTS))
+def _with_network(
+    search: SearchOptions,
+    policy: str,
+    precision: Precision,
+    ours: Callable[[SearchOptions, bool], float],
+    seconds: float,
+    rounds: int,
+) -> Figures:
+    theirs = mctx_peer.SelfPlay("connect_four", policy, search.readouts, NETWORK)
+    rates = in_turns(
+        {
+            f"mctx {policy} ({mctx_peer.PRECISION})": lambda: theirs.measure(seconds),
+            f"Seraphim ({precision})": lambda: ours(search, True),
+            f"Seraphim ({precision}), no cache": lambda: ours(search, False),
+        },
+        rounds,
     )
-    with tempfile.TemporaryDirectory() as folder:
-        snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), load_game(GAME), settings, seed=0).path
+    return _ratios(f"all cores, {_title(search)}", rates)
 
-        def ours(options: Settings) -> float:
-            return measure_workers(options, snapshot, runtime, num_workers, seconds)["readouts/s"]
 
-        rates = in_turns(
-            {
-                "mctx, muzero_policy": lambda: muzero.measure(seconds),
-                f"mctx, gumbel_muzero_policy, {FEW_READOUTS} readouts": lambda: gumbel.measure(seconds),
-                "Seraphim": lambda: ours(settings),
-                "Seraphim, no cache": lambda: ours(uncached),
-            },
-            rounds,
-        )
-    return _ratios("all cores", rates)
+def _title(search: SearchOptions) -> str:
+    return f"{'PUCT' if search.root == 'puct' else 'Gumbel'} with {search.readouts}"
 
 
 def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:

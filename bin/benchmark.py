@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> None:
 def show(figures: Mapping[str, float]) -> None:
     """Print one figure a line."""
     for name, value in figures.items():
-        print(f"{name:64} {value:14,.3f}" if value < 100 else f"{name:64} {value:14,.0f}", flush=True)
+        print(f"{name:88} {value:14,.3f}" if value < 100 else f"{name:88} {value:14,.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How strong a model is: its errors in solved positions, by the network alone and by searches of several sizes.
 
-    python bin/evaluate.py NAME                                   # in the sets that the game offers
+    python bin/evaluate.py NAME                                   # in the test sets that the game offers
+    python bin/evaluate.py NAME --split=validation                # in those that learning checks itself on
     python bin/evaluate.py NAME --positions=FILE --out=moves.csv  # what it plays in other positions
 
 FILE has one position a line, as the moves that lead to it (for connect four digits, 4453); what follows a space is
@@ -10,12 +11,19 @@ ignored. moves.csv tells the network's move, the move of a search, its value for
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
 from seraphim import programs
 
 SEARCHES = flags.DEFINE_list("searches", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
+SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
+    "split",
+    None,
+    ["validation", "test"],
+    "Which of the game's sets. Default: test, where it has them; else all it has.",
+)
 SNAPSHOT = flags.DEFINE_string(
     "snapshot", None, "Which snapshot of models/NAME, or a path to one. Default: the champion."
 )
@@ -62,9 +70,10 @@ def main(arguments: Sequence[str]) -> None:
         positions.write_moves(Path(OUT.value), game, listed, moves, found)
         print(f"{len(listed.states):,} positions, {options.readouts} readouts: {OUT.value}")
         return
-    sets = positions.load_sets(settings.game, MOST.value)
+    split = SPLIT.value or positions.default_split(settings.game)
+    sets = positions.load_sets(settings.game, split, MOST.value)
     if not sets:
-        raise SettingsError(f"{settings.game} offers no solved positions: name a file with --positions")
+        raise SettingsError(f"{settings.game} offers no {split} sets of solved positions: name a file with --positions")
     with programs.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
         errors = strength.measure_errors(game, inferences, settings.search, sets, readouts)
         print(strength.errors_table(errors))

@@ -1,15 +1,17 @@
 """Generate the solved positions of connect four: random positions, every move solved, sorted into six sets.
 
-    python bin/generate_positions.py
+    python bin/generate_positions.py --split=test
 
-writes connectfour/positions/*.txt, or goes on where it was stopped; a file that has its positions is left as it is. To
-make them anew, delete them. The same seed gives the same positions, however often it was interrupted.
+writes connectfour/positions/test/*.txt, or goes on where it was stopped; a file that has its positions is left as it
+is. To make them anew, delete them. The same seed gives the same positions, however often it was interrupted. No
+position of a test set is in the validation set of its kind.
 """
 
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from absl import flags
 
@@ -18,7 +20,10 @@ from seraphim import programs
 SETS = flags.DEFINE_list("sets", None, "Names of the sets, with commas. Default: all.")
 COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set.", lower_bound=1)
 MINUTES = flags.DEFINE_float("minutes", None, "Stop a set after that time. Default: at --count.", lower_bound=0)
-SEED = flags.DEFINE_integer("seed", 0, "Which positions are drawn.", lower_bound=0)
+SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
+    "split", "validation", ["validation", "test"], "Sets to choose by, or sets for the figures that are reported."
+)
+SEED = flags.DEFINE_integer("seed", None, "Which positions are drawn. Default: the split's own.", lower_bound=0)
 TABLE = flags.DEFINE_integer("table", 1024, "Megabytes of the solver's table.", lower_bound=2)
 FOLDER = flags.DEFINE_string("folder", None, "Where to write. Default: the package's own folder.")
 
@@ -26,7 +31,7 @@ FOLDER = flags.DEFINE_string("folder", None, "Where to write. Default: the packa
 def main(arguments: Sequence[str]) -> None:
     """Generate."""
     from connectfour import positions
-    from connectfour.positions.generator import generate
+    from connectfour.positions.generator import SEEDS, generate
     from connectfour.solver import Solver
     from seraphim.errors import SettingsError
 
@@ -35,13 +40,16 @@ def main(arguments: Sequence[str]) -> None:
     unknown = set(SETS.value or []) - set(positions.NAMES)
     if unknown:
         raise SettingsError(f"there is no set {min(unknown)!r}: expected some of {','.join(positions.NAMES)}")
-    folder = Path(FOLDER.value) if FOLDER.value else positions.FOLDER
+    folder = Path(FOLDER.value) if FOLDER.value else positions.FOLDER / SPLIT.value
+    seed = SEEDS[SPLIT.value] if SEED.value is None else SEED.value
     folder.mkdir(parents=True, exist_ok=True)
     seconds = None if MINUTES.value is None else 60 * MINUTES.value
     solver = Solver(TABLE.value)
     for name in SETS.value or positions.NAMES:
         began, found = time.monotonic(), 0
-        for found, line in enumerate(generate(name, COUNT.value, SEED.value, folder, solver, seconds), start=1):
+        excluded = positions.read_positions(name).states if SPLIT.value == "test" else None
+        lines = generate(name, COUNT.value, seed, folder, solver, seconds, excluded)
+        for found, line in enumerate(lines, start=1):
             if sys.stdout.isatty():
                 print(f"\r{name}: {found} more, {line:80}", end="", flush=True)
         print(f"{name}: {found} more positions in {time.monotonic() - began:.0f} s")

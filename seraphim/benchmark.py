@@ -143,6 +143,11 @@ def compare(first: Callable[[], float], second: Callable[[], float]) -> tuple[fl
     )
 
 
+def precision_of(inference: Inference) -> Precision:
+    """Return the precision in which a network is computed here."""
+    return "bfloat16" if "bfloat16" in inference.description else "float32"
+
+
 def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_workers: int, seconds: float) -> Figures:
     """Measure a game with its own settings, but PUCT in self-play, and a network of random weights.
 
@@ -169,7 +174,7 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
         figures[f"one position, 800 readouts, {LEAVES} leaves: ms"] = measure_latency(game, inference, settings.search)
     for name in ("readouts/s", "games/h", "batch fill", "share in network", "µs an evaluation in network"):
         figures[f"without the cache: {name}"] = without[name]
-    precision: Precision = "bfloat16" if "bfloat16" in inference.description else "float32"
+    precision = precision_of(inference)
     rate = openvino.matrix_product_rate(precision, threads=1, seconds=seconds / _ROUNDS)
     figures[f"matrix products in {precision}, one core: G multiply-adds/s"] = rate / 1e9
     figures["network's multiply-adds: M a position"] = products / 1e6

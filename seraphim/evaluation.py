@@ -8,7 +8,7 @@ Shape letters: `P` positions, and those of `seraphim.game`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.players import Choose
 
+Split = Literal["validation", "test"]  # positions to choose by, and others for the figures that are reported
 TOLERANCE = 1e-6  # two float32 that differ by less mean the same value
 
 
@@ -88,14 +89,18 @@ class Evaluation:
         return "; ".join(parts)
 
 
-def load_position_sets(name: str) -> list[PositionSet]:
+def load_position_sets(name: str, function: str = "position_sets") -> list[PositionSet]:
     """Return the solved positions that a game offers, an empty list if none.
+
+    Args:
+        name: package or module of the game.
+        function: what it calls them: by default those that a model may be chosen by.
 
     Raises:
         GameError: there is no such game, or its solved positions do not fit its rules.
     """
     game = load_game(name)
-    position_sets: list[PositionSet] = getattr(load_game_module(name), "position_sets", list)()
+    position_sets: list[PositionSet] = getattr(load_game_module(name), function, list)()
     for positions in position_sets:
         shapes = (positions.states.shape[1:], positions.action_values.shape)
         if shapes != ((game.state_words,), (len(positions.states), game.num_actions)):

@@ -1,7 +1,9 @@
 """Positions to be judged: the solved ones that a game offers, and lists of a person's own.
 
 Beside `GAME`, a game's package may offer `position_sets()` and `strong_position_sets()`, which are the same positions
-with values that also prefer fast wins and slow losses.
+with values that also prefer fast wins and slow losses. Where these are samples, they are for choosing: learning checks
+itself on them. `test_position_sets()` and `strong_test_position_sets()` are others, for the figures that are reported;
+this module alone reads them.
 """
 
 import csv
@@ -11,11 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation import PositionSet, load_position_sets
+from seraphim.evaluation import PositionSet, Split, load_position_sets
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.moves import label_in, parse_moves
 from seraphim.notation import check_moves
 from seraphim.search.search import Result
+
+# What a game calls its sets, for the weak error and for the strong one.
+_FUNCTIONS: dict[Split, tuple[str, str]] = {
+    "validation": ("position_sets", "strong_position_sets"),
+    "test": ("test_position_sets", "strong_test_position_sets"),
+}
 
 COLUMNS = ("position", "network_move", "search_move", "root_value", "visits")
 
@@ -27,14 +35,24 @@ class Listed(NamedTuple):
     states: Array  # int64 [P, W]
 
 
-def load_sets(name: str, most: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
+def default_split(name: str) -> Split:
+    """Return the sets that tell how strong a model is: the test sets where the game offers any.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    return "test" if hasattr(load_game_module(name), _FUNCTIONS["test"][0]) else "validation"
+
+
+def load_sets(name: str, split: Split, most: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
     """Return the solved positions of a game, at most so many of each set: for the weak error, and for the strong one.
 
     Raises:
         GameError: there is no such game, or its solved positions do not fit its rules.
     """
-    weak = [_first(positions, most) for positions in load_position_sets(name)]
-    offered = getattr(load_game_module(name), "strong_position_sets", None)
+    weakly, strongly = _FUNCTIONS[split]
+    weak = [_first(positions, most) for positions in load_position_sets(name, weakly)]
+    offered = getattr(load_game_module(name), strongly, None)
     if offered is None:
         return [(positions, None) for positions in weak]
     return list(zip(weak, (_first(positions, most) for positions in offered()), strict=True))

@@ -155,10 +155,10 @@ def errors_table(errors: Sequence[Errors]) -> str:
     columns = sorted({one.readouts for one in errors})
     names = list(dict.fromkeys(one.positions for one in errors))
     cells = {(one.positions, one.readouts): one for one in errors}
-    lines = [f"{'weak error % [95 %], strong':26}" + "".join(f"{_title(number):>26}" for number in columns)]
+    lines = [f"{'weak error % [95 %], strong':28}" + "".join(f"{_title(number):>26}" for number in columns)]
     for name in names:
         row = [cells[name, number] for number in columns]
-        lines.append(f"{f'{name} ({row[0].weak.of:,})':26}" + "".join(f"{_cell(one):>26}" for one in row))
+        lines.append(f"{f'{name} ({row[0].weak.of:,})':28}" + "".join(f"{_cell(one):>26}" for one in row))
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,37 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # The same examples in every run, so that a red test stays red until its cause is mended.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+# Where the environment variable CI is set, a test that is skipped fails, unless it is one of these.
+ALLOWED_SKIPS = {
+    "test_doctor.py::test_without_a_gpu_one_can_be_required": "the machine has a GPU",
+}
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report a test that is skipped as failed, where CI is set."""
+    report = yield
+    test = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    if not hasattr(report, "wasxfail") and test not in ALLOWED_SKIPS:
+        _fail_for_a_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Report a module that is skipped as failed, where CI is set."""
+    report = yield
+    _fail_for_a_skip(report)
+    return report
+
+
+def _fail_for_a_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and os.environ.get("CI"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"skipped where CI is set: {reason}\nInstall what it needs, or list it in ALLOWED_SKIPS."
+
 
 SMALL = default_settings("tictactoe").override(
     {

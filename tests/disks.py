@@ -33,7 +33,7 @@ class Disk:
         if not mounted or mounted.returncode:
             self.__exit__()
             reason = mounted.stderr if mounted else "unshare is not allowed"
-            raise NoDiskError(f"no file system can be mounted: {reason}")
+            raise NoDiskError(f"no file system can be mounted (a container needs --privileged for that): {reason}")
         self.path = Path(f"/proc/{self._keeper.pid}/root{folder}")  # as others see it
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Tries to ruin runs, prints what was done and what came of it, and ends with 1 if anything was lost.
+"""Tries to ruin runs, prints what was done and what came of it, and ends with 1 if anything was lost or skipped.
 
     python tests/faults.py [--kills=200 --flips=10000 --seed=0 --folder=DIR]
 
@@ -11,6 +11,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,8 @@ from killing import SECONDS, Campaign
 
 HERE = Path(__file__).parent
 TESTS = (
-    "test_faults.py",
-    "test_tracking.py::test_a_server_that_is_lost_neither_stops_nor_slows_a_run_and_is_told_once",
+    HERE / "test_faults.py",
+    HERE / "test_tracking.py::test_a_server_that_is_lost_neither_stops_nor_slows_a_run_and_is_told_once",
 )
 # A line of the table that is printed at the end: what was done, how often, and what went wrong.
 Row = tuple[str, int, list[str]]
@@ -63,10 +64,28 @@ def damage_files(root: Path, flips: int, seed: int) -> list[Row]:
     return rows
 
 
-def other_tests() -> Row:
-    """Run the tests of single faults."""
-    failed = int(pytest.main([*(str(HERE / test) for test in TESTS), "-q", "-p", "no:cacheprovider"]))
-    return "tests of single faults", 1, [f"pytest ended with {failed}"] * (failed != 0)
+class Outcomes:
+    """Takes note of the tests that pytest runs, and of those that it skips."""
+
+    def __init__(self) -> None:
+        self.run: list[str] = []
+        self.skipped: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self.skipped.append(f"{report.nodeid}: {report.longreprtext}")
+        elif report.when == "call":
+            self.run.append(report.nodeid)
+
+
+def other_tests(tests: Sequence[Path]) -> list[Row]:
+    """Run the tests of single faults; one that is skipped counts as a fault, because nothing was tried."""
+    outcomes = Outcomes()
+    failed = int(pytest.main([*map(str, tests), "-q", "-p", "no:cacheprovider"], plugins=[outcomes]))
+    return [
+        ("tests of single faults", len(outcomes.run), [f"pytest ended with {failed}"] * (failed != 0)),
+        ("tests of single faults that were skipped", len(outcomes.skipped), outcomes.skipped),
+    ]
 
 
 def main() -> int:
@@ -82,7 +101,7 @@ def main() -> int:
         rows = damage_files(root / "damaged", options.flips, options.seed)
         if options.kills:
             rows += kill_programs(root / "killed", options.kills, options.seed)
-    rows.append(other_tests())
+    rows += other_tests(TESTS)
     width = max(len(what) for what, *_ in rows)
     print(f"\n{'what was done':{width}}  times   faults")
     for what, times, faults in rows:

@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pyspiel
@@ -22,12 +23,14 @@ from connectfour.positions import (
     states_from_moves,
     strong_position_sets,
 )
-from connectfour.positions.generator import BOUNDS, generate
+from connectfour.positions.generator import BOUNDS, SEEDS, generate
 from connectfour.solver import MoveScores, Score, Solver
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation import load_position_sets
+from seraphim.evaluation import Split, load_position_sets
 from seraphim.game import Array
+from seraphim.positions import default_split, load_sets
 
+SPLITS: tuple[Split, ...] = get_args(Split)
 Cells = tuple[int, ...]
 # Where the cells of the plain rules stand in a word of a state.
 BITS = np.array([STRIDE * (cell % 7) + 5 - cell // 7 for cell in range(42)])
@@ -401,18 +404,22 @@ def test_the_bounds_are_those_of_the_field() -> None:
     assert tuple(BOUNDS) == NAMES
 
 
-def test_no_position_is_there_twice_nor_with_its_mirror_image() -> None:
+def test_no_position_is_there_twice_nor_with_its_mirror_image_nor_in_both_splits() -> None:
     seen: set[bytes] = set()
-    for name in NAMES:
-        solved = read_positions(name)
+    for name, split in product(NAMES, SPLITS):
+        solved = read_positions(name, split)
         images = states_from_moves(tuple(mirrored(moves) for moves in solved.moves))
         for state, image in zip(solved.states, images, strict=True):
             assert state.tobytes() not in seen
             seen |= {state.tobytes(), image.tobytes()}
 
 
-def check_sample(name: str, number: int, solver: Solver) -> None:
-    solved = read_positions(name)
+def test_the_test_sets_hold_a_thousand_positions_each() -> None:
+    assert [len(read_positions(name, "test").moves) for name in NAMES] == [1000] * 6
+
+
+def check_sample(name: str, number: int, solver: Solver, split: Split) -> None:
+    solved = read_positions(name, split)
     for row in np.random.default_rng(number).choice(len(solved.moves), number, replace=False):
         scores = solver.solve_moves(position_from_moves(solved.moves[row]))
         assert np.array_equal(scores.results, solved.results[row], equal_nan=True), solved.moves[row]
@@ -421,13 +428,15 @@ def check_sample(name: str, number: int, solver: Solver) -> None:
 
 @pytest.mark.parametrize(("name", "number"), [("middle-easy", 100), ("middle-medium", 50), ("end-easy", 200)])
 def test_a_sample_of_the_later_sets_is_solved_again(name: str, number: int, solver: Solver) -> None:
-    check_sample(name, number, solver)
+    check_sample(name, number, solver, "validation")
+    check_sample(name, number // 2, solver, "test")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["begin-easy", "begin-medium", "begin-hard"])
 def test_a_sample_of_the_early_sets_is_solved_again(name: str) -> None:
-    check_sample(name, 10, Solver(256))
+    check_sample(name, 10, Solver(256), "validation")
+    check_sample(name, 5, Solver(256), "test")
 
 
 def test_the_end_of_games_is_what_minimax_finds_in_the_set() -> None:
@@ -441,13 +450,17 @@ def test_the_sets_are_offered_as_every_game_offers_them() -> None:
     sets = load_position_sets("connectfour")
     assert [one.name for one in sets] == list(NAMES)
     assert [one.name for one in position_sets()] == list(NAMES)
-    for one in sets:
+    test_sets = [weak for weak, _ in load_sets("connectfour", default_split("connectfour"))]
+    assert [one.name for one in test_sets] == [f"test/{name}" for name in NAMES]
+    for one in [*sets, *test_sets]:
         assert set(np.unique(one.action_values[~np.isnan(one.action_values)])) == {-1, 0, 1}
 
 
 def test_the_strong_error_counts_slower_wins_and_faster_losses() -> None:
-    for weak, strong in zip(position_sets(), strong_position_sets(), strict=True):
-        solved = read_positions(weak.name)
+    test_sets = load_sets("connectfour", "test")
+    for weak, strong in [*zip(position_sets(), strong_position_sets(), strict=True), *test_sets]:
+        assert strong is not None
+        solved = read_positions(Path(weak.name).name, "test" if weak.name.startswith("test/") else "validation")
         assert np.array_equal(np.sign(strong.action_values), weak.action_values, equal_nan=True)
         for row in range(50):
             moves = known_moves(MoveScores(solved.results[row], solved.plies[row]))
@@ -469,11 +482,12 @@ def test_a_line_is_the_moves_and_a_score_for_each_column() -> None:
     assert solved.states[0].tolist() == position_from_moves("222222").tolist()
 
 
+@pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_is_read_and_written_without_a_change(name: str) -> None:
-    solved = read_positions(name)
+def test_a_file_is_read_and_written_without_a_change(name: str, split: Split) -> None:
+    solved = read_positions(name, split)
     lines = [format_position(*one) + "\n" for one in zip(solved.moves, solved.results, solved.plies, strict=True)]
-    assert "".join(lines) == (FOLDER / f"{name}.txt").read_text()
+    assert "".join(lines) == (FOLDER / split / f"{name}.txt").read_text()
 
 
 @pytest.mark.parametrize(
@@ -501,8 +515,22 @@ def test_an_unknown_set_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["middle-easy", "middle-medium", "end-easy"])
 def test_the_files_are_what_the_generator_makes(name: str, tmp_path: Path, solver: Solver) -> None:
-    lines = list(generate(name, 12, 0, tmp_path, solver))
-    assert lines == (FOLDER / f"{name}.txt").read_text().splitlines()[:12]
+    for split in SPLITS:
+        excluded = read_positions(name).states if split == "test" else None
+        (tmp_path / split).mkdir()
+        lines = list(generate(name, 12, SEEDS[split], tmp_path / split, solver, excluded=excluded))
+        assert lines == (FOLDER / split / f"{name}.txt").read_text().splitlines()[:12]
+
+
+def test_what_is_excluded_does_not_get_into_a_set_nor_does_its_mirror_image(tmp_path: Path, solver: Solver) -> None:
+    for folder in ("all", "some"):
+        (tmp_path / folder).mkdir()
+    lines = list(generate("end-easy", 6, 3, tmp_path / "all", solver))
+    games = [line.split(" ")[0] for line in lines]
+    excluded = states_from_moves((games[1], mirrored(games[3])))
+    assert list(generate("end-easy", 4, 3, tmp_path / "some", solver, excluded=excluded)) == [
+        line for row, line in enumerate(lines) if row not in (1, 3)
+    ]
 
 
 def test_an_interrupted_file_is_continued_as_if_it_had_not_been(tmp_path: Path, solver: Solver) -> None:

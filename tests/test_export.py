@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import CHROMIUM, FLAGS
 
 from seraphim import export, saving, site
 from seraphim.errors import GameError, ModelError, SettingsError
@@ -22,12 +23,7 @@ from seraphim.store import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]
-CHROMIUM = Path("/usr/bin/chromium")
 OVER = re.compile(r"after \d+ moves")  # what the page says of a finished game
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 
 
 def chosen(folder: ModelFolder) -> Chosen:
@@ -248,11 +244,11 @@ def serve(host: Path) -> Iterator[Any]:
 def browser(tmp_path: Path) -> Iterator[Any]:
     """Chromium with a profile of its own, as a Playwright context."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM}, which opens the page, is not installed")
+    if CHROMIUM is None:
+        pytest.skip("Chromium, which opens the page, is not installed")
     with sync_api.sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            str(tmp_path / "profile"), executable_path=str(CHROMIUM), args=FLAGS
+            str(tmp_path / "profile"), executable_path=CHROMIUM, args=FLAGS
         )
         context.set_default_timeout(30_000)
         yield context

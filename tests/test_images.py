@@ -8,11 +8,15 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+
+from seraphim.records import read_window
+from seraphim.store import ModelFolder
+from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ["play", "train"]
@@ -157,26 +161,32 @@ def test_an_audit_without_its_list_is_skipped_with_a_reason() -> None:
 # ---------------------------------------------------------------- the compose file
 
 
-def service(image: str) -> dict[str, object]:
+def learn_service() -> dict[str, Any]:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    assert sorted(services) == IMAGES
-    return services[image]
+    assert list(services) == ["learn"]
+    return services["learn"]
 
 
-@pytest.mark.parametrize("image", IMAGES)
-def test_each_service_is_built_from_its_dockerfile_in_the_whole_tree(image: str) -> None:
-    build = service(image)["build"]
-    assert build == {"context": ".", "dockerfile": f"{image}/Dockerfile", "args": {"UID": "${UID:-1000}"}}
-    assert "UID=1000" in rests(image, "ARG")
+def test_the_service_is_built_from_its_dockerfile_in_the_whole_tree() -> None:
+    build = learn_service()["build"]
+    assert build == {"context": ".", "dockerfile": "train/Dockerfile", "args": {"UID": "${UID:-1000}"}}
+    assert "UID=1000" in rests("train", "ARG")
 
 
-@pytest.mark.parametrize("image", IMAGES)
-def test_each_service_mounts_the_same_models_and_game_data(image: str) -> None:
-    assert service(image)["volumes"] == ["./models:/models", "./gamedata:/gamedata"]
+def test_the_service_mounts_models_and_game_data() -> None:
+    assert learn_service()["volumes"] == ["./models:/models", "./gamedata:/gamedata"]
     assert (ROOT / "models" / ".gitkeep").exists()
     assert (ROOT / "gamedata" / ".gitkeep").exists()
 
 
-def test_both_services_work_on_the_same_model() -> None:
-    play, train = (service(image)["environment"] for image in IMAGES)
-    assert play == train == {"SERAPHIM_MODEL_NAME": "${SERAPHIM_MODEL_NAME:-my-tictactoe}"}
+def test_the_service_trains_no_more_often_than_its_champions_have_played(tmp_path: Path) -> None:
+    python, program, *flags = (re.sub(r"\$\{\w+:-(.*)\}", r"\1", part) for part in learn_service()["entrypoint"])
+    assert python == "python"
+    path = Path(program).relative_to("/seraphim")
+    assert path.parts[0] in copied("train")
+    small = ("--depth=1", "--width=16", "--readouts=5", "--games_per_generation=20", "--steps=4", "--workers=1")
+    done = run_as_in("train", tmp_path, str(ROOT / path), "new", *flags, *small, "--generations=2")
+    assert done.returncode == 0, done.stderr
+    folder = ModelFolder(tmp_path, "new")
+    assert folder.champion().step == 2 * 4
+    assert read_window(folder.game_data, GAME, 1_000_000)[1].games == 2 * 20

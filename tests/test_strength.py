@@ -1,6 +1,9 @@
 """Error rates against solved positions, their intervals, and lists of positions."""
 
 import csv
+import os
+import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +17,11 @@ from seraphim import positions, strength
 from seraphim.errors import GameError
 from seraphim.evaluation import PositionSet
 from seraphim.inference import Uniform
+from seraphim.learning import Stop, learn
+from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
+from seraphim.settings import Settings
+from seraphim.store import ModelFolder
 from seraphim.strength import NETWORK, Rate
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
@@ -157,3 +164,63 @@ def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
         assert row["search_move"] == str(best + 1)
         assert [int(count) for count in row["visits"].split()] == visits.tolist()
         assert -1 <= float(row["root_value"]) <= 1
+
+
+# ---------------------------------------------------------------- validation and test sets
+
+
+def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -> str:
+    """The name of tic-tac-toe with a few positions to choose by, and with test sets."""
+    (folder / "splitted.py").write_text(
+        "import tictactoe\nfrom seraphim.evaluation import PositionSet\n"
+        "from tictactoe import GAME, SETTINGS\n\n\n"
+        "(ALL,) = tictactoe.position_sets()\n\n\n"
+        "def position_sets():\n    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n\n\n"
+        f"def test_position_sets():\n    {test_sets}\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "splitted", raising=False)
+    return "splitted"
+
+
+def test_what_is_reported_is_measured_on_the_test_sets_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = "return [PositionSet('test/others', ALL.states[50:90], ALL.action_values[50:90])]"
+    name = sets_module(tmp_path, monkeypatch, others)
+    assert positions.default_split(name) == "test"
+    assert positions.default_split("tictactoe") == "validation"  # all its positions are solved
+    ((weak, strong),) = positions.load_sets(name, "test", most=30)
+    assert (weak.name, len(weak.states), strong) == ("test/others", 30, None)
+    ((weak, _),) = positions.load_sets(name, "validation")
+    assert (weak.name, len(weak.states)) == ("few", 50)
+    assert positions.load_sets("tictactoe", "test") == []
+
+
+def test_test_sets_are_checked_as_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = sets_module(tmp_path, monkeypatch, "return [PositionSet('mine', ALL.states[:4], ALL.action_values[:3])]")
+    with pytest.raises(GameError, match="'mine' of splitted has states"):
+        positions.load_sets(name, "test")
+
+
+def test_learning_never_looks_at_the_test_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_settings: Settings
+) -> None:
+    name = sets_module(tmp_path, monkeypatch, "raise AssertionError('learning looked at the test sets')")
+    settings = replace(small_settings, game=name)
+    folder = ModelFolder(tmp_path, "model")
+    bootstrap(folder, GAME, settings, seed=1)
+    said: list[str] = []
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")  # of the worker
+    learn(folder, settings, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
+    assert "few: searched move wrong in" in "\n".join(said)
+    with pytest.raises(AssertionError, match="learning looked"):
+        positions.load_sets(name, "test")
+
+
+def test_one_module_alone_names_the_test_sets() -> None:
+    root = Path(__file__).parents[1]
+    files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
+    assert [path.name for path in files if "test_position_sets" in path.read_text()] == ["positions.py"]
+    readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "positions.py"]
+    assert readers == ["evaluate.py"]

@@ -1,8 +1,10 @@
-"""Solved positions of connect four, in the six sets that the field compares itself on.
+"""Solved positions of connect four, in the six kinds of sets that the field compares itself on.
 
-Knows the files beside it, one for each set; `connectfour.positions.generator` made them. A set is named by the moves
-that were played, begin (at most 14), middle (at most 28) or end, and by the plies that remain under best play, easy
-(less than 14), medium (less than 28) or hard.
+There are two sets of each kind, without a position in common, mirror images included. Those in `validation/` are for
+choosing: learning checks itself on them, and so do experiments. Those in `test/` are for the figures that are reported,
+and for nothing else. `connectfour.positions.generator` made both. A kind is named by the moves that were played, begin
+(at most 14), middle (at most 28) or end, and by the plies that remain under best play, easy (less than 14), medium
+(less than 28) or hard.
 
 A line of a file is one position: the moves that lead to it, as digits from 1 to 7; a space; and the scores of its seven
 moves, from the left to the right column, with spaces between them:
@@ -22,7 +24,7 @@ import numpy as np
 
 from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
 from seraphim.errors import GameError
-from seraphim.evaluation import PositionSet
+from seraphim.evaluation import PositionSet, Split
 from seraphim.game import Array
 
 FOLDER = Path(__file__).parent
@@ -45,25 +47,35 @@ class SolvedPositions(NamedTuple):
 
 
 def position_sets() -> list[PositionSet]:
-    """Return the sets, in which a mistake is a move that loses the result (the weak error)."""
-    return [PositionSet(name, solved.states, solved.results) for name, solved in _all_sets()]
+    """Return the validation sets, in which a mistake is a move that loses the result (the weak error)."""
+    return _weak_sets("validation")
 
 
 def strong_position_sets() -> list[PositionSet]:
-    """Return the sets, in which a mistake is also a slower win or a faster loss (the strong error)."""
-    return [PositionSet(name, solved.states, solved.graded_values()) for name, solved in _all_sets()]
+    """Return the validation sets, in which a mistake is also a slower win or a faster loss (the strong error)."""
+    return _strong_sets("validation")
+
+
+def test_position_sets() -> list[PositionSet]:
+    """Return the test sets, as `position_sets` returns the validation sets."""
+    return _weak_sets("test")
+
+
+def strong_test_position_sets() -> list[PositionSet]:
+    """Return the test sets, as `strong_position_sets` returns the validation sets."""
+    return _strong_sets("test")
 
 
 @cache
-def read_positions(name: str) -> SolvedPositions:
-    """Return the set of that name.
+def read_positions(name: str, split: Split = "validation") -> SolvedPositions:
+    """Return the set of that kind.
 
     Raises:
-        GameError: there is no such set, or its file is damaged.
+        GameError: there is no such kind, or the file of the set is damaged.
     """
     if name not in NAMES:
         raise GameError(f"there is no set {name!r} of solved positions: expected one of {', '.join(NAMES)}")
-    return parse_positions(name, (FOLDER / f"{name}.txt").read_text())
+    return parse_positions(name, (FOLDER / split / f"{name}.txt").read_text())
 
 
 def parse_positions(name: str, text: str) -> SolvedPositions:
@@ -127,5 +139,14 @@ def states_from_moves(games: tuple[str, ...]) -> Array:
     return states
 
 
-def _all_sets() -> list[tuple[str, SolvedPositions]]:
-    return [(name, read_positions(name)) for name in NAMES]
+def _weak_sets(split: Split) -> list[PositionSet]:
+    return [PositionSet(name, solved.states, solved.results) for name, solved in _named_sets(split)]
+
+
+def _strong_sets(split: Split) -> list[PositionSet]:
+    return [PositionSet(name, solved.states, solved.graded_values()) for name, solved in _named_sets(split)]
+
+
+def _named_sets(split: Split) -> list[tuple[str, SolvedPositions]]:
+    # In figures, the names of test sets tell that they are.
+    return [(f"test/{name}" if split == "test" else name, read_positions(name, split)) for name in NAMES]

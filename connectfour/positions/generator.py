@@ -4,8 +4,8 @@ How positions are drawn, for each set from a stream of its own that the seed and
 of plies, uniformly among those of the set (6 to 14, but 8 to 14 for begin-hard; 15 to 28; 29 to 41); then as many
 moves, each uniformly among the legal ones that do not end the game; where all end it, the draw is given up. A position
 is kept if it has the remaining plies of the set; but not if the mover wins at once or loses by the reply (the published
-sets have none of these either), nor if it or its mirror image is in the set already. None is left out because it takes
-long.
+sets have none of these either), nor if it or its mirror image is in the set already, nor, in a test set, in the
+validation set of the kind. None is left out because it takes long.
 
 So a set is the beginning of an endless list, whose length is what the solving time allows; a file that is interrupted
 is continued where it was.
@@ -22,6 +22,7 @@ from connectfour.bitsets import CELLS
 from connectfour.game import COLUMN, COLUMNS, GAME, STRIDE, moves_from_actions, position_from_moves
 from connectfour.positions import NAMES, format_position
 from connectfour.solver import Solver
+from seraphim.evaluation import Split
 from seraphim.game import Array
 
 
@@ -46,8 +47,17 @@ BOUNDS = {
 AT_ONCE = 2  # plies in which a position is won by the next move or lost by the reply
 
 
+SEEDS: dict[Split, int] = {"validation": 0, "test": 1}
+
+
 def generate(
-    name: str, count: int, seed: int, folder: Path, solver: Solver, max_seconds: float | None = None
+    name: str,
+    count: int,
+    seed: int,
+    folder: Path,
+    solver: Solver,
+    max_seconds: float | None = None,
+    excluded: Array | None = None,
 ) -> Iterator[str]:
     """Write the set of that name to `folder`, a line at a time as they are found, and yield each line.
 
@@ -60,13 +70,15 @@ def generate(
         folder: where the file NAME.txt is, or is to be.
         solver: solves them.
         max_seconds: stop at the first position that is finished later, whatever the count.
+        excluded: states int64 [P, 2] that do not get into the set, nor do their mirror images.
     """
     path, began = folder / f"{name}.txt", time.monotonic()
     written = path.read_text().splitlines(keepends=True) if path.exists() else []
     if written and not written[-1].endswith("\n"):
         written.pop()  # it was being written
         path.write_text("".join(written))
-    lines = _lines(name, seed, [line.split(" ")[0] for line in written], solver)
+    outside = {_either_way(state) for state in ([] if excluded is None else excluded)}
+    lines = _lines(name, seed, [line.split(" ")[0] for line in written], solver, outside)
     for _ in range(count - len(written)):
         line = next(lines)
         with path.open("a") as file:
@@ -76,11 +88,11 @@ def generate(
             break
 
 
-def _lines(name: str, seed: int, written: list[str], solver: Solver) -> Iterator[str]:
+def _lines(name: str, seed: int, written: list[str], solver: Solver, excluded: set[tuple[int, ...]]) -> Iterator[str]:
     # The lines of a set, without end, after those whose moves were written.
     bounds = BOUNDS[name]
     generator = np.random.default_rng([seed, NAMES.index(name)])
-    seen = {_either_way(position_from_moves(moves)) for moves in written}
+    seen = excluded | {_either_way(position_from_moves(moves)) for moves in written}
     last = written[-1] if written else None
     while True:
         moves = _draw(generator, bounds)
