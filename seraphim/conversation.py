@@ -168,7 +168,7 @@ class Conversation:
         return self._hosted, self._seat
 
     def _to_report(self, game: Game, seat: Seat, identity: int, thinking: asyncio.Future[None]) -> Report:
-        loop = asyncio.get_running_loop()
+        loop, has_failed = asyncio.get_running_loop(), False
 
         def tell(message: Message, last: bool) -> None:
             if not thinking.done():
@@ -178,6 +178,9 @@ class Conversation:
 
         def report(thought: Thought | SeraphimError) -> None:
             # In the engine's thread: what it takes to make a message of a thought must not hold up the other clients.
+            nonlocal has_failed
+            if has_failed:  # the client was told, and may think of something else by now
+                return
             try:
                 if isinstance(thought, SeraphimError):
                     raise thought
@@ -190,6 +193,7 @@ class Conversation:
             except Exception:  # noqa: BLE001  # somebody waits for an answer
                 _LOG.exception("a thought could not be told")
                 message, last = _to_error(identity, SeraphimError(INTERNAL_ERROR)), True
+                has_failed = True
                 seat.stop()
             call_in(loop, lambda: tell(message, last))
 

@@ -23,7 +23,7 @@ class ServerLimits:
     silent: int = 512
     """Connections without a request under way, of which an address may have half; beyond, the oldest is closed."""
     silent_seconds: float = 10.0
-    """For which a connection may be without a request."""
+    """For which a connection may be without a request, and a client may read nothing of an answer."""
     games: int = 100
     """Games of one answer."""
     requests: RequestLimits = field(default_factory=RequestLimits)

@@ -25,7 +25,6 @@ from seraphim.silence import Network, SilentConnections
 
 _LARGEST_FRAME = 2**20  # bytes, which end a WebSocket; fewer, but more than requests.MOST_BYTES, get an answer
 _GRACE = 3  # seconds that requests under way have when the server ends
-_STALLED = 30  # seconds in which a client must read some of an answer
 _OPEN_FILES = 4096  # that the server may need: connections above all
 
 
@@ -112,26 +111,30 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class _Stalling(asyncio.Protocol):
-    """A connection that ends if its client reads nothing of an answer for long."""
+class _Reading(asyncio.Protocol):
+    """A connection that ends if its client reads too little of an answer."""
 
     transport: asyncio.Transport
-    _stalled: asyncio.TimerHandle | None = None
+    seconds: float
+    """Within which the client must read so much that more can be written."""
+    _timer: asyncio.TimerHandle | None = None
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stalled = asyncio.get_running_loop().call_later(_STALLED, self.transport.abort)
+        self._timer = asyncio.get_running_loop().call_later(self.seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._stalled is not None:
-            self._stalled.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def _http_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
     # Uvicorn's, but connections without a request under way are counted.
 
-    class HttpProtocol(_Stalling, H11Protocol):
+    class HttpProtocol(_Reading, H11Protocol):
+        seconds = silent.seconds
+
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             silent.add(transport)
@@ -166,7 +169,9 @@ def _http_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
 def _websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
     # Uvicorn's, but connections are counted that are to be closed and whose client does not read what it still gets.
 
-    class WebSocketProtocol(_Stalling, WebSocketsSansIOProtocol):
+    class WebSocketProtocol(_Reading, WebSocketsSansIOProtocol):
+        seconds = silent.seconds
+
         def on_task_complete(self, task: asyncio.Task[None]) -> None:
             super().on_task_complete(task)
             if not self.disconnected:

@@ -28,7 +28,8 @@ class SilentConnections:
             seconds: after which one is closed.
             proxies: which speak for many clients, and may have all of them.
         """
-        self._most, self._most_of_client, self._seconds = most, max(1, most // 2), seconds
+        self.seconds = seconds
+        self._most, self._most_of_client = most, max(1, most // 2)
         self._proxies = proxies
         self._all: dict[asyncio.Transport, _Silent] = {}  # the oldest first
         self._of_client: dict[str, dict[asyncio.Transport, None]] = {}  # of each that is no proxy, the oldest first
@@ -37,7 +38,7 @@ class SilentConnections:
         """Count a connection as silent from now on, unless it was before."""
         if connection in self._all:
             return
-        timer = asyncio.get_running_loop().call_later(self._seconds, self._close, connection)
+        timer = asyncio.get_running_loop().call_later(self.seconds, self._close, connection)
         address = str((connection.get_extra_info("peername") or [""])[0])
         client = "" if self._is_proxy(address) else to_client(address)
         self._all[connection] = _Silent(client, timer)
