@@ -14,7 +14,7 @@ from seraphim.game import Game
 from seraphim.hosting import Hosted
 from seraphim.messages import Message
 from seraphim.requests import Request
-from seraphim.shared import Shared, call_in, open_model
+from seraphim.shared import Shared, call_in, is_quick, open_model
 from seraphim.thoughts import Line, Report, Thought
 
 INTERNAL_ERROR = "internal server error; see the server log"
@@ -170,32 +170,36 @@ class Conversation:
     def _to_report(self, game: Game, seat: Seat, identity: int, thinking: asyncio.Future[None]) -> Report:
         loop, has_failed = asyncio.get_running_loop(), False
 
-        def tell(message: Message, last: bool) -> None:
-            if not thinking.done():
-                self._send(message)
-                if last:
-                    thinking.set_result(None)
-
-        def report(thought: Thought | SeraphimError) -> None:
-            # In the engine's thread: what it takes to make a message of a thought must not hold up the other clients.
+        def to_answer(thought: Thought | SeraphimError) -> tuple[Message, bool]:
+            # The message, and whether it is the last one.
             nonlocal has_failed
-            if has_failed:  # the client was told, and may think of something else by now
-                return
             try:
                 if isinstance(thought, SeraphimError):
                     raise thought
-                message, last = (
-                    {"id": identity, "type": "analysis", **messages.to_analysis(game, thought)},
-                    thought.done,
-                )
+                return {"id": identity, "type": "analysis", **messages.to_analysis(game, thought)}, thought.done
             except SeraphimError as error:
-                message, last = _to_error(identity, error), True
+                return _to_error(identity, error), True
             except Exception:  # noqa: BLE001  # somebody waits for an answer
                 _LOG.exception("a thought could not be told")
-                message, last = _to_error(identity, SeraphimError(INTERNAL_ERROR)), True
+                if not has_failed:  # later, the client may think of something else
+                    seat.stop()
                 has_failed = True
-                seat.stop()
-            call_in(loop, lambda: tell(message, last))
+                return _to_error(identity, SeraphimError(INTERNAL_ERROR)), True
+
+        def tell(answer: tuple[Message, bool]) -> None:
+            message, is_last = answer
+            if not thinking.done():
+                self._send(message)
+                if is_last:
+                    thinking.set_result(None)
+
+        def report(thought: Thought | SeraphimError) -> None:
+            # In the engine's thread, where messages are made that take long: they must not hold up other clients.
+            if is_quick(game):
+                call_in(loop, lambda: None if thinking.done() else tell(to_answer(thought)))
+            else:
+                answer = to_answer(thought)
+                call_in(loop, lambda: tell(answer))
 
         return report
 

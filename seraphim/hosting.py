@@ -171,8 +171,8 @@ class Host:
             path = folder.path / snapshot
             runtime = choose_runtime(path, game, batch=LEAVES).runtime
             inference = load_inference(path, game, runtime, batch=LEAVES)
-            engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
             info = messages.to_game_info(game, solved=truth.is_solved(module))
+            engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
             future.set_result(Hosted(folder.name, snapshot, module, game, inference.description, engine, info))
             with self._lock:
                 if self._loaded.get((folder.name, snapshot)) is not future:  # a champion took its place meanwhile

@@ -172,6 +172,11 @@ def _websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
     class WebSocketProtocol(_Reading, WebSocketsSansIOProtocol):
         seconds = silent.seconds
 
+        async def send(self, message: Any) -> None:
+            await super().send(message)
+            if message["type"] == "websocket.http.response.body":  # a refusal, of which Uvicorn would log an error
+                self.handshake_complete = True
+
         def on_task_complete(self, task: asyncio.Task[None]) -> None:
             super().on_task_complete(task)
             if not self.disconnected:

@@ -71,9 +71,14 @@ class Shared:
 
     async def replay(self, client: str, game: Game, num_moves: int, work: Callable[[], Result]) -> Result:
         """Return what a function returns that replays moves: called at once, or in a thread if that takes long."""
-        if num_moves <= _FEW_MOVES and not hasattr(game, "label_in"):
+        if num_moves <= _FEW_MOVES and is_quick(game):
             return work()
         return await self.rules.run(client, work)
+
+
+def is_quick(game: Game) -> bool:
+    """Return whether moves have their names at once; one that has others in each position looks at all of its moves."""
+    return not hasattr(game, "label_in")
 
 
 async def open_model(host: Host, model: str, snapshot: str | None) -> tuple[Hosted, Seat]:

@@ -5,6 +5,7 @@ What is said over one is `seraphim.conversation`.
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 
 from fastapi import WebSocket, WebSocketDisconnect
 from fastapi.requests import HTTPConnection
@@ -48,24 +49,52 @@ async def converse(websocket: WebSocket) -> None:
 
 async def _listen(websocket: WebSocket, limits: ServerLimits, conversation: Conversation, outbox: Outbox) -> None:
     throttle = Throttle(limits.requests.message_rate, limits.requests.message_burst)
-    loop = asyncio.get_running_loop()
-    heard = loop.time()
-    while True:
-        try:
-            async with asyncio.timeout(limits.session_idle):
-                event = await websocket.receive()
-        except TimeoutError:
-            if conversation.rest() and loop.time() - heard >= limits.connection_idle:
-                await websocket.close(IDLE, "not used for long")
-                return
-            continue
-        if event["type"] == "websocket.disconnect":
+    idle = _IdleWatch(websocket, limits, conversation)
+    try:
+        while (event := await websocket.receive())["type"] != "websocket.disconnect":
+            with idle.interrupted():
+                while wait := throttle.take():
+                    await asyncio.sleep(wait)
+                await outbox.has_room()
+                await conversation.hear(event.get("text") or "")
+    finally:
+        idle.close()
+
+
+class _IdleWatch:
+    """Lets a conversation rest while nothing is said, and closes the connection after long.
+
+    It looks from time to time, as a timer for each message would cost more than many a message.
+    """
+
+    def __init__(self, websocket: WebSocket, limits: ServerLimits, conversation: Conversation) -> None:
+        self._websocket, self._limits, self._conversation = websocket, limits, conversation
+        self._loop = asyncio.get_running_loop()
+        self._is_idle, self._since = True, self._loop.time()
+        self._timer = self._loop.call_later(limits.session_idle, self._look)
+        self._closing: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def interrupted(self) -> Iterator[None]:
+        """Count the connection as used while the block runs."""
+        self._is_idle = False
+        yield
+        self._is_idle, self._since = True, self._loop.time()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        seconds = self._loop.time() - self._since if self._is_idle else 0.0
+        if (
+            seconds >= self._limits.session_idle
+            and self._conversation.rest()
+            and seconds >= self._limits.connection_idle
+        ):
+            self._closing = asyncio.create_task(self._websocket.close(IDLE, "not used for long"))
             return
-        while wait := throttle.take():
-            await asyncio.sleep(wait)
-        await outbox.has_room()
-        await conversation.hear(event.get("text") or "")
-        heard = loop.time()
+        self._timer = self._loop.call_later(self._limits.session_idle, self._look)
 
 
 async def _write(websocket: WebSocket, outbox: Outbox) -> None:
