@@ -18,6 +18,10 @@ from seraphim import programs
 HOST = flags.DEFINE_string("host", "127.0.0.1", "Address of this machine to serve at; 0.0.0.0 is all of them.")
 PORT = flags.DEFINE_integer("port", 8080, "Port to serve at; 0 is any free one.", lower_bound=0, upper_bound=65535)
 NAMES = flags.DEFINE_list("names", [], "Names by which browsers reach this machine, such as play.example.org.")
+ORIGINS = flags.DEFINE_list(
+    "origins", [], "Pages elsewhere that may use the server, such as https://play.example.org:8443."
+)
+PROXY = flags.DEFINE_list("proxy", [], "Addresses or networks of proxies whose X-Forwarded-For is believed.")
 OPEN = flags.DEFINE_bool("open", False, "Open the page in a browser.")
 programs.define_trust()
 
@@ -30,11 +34,14 @@ def main(arguments: Sequence[str]) -> None:
         from seraphim import serving
     except ModuleNotFoundError as error:
         raise SettingsError(f"serving needs {error.name}: pip install -e '.[serve]'") from error
+    from seraphim.guards import Access
     from seraphim.hosting import Host
 
     named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
     host = Host(programs.data_root(), programs.model_name(arguments) if named else None, trust=programs.FLAGS.trust)
-    listening = serving.listen(host, HOST.value, PORT.value, frozenset(name.lower() for name in NAMES.value))
+    names = frozenset(name.lower() for name in NAMES.value)
+    access = Access(names or None, frozenset(ORIGINS.value), tuple(PROXY.value))
+    listening = serving.listen(host, HOST.value, PORT.value, access)
     print(f"{', '.join(model.name for model in host.models())} at {listening.url} (Ctrl-C ends)", flush=True)
     if not serving.is_loopback(HOST.value):
         print("everybody who can reach this machine can use that page", flush=True)

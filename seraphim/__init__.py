@@ -81,11 +81,18 @@ In dependency order (each module imports only from those above it):
     truth          exact results of the moves of a position, as far as a game offers them
     requests       what pages ask of an engine
     messages       what pages are told: positions, analyses, games
+    quotas         what each address may take of what all clients share
     hosting        the models that are served: loaded, shared, put away
+    shared         what all clients share: models, sessions, a solver
     conversation   one client of an engine: its model, its position, its thoughts
+    outbox         answers on their way to a client
     learnt         the games and curves of a model, for pages
+    webfiles       the files of pages, by version
     guards         bounds on requests, and headers that keep browsers to our pages
-    server         pages, HTTP and WebSockets
-    serving        the server's port, its beginning and end
+    service        what all requests share, and what they may take
+    sockets        engines over WebSockets
+    server         pages, and what they ask of models and games
+    silence        connections without a request under way
+    serving        the server's port, its connections, its beginning and end
     programs       flags, names and error messages shared by the programs in bin/
 """

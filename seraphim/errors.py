@@ -5,7 +5,9 @@
     ├── GameError          a game is unknown or breaks the contract of `seraphim.game`
     ├── ModelError         a model or snapshot is missing, damaged, or made for another game
     ├── RecordError        game data is missing, damaged, or of another schema
-    └── WorkerError        a worker process ended before its work was done
+    ├── WorkerError        a worker process ended before its work was done
+    └── CapacityError      the server has no room at the moment
+        └── QuotaError     one address holds as much of the server as it may
 
 Programs print the sentence and exit with 1; only errors outside this tree show a traceback.
 """
@@ -33,3 +35,11 @@ class RecordError(SeraphimError):
 
 class WorkerError(SeraphimError):
     """A worker process ended before its work was done."""
+
+
+class CapacityError(SeraphimError):
+    """The server has no room at the moment: a later attempt may succeed."""
+
+
+class QuotaError(CapacityError):
+    """One address holds as much of the server as it may."""

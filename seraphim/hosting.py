@@ -1,5 +1,8 @@
 """The models that are served: found below `models/`, loaded when somebody opens them, put away when others need room.
 
+What nobody has a place at is put away first. One place is for champions alone, which also take that of another snapshot
+in use: its players find it put away, and open it again when they go on.
+
 Knows models and engines; knows nothing of connections.
 """
 
@@ -10,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from seraphim import messages, truth
 from seraphim.analysis import LEAVES
 from seraphim.engine import Engine, Seat
-from seraphim.errors import ModelError, SeraphimError, SettingsError
+from seraphim.errors import CapacityError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module
 from seraphim.inference import load_inference
+from seraphim.messages import Message
 from seraphim.store import ModelFolder
 from seraphim.thinking import SharedSearch
 from seraphim.thoughts import ThinkingLimits
@@ -35,6 +40,8 @@ class Hosted:
     description: str
     """What runs the network."""
     engine: Engine
+    info: Message
+    """What a page needs to know of the game."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,7 @@ class Host:
         self._first = first
         self._limits = limits or ThinkingLimits()
         self._most_loaded = most_loaded
+        self._most_others = max(1, most_loaded - 1)  # that are no champions
         self._loaded: OrderedDict[tuple[str, str], Future[Hosted]] = OrderedDict()
         self._lock = threading.Lock()
         if first is not None:
@@ -115,16 +123,19 @@ class Host:
 
         Raises:
             SettingsError: this is no name of a model.
-            ModelError: there is no such model or snapshot, or too many others are in use.
+            ModelError: there is no such model or snapshot.
+            CapacityError: too many others are in use.
         """
         folder = self._folder(model)
         chosen = folder.champion() if snapshot is None else folder.snapshot(snapshot)
         key = (model, chosen.name)
         with self._lock:
-            if key in self._loaded:
+            known = self._loaded.get(key)
+            if known is not None and not _has_ended(known):
                 self._loaded.move_to_end(key)
-                return self._loaded[key]
-            self._make_room()
+                return known
+            self._loaded.pop(key, None)
+            self._make_room(key)
             future: Future[Hosted] = Future()
             future.set_running_or_notify_cancel()  # from now on nobody can cancel it
             self._loaded[key] = future
@@ -139,16 +150,16 @@ class Host:
             return None
 
     @property
-    def engines(self) -> list[Engine]:
-        """Return the engines that run."""
+    def loaded(self) -> list[Hosted]:
+        """Return what is loaded."""
         with self._lock:
             futures = list(self._loaded.values())
-        return [future.result().engine for future in futures if future.done() and not future.exception()]
+        return [future.result() for future in futures if future.done() and not future.exception()]
 
     def close(self) -> None:
         """End all engines."""
-        for engine in self.engines:
-            engine.close()
+        for hosted in self.loaded:
+            hosted.engine.close()
 
     def _folder(self, model: str) -> ModelFolder:
         return ModelFolder(self.root, model, self._trust)
@@ -159,19 +170,50 @@ class Host:
             module, game = load_game_module(settings.game), load_game(settings.game)
             path = folder.path / snapshot
             inference = load_inference(path, game, batch=LEAVES, trust=self._trust)
+            info = messages.to_game_info(game, solved=truth.is_solved(module))
             engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
-            future.set_result(Hosted(folder.name, snapshot, module, game, inference.description, engine))
+            future.set_result(Hosted(folder.name, snapshot, module, game, inference.description, engine, info))
+            with self._lock:
+                if self._loaded.get((folder.name, snapshot)) is not future:  # a champion took its place meanwhile
+                    engine.retire()
         except Exception as error:  # noqa: BLE001  # told to all who wait for it, and tried again by the next
             with self._lock:
-                self._loaded.pop((folder.name, snapshot), None)
+                if self._loaded.get((folder.name, snapshot)) is future:
+                    del self._loaded[folder.name, snapshot]
             future.set_exception(error)
 
-    def _make_room(self) -> None:
-        # Puts away what nobody has a place at, what was opened the longest ago first.
-        for key, future in list(self._loaded.items()):
-            if len(self._loaded) < self._most_loaded:
-                return
-            if future.done() and not future.exception() and future.result().engine.close_if_empty():
+    def _make_room(self, wanted: tuple[str, str]) -> None:
+        # Puts away what nobody has a place at; for a champion also other snapshots. What was opened the longest ago
+        # goes first.
+        is_champion = self._is_champion(wanted)
+        others = [key for key in self._loaded if not self._is_champion(key)]
+
+        def too_many_others() -> bool:
+            return not is_champion and sum(key in self._loaded for key in others) >= self._most_others
+
+        def is_full() -> bool:
+            return len(self._loaded) >= self._most_loaded or too_many_others()
+
+        for key in list(self._loaded) if is_champion else sorted(self._loaded, key=lambda key: key not in others):
+            future = self._loaded[key]
+            helps = is_full() and (key in others or not too_many_others())
+            if helps and future.done() and not future.exception() and future.result().engine.close_if_empty():
                 del self._loaded[key]
-        if len(self._loaded) >= self._most_loaded:
-            raise ModelError(f"{self._most_loaded} models are in use, which is the most: try again later")
+        for key in others if is_champion else ():
+            if is_full() and key in self._loaded:
+                future = self._loaded.pop(key)
+                if future.done() and not future.exception():  # else, it ends as soon as it is loaded
+                    future.result().engine.retire()
+        if is_full():
+            raise CapacityError(f"server at capacity ({len(self._loaded)} models are in use): try again later")
+
+    def _is_champion(self, key: tuple[str, str]) -> bool:
+        model, snapshot = key
+        try:
+            return self._folder(model).champion().name == snapshot
+        except SeraphimError:  # the model is gone
+            return False
+
+
+def _has_ended(future: Future[Hosted]) -> bool:
+    return future.done() and not future.exception() and not future.result().engine.is_open

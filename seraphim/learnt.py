@@ -1,6 +1,6 @@
 """What a model learnt from, for pages: its finished games, and its curves of learning. Reads only what is asked for.
 
-Of each file of games it remembers where in it games begin, as long as the file is there; all else is read anew.
+Of each file of games it remembers where in it which game begins, as long as the file is there; all else is read anew.
 """
 
 import mmap
@@ -20,10 +20,12 @@ from seraphim.gamefiles import published_files, reading
 from seraphim.messages import Message, to_board
 from seraphim.moves import label_in, labels_in
 from seraphim.store import ModelFolder
-from seraphim.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, DamageError, frames, parse_example
+from seraphim.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 
 LOSSES = ("loss", "policy_loss", "value_loss", "window_positions", "gate_score")
 """The figures of a snapshot that come from its training."""
+
+_ID = b"\x0a\x07game_id"  # as protobuf has the name of that feature
 
 Series = dict[str, list[tuple[float, float]]]
 
@@ -33,6 +35,7 @@ class _Indexed(NamedTuple):
 
     state: tuple[int, int]  # of the file: when it was changed, and its size
     bounds: Array  # int64 [G + 1]: byte at which each game begins, and the end of the file; [0] if it is damaged
+    places: dict[bytes, int]  # by a game's id, which of them it is
 
 
 class Learnt:
@@ -52,7 +55,7 @@ class Learnt:
         """
         game = load_game(folder.settings().game)
         with reading(folder.game_data):
-            files = self._indexed(folder.game_data)
+            files = {file: indexed.bounds for file, indexed in self._indexed(folder.game_data).items()}
             found = []
             for file, first, last in _chosen(files, offset, limit):
                 found += [_to_summary(game, *each) for each in _read(game, file, files[file][first : last + 1])]
@@ -67,9 +70,10 @@ class Learnt:
         """
         game = load_game(folder.settings().game)
         with reading(folder.game_data):
-            for file, bounds in self._indexed(folder.game_data).items():
-                for place in _places(file, bounds, game_id.encode()):
-                    for found_id, positions in _read(game, file, bounds[place : place + 2]):
+            for file, indexed in self._indexed(folder.game_data).items():
+                place = indexed.places.get(game_id.encode())
+                if place is not None:
+                    for found_id, positions in _read(game, file, indexed.bounds[place : place + 2]):
                         if found_id == game_id:
                             return _to_game(game, game_id, positions)
         raise RecordError(f"there is no game {game_id[:80]!r} of {folder.name}")
@@ -93,8 +97,8 @@ class Learnt:
         finite = {name: [point for point in points if np.isfinite(point[1])] for name, points in series.items()}
         return {"steps": sorted({point[0] for points in finite.values() for point in points}), "series": finite}
 
-    def _indexed(self, folder: Path) -> dict[Path, Array]:
-        # The bounds of the games in each file of a folder, the newest file first.
+    def _indexed(self, folder: Path) -> dict[Path, _Indexed]:
+        # The games in each file of a folder, the newest file first.
         files = published_files(folder)[::-1]
         with self._lock:
             for gone in [path for path in self._files if path.parent == folder and path not in files]:
@@ -103,25 +107,52 @@ class Learnt:
                 about = path.stat()
                 state = about.st_mtime_ns, about.st_size
                 if path not in self._files or self._files[path].state != state:
-                    self._files[path] = _Indexed(state, _bounds(path))
-            return {path: self._files[path].bounds for path in files}
+                    self._files[path] = _Indexed(state, *_index(path))
+            return {path: self._files[path] for path in files}
 
 
-def _bounds(path: Path) -> Array:
-    bounds = [0]
+def _index(path: Path) -> tuple[Array, dict[bytes, int]]:
+    # The bounds of the games in a file, and their places by id.
+    bounds, places = [0], dict[bytes, int]()
+    nothing: tuple[Array, dict[bytes, int]] = np.zeros(1, np.int64), {}
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             position, size = 0, len(content)
             while position + FRAME_BYTES < size:
-                payload_end = position + HEADER_BYTES + LENGTH.unpack_from(content, position)[0]
+                payload = position + HEADER_BYTES
+                payload_end = payload + LENGTH.unpack_from(content, position)[0]
                 position = payload_end + FRAME_BYTES - HEADER_BYTES
                 if position > size:
-                    return np.zeros(1, np.int64)
+                    return nothing
                 if end_of(content[payload_end - 1 : payload_end]):
+                    places[_id_of(content, payload, payload_end)] = len(bounds) - 1
                     bounds.append(position)
     except (OSError, ValueError):  # it is gone, or empty
-        return np.zeros(1, np.int64)
-    return np.array(bounds)
+        return nothing
+    return np.array(bounds), places
+
+
+def _id_of(content: mmap.mmap, start: int, end: int) -> bytes:
+    # The id of the game of the position stored here. It is found by its name, as to parse the whole position would take
+    # a hundred times as long; what a damaged position gives is noticed when the game is read.
+    found = content.find(_ID, start, end)
+    if found < 0:
+        return b""
+    position, size = found + len(_ID), 0
+    for _ in range(3):  # a Feature, in it a BytesList, in it the value: each is a tag, a size and what has that size
+        position, size = _varint(content, position + 1, end)
+    return content[position : min(end, position + size)]
+
+
+def _varint(content: mmap.mmap, position: int, end: int) -> tuple[int, int]:
+    # Where a varint ends, and its value.
+    value = shift = 0
+    while position < end:
+        byte = content[position]
+        position, value, shift = position + 1, value | (byte & 0x7F) << shift, shift + VARINT_BITS
+        if byte < 0x80:
+            break
+    return position, value
 
 
 def _chosen(files: dict[Path, Array], offset: int, limit: int) -> Iterator[tuple[Path, int, int]]:
@@ -133,19 +164,6 @@ def _chosen(files: dict[Path, Array], offset: int, limit: int) -> Iterator[tuple
         if last > 0 and limit > 0:
             limit -= last - first
             yield file, first, last
-
-
-def _places(file: Path, bounds: Array, identity: bytes) -> Iterator[int]:
-    # The games of a file in which an id may be found, newest first.
-    if len(bounds) < 2:
-        return
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        end = len(content)
-        while (found := content.rfind(identity, 0, end)) >= 0:
-            place = int(np.searchsorted(bounds, found, side="right")) - 1
-            if place < len(bounds) - 1:
-                yield place
-            end = int(bounds[place])
 
 
 def _read(game: Game, file: Path, bounds: Array) -> list[tuple[str, Positions]]:

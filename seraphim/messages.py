@@ -22,8 +22,14 @@ _SENTENCE = 500  # characters of an error, as it may quote what was sent
 Message = dict[str, Any]
 
 
-def to_line(module: ModuleType, game: Game, start: tuple[int, ...] | None, moves: Sequence[int]) -> Line:
-    """Return the position that a client means.
+def to_line(
+    module: ModuleType,
+    game: Game,
+    start: tuple[int, ...] | None,
+    moves: Sequence[int],
+    before: Line | None = None,
+) -> Line:
+    """Return the position that a client means; one that follows from the position `before` costs the moves after it.
 
     A start is taken for a position if it is what `state_from_board` reads from its own drawing: rules are for positions
     only, and may do anything with other words.
@@ -33,8 +39,11 @@ def to_line(module: ModuleType, game: Game, start: tuple[int, ...] | None, moves
     """
     if len(moves) > game.max_plies:
         raise GameError(f"a game of {game.name} has {game.max_plies} moves at most, not {len(moves)}")
-    states = game.initial(1) if start is None else _checked_start(module, game, start)[None]
-    for place, action in enumerate(moves, start=1):
+    if before is not None and Line(start, tuple(moves), before.state).follows(before):
+        states, known = before.state[None], len(before.moves)
+    else:
+        states, known = (game.initial(1) if start is None else _checked_start(module, game, start)[None]), 0
+    for place, action in enumerate(moves[known:], start=known + 1):
         if not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
             label = game.action_label(action) if 0 <= action < game.num_actions else str(action)
             raise GameError(f"move {place}, {label}, is not legal in this game of {game.name}")
@@ -92,8 +101,15 @@ def to_words(state: Array) -> list[str]:
     return [str(word) for word in state.tolist()]
 
 
-def to_position(game: Game, line: Line) -> Message:
-    """Return a position as a page shows it."""
+def to_played(game: Game, line: Line, before: Line, played: list[str]) -> list[str]:
+    """Return what the moves of a position are called, if those of the position `before` are called `played`."""
+    if not line.follows(before):
+        return labels_along(game, _start(game, line), line.moves)
+    return played + labels_along(game, before.state, line.moves[len(before.moves) :])
+
+
+def to_position(game: Game, line: Line, played: list[str] | None = None) -> Message:
+    """Return a position as a page shows it; `played` is what its moves are called, if that is known."""
     ended, results = game.outcome(line.state[None])
     is_over = bool(ended[0]) or _is_cut_off(game, line)
     legal = [] if is_over else np.flatnonzero(game.legal(line.state[None])[0]).tolist()
@@ -106,7 +122,7 @@ def to_position(game: Game, line: Line) -> Message:
         "result": float(results[0]) if ended[0] else None,
         "legal": legal,
         "labels": {str(action): label_in(game, line.state, action) for action in legal},
-        "played": labels_along(game, _start(game, line), line.moves),
+        "played": labels_along(game, _start(game, line), line.moves) if played is None else played,
         "board": None if board is None else _to_board(board),
         "text": game.render(line.state),
         "last": line.moves[-1] if line.moves else None,

@@ -166,9 +166,11 @@ class OpenSpielGame:
         If another one has the same name there, the action's number is added.
         """
         key = row.tobytes()
-        if key not in self._labels:
-            self._labels = {key: _labels(self._state(row))}  # of one state, as it is asked for one action after another
-        return self._labels[key][action]
+        labels = self._labels.get(key)
+        if labels is None:
+            labels = _labels(self._state(row))
+            self._labels = {key: labels}  # of one state, as it is asked for one action after another
+        return labels[action]
 
     def parse_action(self, text: str) -> int:
         """See `seraphim.game.Game.parse_action`."""

@@ -1,78 +1,38 @@
-"""The server: pages, what they ask of models and games over HTTP, and engines over WebSockets.
+"""The server: pages, and what they ask of models and games over HTTP.
 
-The only module that imports FastAPI and Pydantic. What is said over a WebSocket is `seraphim.conversation`; bounds and
-refusals that concern no model are `seraphim.guards`; ports and signals are `seraphim.serving`.
+The only module that imports Pydantic, and, but for `seraphim.sockets`, which is for WebSockets, FastAPI. Bounds and
+refusals that concern no model are `seraphim.guards`; connections, ports and signals are `seraphim.serving`.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from dataclasses import asdict, dataclass, field
-from importlib import resources
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Path, Query, Request, Response, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from seraphim import messages, requests
-from seraphim.conversation import Conversation, Outbox, Solver, open_model, think
-from seraphim.errors import ModelError, RecordError, SeraphimError, SettingsError
-from seraphim.guards import Guard, RequestLimits, Throttle
+from seraphim.conversation import INTERNAL_ERROR
+from seraphim.errors import CapacityError, ModelError, RecordError, SeraphimError, SettingsError
+from seraphim.guards import Access, Guard, client_of, status_of
 from seraphim.hosting import Host
-from seraphim.learnt import Learnt
 from seraphim.messages import Message
 from seraphim.requests import MOST_READOUTS
+from seraphim.service import ServerLimits, Service
+from seraphim.shared import open_model, think
+from seraphim.sockets import converse, service_of
 from seraphim.store import MAX_NAME
-from seraphim.thoughts import Thought
+from seraphim.thoughts import Line, Thought
+from seraphim.webfiles import WEB, WebFiles
 
-WEB = str(resources.files("seraphim") / "web")
-TRY_AGAIN_LATER = 1013  # the code of a WebSocket that is closed because there are too many
-
-
-@dataclass(frozen=True)
-class ServerLimits:
-    """What a server may take."""
-
-    sessions: int = 512
-    """Clients that think at a time, pages and requests together."""
-    games: int = 100
-    """Games of one answer."""
-    requests: RequestLimits = field(default_factory=RequestLimits)
-
-
-class Service:
-    """What all requests share."""
-
-    def __init__(self, host: Host, limits: ServerLimits) -> None:
-        self.host = host
-        self.limits = limits
-        self.learnt = Learnt()
-        self.solver = Solver()
-        self.sessions = 0
-
-    @contextlib.contextmanager
-    def session(self) -> Iterator[None]:
-        """Count a client while the block runs.
-
-        Raises:
-            SettingsError: there are too many.
-        """
-        if self.sessions >= self.limits.sessions:
-            raise SettingsError(f"{self.sessions} clients are here, which is the most: try again later")
-        self.sessions += 1
-        try:
-            yield
-        finally:
-            self.sessions -= 1
-
-    def close(self) -> None:
-        """End all that runs."""
-        self.solver.close()
-        self.host.close()
+_FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 class Problem(BaseModel):
@@ -97,18 +57,20 @@ Name = Annotated[str, Path(max_length=MAX_NAME)]
 Place = Annotated[int, Query(ge=0, le=2**53)]
 Count = Annotated[int, Query(ge=0, le=2**53)]
 
-_REFUSALS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 404, 405, 408, 413, 422, 429)}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem} for code in (400, 404, 405, 408, 413, 422, 429, 503)
+}
 router = APIRouter(responses=_REFUSALS)
 pages = APIRouter(include_in_schema=False)
 
 
-def create_app(host: Host, limits: ServerLimits | None = None, names: frozenset[str] | None = None) -> FastAPI:
+def create_app(host: Host, limits: ServerLimits | None = None, access: Access | None = None) -> FastAPI:
     """Return the application.
 
     Args:
         host: of the models; ends with the application.
         limits: of all requests.
-        names: by which requests may call this host; None for any.
+        access: who may use it.
     """
     limits = limits or ServerLimits()
 
@@ -117,25 +79,36 @@ def create_app(host: Host, limits: ServerLimits | None = None, names: frozenset[
         with contextlib.suppress(SeraphimError):  # told to whoever opens it
             host.load(host.models()[0].name)
         yield
-        app.state.service.close()
+        app.state.service.shared.close()
 
     app = FastAPI(title="Seraphim", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.state.service = Service(host, limits)
-    app.add_middleware(Guard, limits=limits.requests, names=names)
+    app.state.service = service = Service(host, limits)
+    app.add_middleware(Guard, limits=limits.requests, access=access or Access())
     app.add_exception_handler(SeraphimError, _refuse)
     app.add_exception_handler(RequestValidationError, _refuse_invalid)
     app.add_exception_handler(HTTPException, _refuse_unknown)
     app.add_exception_handler(Exception, _apologize)
     app.include_router(router)
+    app.add_api_websocket_route("/api/engine", converse)
     app.include_router(pages)
     for path in ("/static", "/"):
-        app.mount(path, StaticFiles(directory=WEB, check_dir=False))
+        app.mount(path, _Files(service.files))
     return app
 
 
-def _service(connection: Request | WebSocket) -> Service:
-    service: Service = connection.app.state.service
-    return service
+class _Files(StaticFiles):
+    """The files of pages. A browser keeps one whose address names its version, and asks again for any other."""
+
+    def __init__(self, files: WebFiles) -> None:
+        super().__init__(directory=WEB, check_dir=False)
+        self._files = files
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        path, is_current = self._files.split(path)
+        response = await super().get_response(path, scope)
+        if is_current:
+            response.headers["cache-control"] = _FOR_GOOD
+        return response
 
 
 # ---------------------------------------------------------------- pages
@@ -143,16 +116,18 @@ def _service(connection: Request | WebSocket) -> Service:
 
 @pages.get("/")
 @pages.head("/")
-def explorer_page() -> FileResponse:
+@pages.get("/index.html")
+def explorer_page(request: Request) -> HTMLResponse:
     """Return the page to play and explore."""
-    return FileResponse(f"{WEB}/index.html", headers={"cache-control": "no-cache"})
+    return HTMLResponse(service_of(request).files.page("index.html"))
 
 
 @pages.get("/learnt")
 @pages.head("/learnt")
-def learnt_page() -> FileResponse:
+@pages.get("/learnt.html")
+def learnt_page(request: Request) -> HTMLResponse:
     """Return the page of what a model learnt from."""
-    return FileResponse(f"{WEB}/learnt.html", headers={"cache-control": "no-cache"})
+    return HTMLResponse(service_of(request).files.page("learnt.html"))
 
 
 @pages.get("/config.js")
@@ -167,41 +142,44 @@ def no_config() -> Response:
 
 @router.get("/api/health")
 def health(request: Request) -> Message:
-    """Return that the server is there, and how busy it is."""
-    engines = _service(request).host.engines
+    """Return whether all is well, and how busy the server is; `failed` engines are replaced when they are needed."""
+    shared = service_of(request).shared
+    loaded = shared.host.loaded
+    failed = [f"{hosted.model}/{hosted.snapshot}" for hosted in loaded if hosted.engine.has_failed]
     return {
-        "status": "ok",
-        "sessions": _service(request).sessions,
-        "engines": len(engines),
-        "thinking": sum(engine.num_thinking for engine in engines),
-        "trees": sum(engine.num_trees for engine in engines),
+        "status": "failed" if failed else "ok",
+        "failed": failed,
+        "sessions": shared.sessions.taken,
+        "engines": sum(hosted.engine.is_open for hosted in loaded),
+        "thinking": sum(hosted.engine.num_thinking for hosted in loaded),
+        "trees": sum(hosted.engine.num_trees for hosted in loaded),
     }
 
 
 @router.get("/api/models")
 def list_models(request: Request) -> list[Message]:
     """Return the models that can be opened, the first one first."""
-    return [asdict(model) for model in _service(request).host.models()]
+    return [asdict(model) for model in service_of(request).host.models()]
 
 
 @router.get("/api/models/{name}/games")
 def list_games(request: Request, name: Name, offset: Place = 0, limit: Count = 20) -> Message:
     """Return some of the games that a model played against itself, newest first."""
-    service = _service(request)
+    service = service_of(request)
     return service.learnt.games(service.host.folder(name), offset, min(limit, service.limits.games))
 
 
 @router.get("/api/models/{name}/games/{game_id}")
 def show_game(request: Request, name: Name, game_id: Annotated[str, Path(max_length=128)]) -> Message:
     """Return a game, position by position."""
-    service = _service(request)
+    service = service_of(request)
     return service.learnt.game(service.host.folder(name), game_id)
 
 
 @router.get("/api/models/{name}/curves")
 def show_curves(request: Request, name: Name) -> Message:
     """Return the figures of a model's learning, over its steps."""
-    service = _service(request)
+    service = service_of(request)
     return service.learnt.curves(service.host.folder(name))
 
 
@@ -211,18 +189,28 @@ def show_curves(request: Request, name: Name) -> Message:
 @router.post("/api/analyze")
 async def analyze(request: Request, wanted: ToAnalyze) -> Response:
     """Return what a model thinks of a position."""
-    service = _service(request)
-    with service.session():
-        start, moves = requests.check_start(wanted.start), requests.check_moves(wanted.moves)
-        hosted, seat = await open_model(service.host, wanted.model, wanted.snapshot)
+    shared, client = service_of(request).shared, client_of(request.scope)
+    start, moves = requests.check_start(wanted.start), requests.check_moves(wanted.moves)
+    with shared.sessions.hold(client):
+        hosted, seat = await open_model(shared.host, wanted.model, wanted.snapshot)
+        module, game = hosted.module, hosted.game
+
+        def to_line() -> Line:
+            line = messages.to_line(module, game, start, moves)
+            messages.check_unfinished(game, line)
+            return line
+
         try:
-            line = messages.to_line(hosted.module, hosted.game, start, moves)
-            messages.check_unfinished(hosted.game, line)
+            line = await shared.replay(client, game, len(moves), to_line)
             thought = await _unless_gone(request, think(seat, line, wanted.readouts))
         finally:
             seat.leave()
-        found = messages.to_position(hosted.game, line) | messages.to_analysis(hosted.game, thought)
-        content = messages.to_text(found | {"snapshot": hosted.snapshot, "engine": hosted.description})
+
+        def to_content() -> str:
+            found = messages.to_position(game, line) | messages.to_analysis(game, thought)
+            return messages.to_text(found | {"snapshot": hosted.snapshot, "engine": hosted.description})
+
+        content = await shared.replay(client, game, len(moves), to_content)
         return Response(content, media_type="application/json")
 
 
@@ -243,45 +231,6 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, Thought]) -> 
         waiting.cancel()
 
 
-@router.websocket("/api/engine")
-async def converse(websocket: WebSocket) -> None:
-    """Let a page talk to an engine."""
-    await websocket.accept()
-    service = _service(websocket)
-    try:
-        with service.session():
-            await _converse(websocket, service)
-    except SettingsError as error:
-        refusal = {"id": None, "type": "error", "message": str(error)}
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await websocket.send_text(messages.to_text(refusal))
-            await websocket.close(TRY_AGAIN_LATER, str(error))
-
-
-async def _converse(websocket: WebSocket, service: Service) -> None:
-    limits, outbox = service.limits.requests, Outbox()
-    conversation = Conversation(service.host, service.solver, outbox.put)
-    throttle = Throttle(limits.message_rate, limits.message_burst)
-    writing = asyncio.create_task(_write(websocket, outbox))
-    try:
-        while (event := await websocket.receive())["type"] != "websocket.disconnect":
-            while wait := throttle.take():
-                await asyncio.sleep(wait)
-            await outbox.has_room()
-            await conversation.hear(event.get("text") or "")
-    finally:
-        conversation.close()
-        writing.cancel()
-
-
-async def _write(websocket: WebSocket, outbox: Outbox) -> None:
-    try:
-        while True:
-            await websocket.send_text(messages.to_text(await outbox.get()))
-    except (WebSocketDisconnect, RuntimeError, OSError):  # the client is gone
-        outbox.close()
-
-
 # ---------------------------------------------------------------- refusals
 
 
@@ -290,6 +239,8 @@ def _problem(status: int, sentence: str, headers: dict[str, str] | None = None) 
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
+    if isinstance(error, CapacityError):
+        return _problem(status_of(error), str(error))
     missing = isinstance(error, ModelError | RecordError)
     return _problem(404 if missing else 400, messages.to_sentence(error))
 
@@ -308,4 +259,4 @@ async def _refuse_unknown(request: Request, error: Exception) -> Response:
 
 
 async def _apologize(_: Request, __: Exception) -> Response:
-    return _problem(500, "the server failed here: its log says why")
+    return _problem(500, INTERNAL_ERROR)

@@ -1,10 +1,12 @@
 """What several test modules share."""
 
+import json
 import os
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -13,6 +15,9 @@ from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
+
+if TYPE_CHECKING:
+    from serving_tests import Running
 
 # Before jax, which mctx imports, sets it for itself and for every program that a test starts: those say more then.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -95,3 +100,32 @@ def root(_fresh_root: Path, tmp_path: Path) -> Path:
 def folder(root: Path) -> ModelFolder:
     """Return the folder of the model `fresh`."""
     return ModelFolder(root, "fresh")
+
+
+@pytest.fixture(scope="module")
+def fresh_root(_fresh_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data root with the model `fresh`, whose cache is off, so that its searches do not depend on earlier ones."""
+    root = tmp_path_factory.mktemp("served") / "data"
+    shutil.copytree(_fresh_root, root, symlinks=True)
+    file = root / "models" / "fresh" / "settings.json"
+    content = json.loads(file.read_text())
+    content["search"] |= {"cache_megabytes": 0, "readouts": 100}
+    file.write_text(json.dumps(content))
+    (root / "secret.txt").write_text("not for pages")
+    return root
+
+
+@pytest.fixture
+def serve(fresh_root: Path) -> Iterator[Callable[..., "Running"]]:
+    """Return a function that starts a server of the test's own."""
+    from serving_tests import Running  # FastAPI and what it needs, which most tests do not
+
+    servers: list[Running] = []
+
+    def start(*arguments: Any, root: Path = fresh_root, **options: Any) -> Running:
+        servers.append(Running(root, *arguments, **options))
+        return servers[-1]
+
+    yield start
+    for running in servers:
+        running.close()

@@ -57,7 +57,7 @@ HEAVY = {
     "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
 }
 LIGHT = {
-    "fastapi": {"seraphim/server.py"},
+    "fastapi": {"seraphim/server.py", "seraphim/sockets.py"},
     "pydantic": {"seraphim/server.py"},
     "starlette": {"seraphim/server.py"},
     "uvicorn": {"seraphim/serving.py"},

@@ -1,5 +1,6 @@
 """The pages in a real browser, against the real server: the explorer, and the page of what a model learnt from."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import games
 import numpy as np
 import pytest
 from browser import PHONE, ROOT, Visitor, chromium, needs_axe, needs_chromium, serving, violations
-from playwright.sync_api import Browser, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, Page, Response, WebSocketRoute, expect
 
 import connectfour
 import tictactoe
@@ -50,7 +51,7 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     with GameWriter(ModelFolder(root, "fresh").game_data, RecordOptions()) as writer:
         for number in range(20):
             writer.add(encode(tictactoe.GAME, random_game(tictactoe.GAME, number)))
-    with serving(root, "connectfour", PYTHONPATH=str(ROOT / "tests")) as url:
+    with serving(root, "connectfour", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}") as url:
         yield url
 
 
@@ -401,6 +402,30 @@ def test_a_lost_connection_is_noticed_and_the_search_goes_on(visitor: Visitor) -
     assert shared(page)["moves"] == "4435"
 
 
+def test_a_connection_that_was_closed_as_idle_opens_again_when_it_is_needed(visitor: Visitor) -> None:
+    context = visitor.context()
+    routes: list[WebSocketRoute] = []
+    page = context.new_page()
+
+    def through(route: WebSocketRoute) -> None:
+        route.connect_to_server()
+        routes.append(route)
+
+    page.route_web_socket("**/api/engine", through)
+    page.goto(f"{visitor.url}#model=connectfour&moves=4435")
+    two_people(page)
+    analysed(page)
+    routes[-1].close(code=4000)
+    page.wait_for_timeout(1000)
+    assert len(routes) == 1
+    expect(page.locator("#connection")).to_be_hidden()
+    page.keyboard.press("4")
+    expect(page.locator("#moves button")).to_have_count(5)
+    analysed(page)
+    assert len(routes) == 2
+    assert shared(page)["moves"] == "44354"
+
+
 def test_two_tabs_do_not_disturb_each_other(visitor: Visitor) -> None:
     context = visitor.context()
     tabs = []
@@ -663,6 +688,23 @@ def test_single_keys_can_be_turned_off(visitor: Visitor) -> None:
     page.keyboard.press("4")
     page.locator(".targets button").nth(2).click()
     expect(page.locator("#moves button").first).to_have_text(re.compile("^Move 1: 3"))
+
+
+def test_files_that_a_browser_has_are_not_asked_for_again(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    expect(page.locator("#status")).to_have_text("Red to move")
+    asked: list[str] = []
+    page.on("response", lambda response: asked.append(response.url) if not from_cache(response) else None)
+    page.goto(f"{visitor.url}learnt#model=connectfour")
+    shown(page)
+    page.goto(f"{visitor.url}#model=connectfour")
+    expect(page.locator("#status")).to_have_text("Red to move")
+    again = [url for url in asked if "/static/" in url and re.search(r"/(board|dom|format|plot)\.", url)]
+    assert sorted(url.rpartition("/")[2] for url in again) == ["plot.js"]  # which the first page does not have
+
+
+def from_cache(response: Response) -> bool:
+    return response.request.timing["requestStart"] < 0
 
 
 def test_the_first_paint_takes_less_than_a_second(visitor: Visitor) -> None:

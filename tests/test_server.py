@@ -1,7 +1,6 @@
 """The server as pages and strangers use it: over real connections, with what is wrong answered by a sentence."""
 
 import asyncio
-import contextlib
 import http.client
 import json
 import os
@@ -9,175 +8,35 @@ import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 import schemathesis
 import websockets
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CHECKS
+from serving_tests import NEWS, PATIENCE, Client, Message, Running, sentence, until
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import ClientConnection, connect
 
+import connectfour
 from seraphim import guards
 from seraphim.analysis import Analysis
+from seraphim.errors import CapacityError
+from seraphim.game import Game
 from seraphim.hosting import Host
 from seraphim.inference import load_inference
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
-from seraphim.server import ServerLimits
-from seraphim.serving import Listening, listen
+from seraphim.service import ServerLimits
 from seraphim.store import ModelFolder
 from seraphim.thoughts import ThinkingLimits
 from tictactoe.game import GAME
-
-Message = dict[str, Any]
-
-PATIENCE = 60  # seconds; everything here takes a fraction of one
-NEWS = 0.01
-
-
-class Running:
-    """A server in a thread, and ways to talk to it."""
-
-    def __init__(self, root: Path, limits: ServerLimits | None = None, thinking: ThinkingLimits | None = None) -> None:
-        self.root = root
-        self.host = Host(root, "fresh", thinking or ThinkingLimits(news=NEWS))
-        self.listening: Listening = listen(self.host, "127.0.0.1", 0, limits=limits)
-        self.thread = threading.Thread(target=self.listening.run)
-        self.thread.start()
-        self.http = httpx.Client(base_url=self.listening.url, timeout=PATIENCE)
-        until(lambda: self.listening.server.started)
-
-    @property
-    def port(self) -> int:
-        return int(self.http.base_url.port or 0)
-
-    def close(self) -> None:
-        self.http.close()
-        self.listening.server.should_exit = True
-        self.thread.join(PATIENCE)
-        assert not self.thread.is_alive()
-
-    def client(self, **options: Any) -> "Client":
-        return Client(f"ws://127.0.0.1:{self.port}/api/engine", **options)
-
-    def opened(self) -> "Client":
-        client = self.client()
-        client.ask("open", model="fresh", snapshot=None)
-        return client
-
-    def health(self) -> Message:
-        health: Message = self.http.get("api/health").json()
-        return health
-
-    def raw(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-        """A request with exactly this path."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        connection.putrequest(method, path, skip_host="Host" in headers)
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        answer = connection.getresponse()
-        found = answer.status, answer.read().decode()
-        connection.close()
-        return found
-
-
-class Client:
-    """One page."""
-
-    def __init__(self, url: str, **options: Any) -> None:
-        self.context = contextlib.ExitStack()
-        self.socket: ClientConnection = self.context.enter_context(connect(url, **options))
-        self.last_id = 0
-
-    def send(self, kind: str, **fields: Any) -> int:
-        self.last_id += 1
-        self.socket.send(json.dumps({"id": self.last_id, "type": kind, **fields}))
-        return self.last_id
-
-    def receive(self) -> Message:
-        message: Message = json.loads(self.socket.recv(PATIENCE))
-        return message
-
-    def ask(self, kind: str, **fields: Any) -> Message:
-        """What is answered to a message, other messages left out."""
-        identity = self.send(kind, **fields)
-        return self.answer(identity)
-
-    def answer(self, identity: int) -> Message:
-        while (message := self.receive())["id"] != identity or message.get("done") is False:
-            pass
-        return message
-
-    def place(self, *moves: int) -> Message:
-        return self.ask("position", start=None, moves=list(moves))
-
-    def think(self, readouts: int) -> Message:
-        return self.ask("think", readouts=readouts)
-
-    def begin(self, readouts: int = 100_000) -> int:
-        """Begin to think, and wait until it thinks."""
-        identity = self.send("think", readouts=readouts)
-        while (message := self.receive())["id"] != identity:
-            pass
-        assert message["done"] is False
-        return identity
-
-    def vanish(self) -> None:
-        """Go away without a word."""
-        raw = self.socket.socket
-        with contextlib.suppress(OSError):  # the server was faster
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            raw.shutdown(socket.SHUT_RDWR)
-        raw.close()
-
-    def hear_the_end(self) -> None:
-        """Receive until the server closes the connection."""
-        while True:
-            self.socket.recv(PATIENCE)
-
-    def close(self) -> None:
-        self.context.close()
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
-def sentence(text: str) -> str:
-    """The one sentence of an HTTP error."""
-    content = json.loads(text)
-    assert list(content) == ["error"]
-    assert isinstance(content["error"], str) and content["error"]
-    assert "Traceback" not in content["error"]
-    return content["error"]
-
-
-@pytest.fixture(scope="module")
-def fresh_root(_fresh_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data root with the model `fresh`, whose cache is off, so that its searches do not depend on earlier ones."""
-    root = tmp_path_factory.mktemp("served") / "data"
-    shutil.copytree(_fresh_root, root, symlinks=True)
-    file = root / "models" / "fresh" / "settings.json"
-    content = json.loads(file.read_text())
-    content["search"] |= {"cache_megabytes": 0, "readouts": 100}
-    file.write_text(json.dumps(content))
-    (root / "secret.txt").write_text("not for pages")
-    return root
 
 
 @pytest.fixture(scope="module")
@@ -194,20 +53,6 @@ def client(served: Running) -> Iterator[Client]:
     client = served.opened()
     yield client
     client.close()
-
-
-@pytest.fixture
-def serve(fresh_root: Path) -> Iterator[Callable[..., Running]]:
-    """Return a function that starts a server of the test's own."""
-    servers: list[Running] = []
-
-    def start(limits: ServerLimits | None = None, thinking: ThinkingLimits | None = None) -> Running:
-        servers.append(Running(fresh_root, limits, thinking))
-        return servers[-1]
-
-    yield start
-    for running in servers:
-        running.close()
 
 
 # ---------------------------------------------------------------- the protocol
@@ -488,15 +333,15 @@ def test_an_idle_client_frees_its_search_and_finds_it_again(serve: Callable[...,
 
 def test_the_number_of_sessions_is_bounded(serve: Callable[..., Running]) -> None:
     running = serve(ServerLimits(sessions=2))
-    clients = [running.opened() for _ in range(2)]
+    clients = [running.opened(f"127.0.0.{number}") for number in (2, 3)]
     third = running.client()
-    assert "2 clients are here" in third.receive()["message"]
+    assert "server at capacity (2 sessions)" in third.receive()["message"]
     with pytest.raises(ConnectionClosed) as closed:
         third.receive()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
     refused = running.http.post("api/analyze", json={"model": "fresh"})
-    assert refused.status_code == 400
-    assert "2 clients" in sentence(refused.text)
+    assert refused.status_code == 503
+    assert "2 sessions" in sentence(refused.text)
     clients[0].close()
     until(lambda: running.health()["sessions"] == 1)
     assert running.opened().place()["type"] == "position"
@@ -673,6 +518,17 @@ def test_pages_from_elsewhere_cannot_use_the_server(served: Running) -> None:
     with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
         served.client(origin="https://evil.example")
     assert refused.value.response.status_code == 403
+    # Nor those of other ports: any program of this machine may serve some.
+    for origin in (
+        f"http://127.0.0.1:{served.port + 1}",
+        "http://127.0.0.1",
+        f"https://127.0.0.1:{served.port}0",
+        "null",
+    ):
+        answer = served.http.post("api/analyze", content=b'{"model":"fresh"}', headers=foreign | {"origin": origin})
+        assert answer.status_code == 403, origin
+        with pytest.raises(websockets.exceptions.InvalidStatus):
+            served.client(origin=origin)
     own = {"origin": f"http://127.0.0.1:{served.port}"}
     assert served.http.post("api/analyze", json={"model": "fresh", "readouts": 5}, headers=own).status_code == 200
     # A name that leads here, but is not ours (DNS rebinding).
@@ -680,6 +536,20 @@ def test_pages_from_elsewhere_cannot_use_the_server(served: Running) -> None:
     assert status == 400
     assert "evil.example" in sentence(text)
     assert served.raw("/api/models", Host="localhost:1")[0] == 200
+
+
+def test_pages_elsewhere_that_are_named_may_use_the_server(serve: Callable[..., Running]) -> None:
+    running = serve(access=guards.Access(origins=frozenset({"https://Play.example.org:8443", "http://127.0.0.1"})))
+    for origin in ("https://play.example.org:8443", "http://127.0.0.1:80"):
+        client = running.client(origin=origin)
+        assert client.ask("open", model="fresh", snapshot=None)["type"] == "opened"
+        client.close()
+    for origin in ("https://play.example.org", "http://play.example.org:8443"):
+        with pytest.raises(websockets.exceptions.InvalidStatus):
+            running.client(origin=origin)
+    # Behind a proxy that speaks HTTPS, neither the page nor the request names the port.
+    headers = {"host": "localhost", "origin": "https://localhost"}
+    assert running.http.post("api/analyze", json={"model": "fresh", "readouts": 5}, headers=headers).status_code == 200
 
 
 def test_the_pages_and_their_empty_configuration_are_there(served: Running) -> None:
@@ -799,6 +669,42 @@ def test_a_game_that_there_is_not_is_said_to_be_missing(served: Running, recorde
     assert "there is no game" in sentence(answer.text)
 
 
+def test_no_request_for_a_game_reads_all_the_others(served: Running, recorded: list[GameRecord]) -> None:
+    # What occurs in every id is none; games of other rules, which cannot be read, show what is read.
+    folder = ModelFolder(served.root, "fresh").game_data
+    games = [encode(connectfour.GAME, each) for each in random_games(connectfour.GAME, 5)]
+    with GameWriter(folder, RecordOptions(games_per_file=5)) as writer:
+        for each in games:
+            writer.add(each)
+    (foreign,) = sorted(folder.glob("*.tfrecord"))[-1:]
+    try:
+        for name in ("0", "stream", "stream-", "-", "strea", "s"):
+            answer = served.http.get(f"api/models/fresh/games/{name}")
+            assert answer.status_code == 404
+            assert "there is no game" in sentence(answer.text)
+        assert served.http.get(f"api/models/fresh/games/{recorded[5].game_id}").status_code == 200
+    finally:
+        foreign.unlink()
+
+
+def random_games(game: Game, count: int) -> Iterator[GameRecord]:
+    """Games of random moves."""
+    for number in range(count):
+        generator, state = np.random.default_rng(number), game.initial(1)
+        states, actions, policies = [], [], []
+        while not game.outcome(state)[0][0]:
+            legal = game.legal(state)[0]
+            states.append(state[0])
+            policies.append((legal / legal.sum()).astype(np.float32))
+            actions.append(int(generator.choice(np.flatnonzero(legal))))
+            state = game.step(state, np.array(actions[-1:]))
+        values = np.zeros(len(actions), np.float32)
+        result = float(game.outcome(state)[1][0])
+        yield GameRecord(
+            f"stream-{1000 + number}", np.array(states), np.array(actions), np.array(policies), values, result
+        )
+
+
 def test_curves_come_from_snapshots_and_the_file_of_learning(served: Running) -> None:
     folder = ModelFolder(served.root, "fresh")
     folder.annotate(folder.champion(), {"loss": 1.5, "policy_loss": float("nan")})
@@ -902,11 +808,11 @@ def test_models_that_nobody_uses_make_room_for_others(fresh_root: Path, tmp_path
     first = host.load("fresh").result(PATIENCE)
     seat = host.sit(first)
     assert seat is not None
-    with pytest.raises(Exception, match="models are in use"):
+    with pytest.raises(CapacityError, match="1 models are in use"):
         host.load("second")
     seat.leave()
     second = host.load("second").result(PATIENCE)
     assert host.sit(first) is None
-    assert host.engines == [second.engine]
+    assert host.loaded == [second]
     assert host.load("second").result(PATIENCE) is second
     host.close()

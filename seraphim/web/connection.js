@@ -2,7 +2,7 @@
 
 /**
  * @typedef {object} Connection
- * @property {(message: object) => void} send what is sent while there is no connection is lost
+ * @property {(message: object) => void} send what is sent while there is no connection is lost; if none was needed, it opens
  * @property {(message: any) => void} onmessage
  * @property {() => void} onopen each time that there is a connection, to an engine that knows nothing yet
  * @property {() => void} onlost
@@ -14,6 +14,7 @@
 
 const SHORTEST_WAIT = 250; // milliseconds until the next attempt
 const LONGEST_WAIT = 5000;
+const IDLE = 4000; // the code with which the server closes a connection that was not used for long
 
 /** @returns {Config | null} null where there is a server */
 export function readConfig() {
@@ -68,9 +69,11 @@ function openSocket(url) {
   let socket = null;
   let wait = SHORTEST_WAIT;
   let timer = 0;
+  let asleep = false; // until there is something to send
 
   const connect = () => {
     clearTimeout(timer);
+    asleep = false;
     if (socket) return;
     const opened = new WebSocket(url);
     socket = opened;
@@ -79,9 +82,11 @@ function openSocket(url) {
       connection.onopen();
     };
     opened.onmessage = (event) => connection.onmessage(JSON.parse(event.data));
-    opened.onclose = () => {
+    opened.onclose = ({code}) => {
       if (socket !== opened) return;
       socket = null;
+      asleep = code === IDLE;
+      if (asleep) return;
       connection.onlost();
       timer = window.setTimeout(connect, wait * (0.75 + Math.random() / 2));
       wait = Math.min(2 * wait, LONGEST_WAIT);
@@ -89,6 +94,7 @@ function openSocket(url) {
   };
   connection.send = (message) => {
     if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+    else if (asleep) connect(); // which lets what has no answer be sent again
   };
   // A page that is put aside lets its session go, and takes it up again when it is shown.
   window.addEventListener('pagehide', () => {
