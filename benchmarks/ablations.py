@@ -3,7 +3,7 @@
     taskset -c 0 python benchmarks/ablations.py connectfour --minutes=3.5 --seeds=2 --out=/tmp/ablations
 
 learns every variant with every seed, one after the other, on the processors it may use (`taskset` says which): nothing
-else should run there. It then asks each champion about the solved positions that the game offers to choose by. Networks
+else should run there. `--generations=5` learns for so many generations instead, whatever else runs. It then asks each champion about the solved positions that the game offers to choose by. Networks
 are small, so that minutes show what takes hours with the game's own. What was learnt and measured stays in the folder
 `--out`: the same command goes on where it stopped, and prints the table when all is there.
 """
@@ -68,12 +68,12 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
 }
 
 
-def learn(game: str, variant: str, seed: int, minutes: float, folder: Path) -> dict[str, float]:
-    """Learn a variant in a folder; return what that took."""
+def learn(game: str, variant: str, seed: int, length: str, folder: Path) -> dict[str, float]:
+    """Learn a variant in a folder, until a flag of bin/learn.py ends it; return what that took."""
     common = [] if variant.startswith("preset") else COMMON[game]  # a preset says everything itself
     flags = [*common, *VARIANTS[game][variant], f"--seed={seed}"]
     environment = {**os.environ, "SERAPHIM_DATA": str(folder)}
-    learning = ["bin/learn.py", MODEL, "--goal=none", f"--hours={minutes / 60}", f"--seed={seed}"]
+    learning = ["bin/learn.py", MODEL, "--goal=none", length, f"--seed={seed}"]
     for command in ([f"{game}/train.py", MODEL, "--init", *flags], learning):
         with (folder / "log.txt").open("a") as log:
             subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, stdout=log, stderr=log, check=True)
@@ -143,7 +143,9 @@ def main() -> None:
     """Learn and check what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("game", choices=sorted(VARIANTS))
-    parser.add_argument("--minutes", type=float, default=6, help="of learning; the last generation is finished")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--minutes", type=float, default=6, help="of learning; the last generation is finished")
+    length.add_argument("--generations", type=int, help="of learning, instead of minutes")
     parser.add_argument("--seeds", type=int, default=2, help="how many")
     parser.add_argument("--out", type=Path, required=True, help="folder for models, logs and results")
     parser.add_argument("--only", nargs="*", default=[], help="variants that contain one of these words")
@@ -153,15 +155,18 @@ def main() -> None:
         for variant in VARIANTS[arguments.game]
         if variant == BASELINE or not arguments.only or any(word in variant for word in arguments.only)
     ]
+    until, name = f"--hours={arguments.minutes / 60}", f"{arguments.minutes:g}-minutes"
+    if arguments.generations:
+        until, name = f"--generations={arguments.generations}", f"{arguments.generations}-generations"
     results: dict[str, list[dict[str, Any]]] = {variant: [] for variant in chosen}
     for seed in range(arguments.seeds):
         for variant in chosen:
             folder = arguments.out / arguments.game / f"{variant.replace(' ', '-').replace(',', '')}-{seed}"
-            result = folder / f"result-{arguments.minutes:g}-minutes.json"
+            result = folder / f"result-{name}.json"
             if not result.is_file():
                 shutil.rmtree(folder, ignore_errors=True)  # a run that was interrupted had another machine
                 folder.mkdir(parents=True)
-                took = learn(arguments.game, variant, seed, arguments.minutes, folder)
+                took = learn(arguments.game, variant, seed, until, folder)
                 result.write_text(json.dumps({"took": took, **check(arguments.game, folder)}))
             results[variant].append(json.loads(result.read_text()))
             print(f"seed {seed}, {variant}: {results[variant][-1]['took']}", file=sys.stderr, flush=True)
