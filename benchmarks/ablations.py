@@ -3,9 +3,10 @@
     taskset -c 0 python benchmarks/ablations.py connectfour --minutes=3.5 --seeds=2 --out=/tmp/ablations
 
 learns every variant with every seed, one after the other, on the processors it may use (`taskset` says which): nothing
-else should run there. `--generations=5` learns for so many generations instead, whatever else runs. It then asks each champion about the solved positions that the game offers to choose by. Networks
-are small, so that minutes show what takes hours with the game's own. What was learnt and measured stays in the folder
-`--out`: the same command goes on where it stopped, and prints the table when all is there.
+else should run there. `--generations=5` learns for so many generations instead, whatever else runs. It then asks each
+champion about the solved positions that the game offers to choose by. Networks are small, so that minutes show what
+takes hours with the game's own. What was learned and measured stays in the folder `--out`: the same command goes on
+where it stopped, and prints the table when all is there.
 """
 
 import argparse
