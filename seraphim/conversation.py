@@ -131,18 +131,18 @@ class Conversation:
             }
         )
 
-    async def _place(self, hosted: Hosted, before: Line, request: Request) -> None:
-        played = self._played
+    async def _place(self, hosted: Hosted, line: Line, request: Request) -> None:
+        game, played = hosted.game, self._played
+        follows = (request.start, request.moves[: len(line.moves)]) == (line.start, line.moves)
+        before = line if follows else None
 
         def replay() -> tuple[Line, list[str], Message]:
-            line = messages.to_line(hosted.module, hosted.game, request.start, request.moves, before)
-            labels = messages.to_played(hosted.game, line, before, played)
-            return line, labels, messages.to_position(hosted.game, line, labels)
+            line = messages.to_line(hosted.module, game, request.start, request.moves, before)
+            labels = messages.to_played(game, line, before, played)
+            return line, labels, messages.to_position(game, line, labels)
 
-        known = len(before.moves) if (request.start, request.moves[: len(before.moves)]) == before[:2] else 0
-        line, labels, position = await self._shared.replay(
-            self._client, hosted.game, len(request.moves) - known, replay
-        )
+        num_moves = len(request.moves) - (len(before.moves) if before else 0)
+        line, labels, position = await self._shared.replay(self._client, game, num_moves, replay)
         await self._end_thought()
         self._line, self._played = line, labels
         self._send({"id": request.id, "type": "position", **position})

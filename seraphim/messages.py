@@ -29,7 +29,7 @@ def to_line(
     moves: Sequence[int],
     before: Line | None = None,
 ) -> Line:
-    """Return the position that a client means; one that follows from the position `before` costs the moves after it.
+    """Return the position that a client means; if it follows from the position `before`, only the rest is played.
 
     A start is taken for a position if it is what `state_from_board` reads from its own drawing: rules are for positions
     only, and may do anything with other words.
@@ -39,10 +39,11 @@ def to_line(
     """
     if len(moves) > game.max_plies:
         raise GameError(f"a game of {game.name} has {game.max_plies} moves at most, not {len(moves)}")
-    if before is not None and Line(start, tuple(moves), before.state).follows(before):
-        states, known = before.state[None], len(before.moves)
+    known = 0 if before is None else len(before.moves)
+    if before is not None:
+        states = before.state[None]
     else:
-        states, known = (game.initial(1) if start is None else _checked_start(module, game, start)[None]), 0
+        states = game.initial(1) if start is None else _checked_start(module, game, start)[None]
     for place, action in enumerate(moves[known:], start=known + 1):
         if not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
             label = game.action_label(action) if 0 <= action < game.num_actions else str(action)
@@ -101,9 +102,9 @@ def to_words(state: Array) -> list[str]:
     return [str(word) for word in state.tolist()]
 
 
-def to_played(game: Game, line: Line, before: Line, played: list[str]) -> list[str]:
-    """Return what the moves of a position are called, if those of the position `before` are called `played`."""
-    if not line.follows(before):
+def to_played(game: Game, line: Line, before: Line | None = None, played: list[str] | None = None) -> list[str]:
+    """Return what the moves of a position are called; if it follows from `before`, whose are called `played`."""
+    if before is None or played is None:
         return labels_along(game, _start(game, line), line.moves)
     return played + labels_along(game, before.state, line.moves[len(before.moves) :])
 
@@ -122,7 +123,7 @@ def to_position(game: Game, line: Line, played: list[str] | None = None) -> Mess
         "result": float(results[0]) if ended[0] else None,
         "legal": legal,
         "labels": {str(action): label_in(game, line.state, action) for action in legal},
-        "played": labels_along(game, _start(game, line), line.moves) if played is None else played,
+        "played": to_played(game, line) if played is None else played,
         "board": None if board is None else _to_board(board),
         "text": game.render(line.state),
         "last": line.moves[-1] if line.moves else None,

@@ -5,7 +5,6 @@ What is said over one is `seraphim.conversation`.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 
 from fastapi import WebSocket, WebSocketDisconnect
 from fastapi.requests import HTTPConnection
@@ -52,11 +51,12 @@ async def _listen(websocket: WebSocket, limits: ServerLimits, conversation: Conv
     idle = _IdleWatch(websocket, limits, conversation)
     try:
         while (event := await websocket.receive())["type"] != "websocket.disconnect":
-            with idle.interrupted():
-                while wait := throttle.take():
-                    await asyncio.sleep(wait)
-                await outbox.has_room()
-                await conversation.hear(event.get("text") or "")
+            idle.pause()
+            while wait := throttle.take():
+                await asyncio.sleep(wait)
+            await outbox.has_room()
+            await conversation.hear(event.get("text") or "")
+            idle.resume()
     finally:
         idle.close()
 
@@ -74,11 +74,12 @@ class _IdleWatch:
         self._timer = self._loop.call_later(limits.session_idle, self._look)
         self._closing: asyncio.Task[None] | None = None
 
-    @contextlib.contextmanager
-    def interrupted(self) -> Iterator[None]:
-        """Count the connection as used while the block runs."""
+    def pause(self) -> None:
+        """Count the connection as used until `resume`."""
         self._is_idle = False
-        yield
+
+    def resume(self) -> None:
+        """Count the connection as idle from now on."""
         self._is_idle, self._since = True, self._loop.time()
 
     def close(self) -> None:
