@@ -4,7 +4,7 @@ Game numbers are lent out in small lots, and lent anew when a worker is lost: ea
 and it is the game that any other worker would have played. Knows no Ray: see `cluster`.
 """
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Generator, Set
 from pathlib import Path
 from typing import Any, Self
 
@@ -85,7 +85,7 @@ class Crew:
         end: int = ENDLESS,
         skip: Set[int] = frozenset(),
         journals: Path | None = None,  # noqa: ARG002 (whose folder may be out of a worker's reach)
-    ) -> Iterator[FinishedGame]:
+    ) -> Generator[FinishedGame, None, None]:
         """See `Pool.play`; no worker keeps a journal.
 
         Raises:

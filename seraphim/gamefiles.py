@@ -27,7 +27,7 @@ PARTIAL = ".partial"
 _FILE_NAME = re.compile(r"batch-(\d{7,})\.tfrecord")
 _NEW = ".new"
 _WRITERS, _READERS = ".writers.lock", ".readers.lock"
-_LARGE = 64 << 20  # bytes: a file of this size is not written again to hold more games
+_LARGE = 16 << 20  # bytes: a file of this size is not written again to hold more games
 
 
 def published_files(folder: Path) -> list[Path]:

@@ -181,12 +181,13 @@ def remove_surplus(folder: Path, max_positions: int) -> None:
         return
     surplus = files[: select_newest(files, max_positions).oldest]
     with removing(folder) as alone:
-        if alone and surplus:
-            removed = _Removed.read(folder).with_files(surplus)
-            removed.write(folder)
         if alone:
+            removed = _Removed.read(folder)
+            if surplus:
+                removed = removed.with_files(surplus)
+                removed.write(folder)
             for path in published_files(folder):
-                if number_of(path) <= _Removed.read(folder).through:
+                if number_of(path) <= removed.through:
                     path.unlink()
 
 

@@ -111,20 +111,21 @@ def generate_games(
             champion = folder.champion()
             ended = True
             numbers = played.first_missing, count, frozenset(played.above)
-            for game in pool.play(champion.path, stream, *numbers, folder.game_data):
-                writer.add(game.examples)
-                played.add(game.number)
-                tally.add(len(game.examples))
-                if not runtime:
-                    runtime = pool.work().runtime
-                    announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
-                if tally.games % _GAMES_BETWEEN_LOOKS == 0:
-                    so_far = tally.look(champion.step, pool.work())
-                    rate = f"{so_far.work.readouts / so_far.seconds:,.0f} readouts/s"
-                    progress.update(bar, completed=len(played), rate=rate)
-                    if folder.champion() != champion:
-                        pool.finish()
-                        ended = False
+            with contextlib.closing(pool.play(champion.path, stream, *numbers, folder.game_data)) as games:
+                for game in games:
+                    writer.add(game.examples)
+                    played.add(game.number)
+                    tally.add(len(game.examples))
+                    if not runtime:
+                        runtime = pool.work().runtime
+                        announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
+                    if tally.games % _GAMES_BETWEEN_LOOKS == 0:
+                        so_far = tally.look(champion.step, pool.work())
+                        rate = f"{so_far.work.readouts / so_far.seconds:,.0f} readouts/s"
+                        progress.update(bar, completed=len(played), rate=rate)
+                        if folder.champion() != champion:
+                            pool.finish()
+                            ended = False
             tally.end_of_play(pool.work())
     for positions in writer.rescued:  # games that workers had finished when they were interrupted
         tally.add(positions)

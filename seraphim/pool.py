@@ -7,7 +7,7 @@ Here is what all pools share: what a worker does, and what it reports. How repor
 import contextlib
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, Queue
@@ -98,10 +98,10 @@ class Pool(Protocol):
         end: int = ENDLESS,
         skip: Set[int] = frozenset(),
         journals: Path | None = None,
-    ) -> Iterator[FinishedGame]:
+    ) -> Generator[FinishedGame, None, None]:
         """Play games `first` … `end - 1` of a stream, and yield each when it is finished, in any order.
 
-        A game counts as stored when the next one is asked for.
+        A game counts as stored when the next one is asked for. An iteration that is closed early ends the workers.
 
         Args:
             snapshot: the model; None plays with uniform priors.

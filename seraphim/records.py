@@ -167,7 +167,8 @@ class GameWriter:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
-        storage.check_links(folder)
+        with writing(folder):
+            storage.check_links(folder)
         try:
             self._journal = Journal(folder, stream or uuid.uuid4().hex)
         except BlockingIOError:

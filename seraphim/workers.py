@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Set
+from collections.abc import Generator, Iterator, Set
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -84,7 +84,7 @@ class WorkerPool:
         end: int = ENDLESS,
         skip: Set[int] = frozenset(),
         journals: Path | None = None,
-    ) -> Iterator[FinishedGame]:
+    ) -> Generator[FinishedGame, None, None]:
         """See `Pool.play`.
 
         Raises:
@@ -171,7 +171,7 @@ def _work(connection: Connection, index: int, settings: Settings, next_number: A
             _play(connection, settings, command, numbers, _WorkerJournal(command, index, stored))
     except _GONE:
         pass
-    except SeraphimError as error:
+    except (SeraphimError, OSError) as error:  # which is the person's business, such as a full disk
         connection.send(error)
     except Exception:  # noqa: BLE001 (whatever it is, the parent has to know)
         with contextlib.suppress(*_GONE):

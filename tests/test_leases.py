@@ -73,3 +73,17 @@ def test_after_finish_only_lost_numbers_are_lent() -> None:
     assert leases.lend("b", 3) == [0, 3]
     leases.settle("b", [0, 3])
     assert leases.ended
+
+
+def test_no_number_is_lent_far_ahead_of_one_that_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("seraphim.leases.MOST_AHEAD", 100)
+    leases = Leases(0, 2**62)
+    assert leases.lend("slow", 1) == [0]
+    lent = []
+    while numbers := leases.lend("quick", 16):
+        lent += numbers
+        leases.settle("quick", numbers)
+    assert lent == list(range(1, 101))
+    assert leases.free > 0
+    leases.settle("slow", [0])
+    assert leases.lend("quick", 1) == [101]
