@@ -286,24 +286,3 @@ def test_a_program_ends_without_a_word_once_nobody_reads_what_it_prints() -> Non
     command = f"PYTHONPATH=tests {sys.executable} bin/check_game.py games | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
-
-
-INTERRUPTED = """
-import signal, time
-from seraphim import programs
-
-class Freed:
-    def __del__(self):
-        signal.raise_signal(signal.SIGTERM)  # of which Python drops the exception
-
-def main(arguments):
-    Freed()
-    time.sleep(60)
-
-programs.run(main)
-"""
-
-
-def test_a_signal_to_end_is_not_lost_while_an_object_is_freed() -> None:
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=50)
-    assert (done.returncode, done.stderr) == (130, "")
