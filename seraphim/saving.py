@@ -3,6 +3,7 @@
 A snapshot is a folder that anybody's TensorFlow loads as a SavedModel; what only we need lies in its `assets.extra`.
 """
 
+import contextlib
 import errno
 import math
 import os
@@ -46,9 +47,22 @@ def save_snapshot(model: Any, path: Path) -> None:
     archive = path / ARCHIVE
     archive.parent.mkdir(exist_ok=True)
     model.save(archive)
+    _remember_what_keras_skips()
     # Whoever plays has no TensorFlow to convert with, so this is done here, though it takes some tenths of a second.
     converter = tf.lite.TFLiteConverter.from_saved_model(str(path), signature_keys=[SIGNATURE])
     (path / LITERT).write_bytes(converter.convert())
+
+
+def _remember_what_keras_skips() -> None:
+    # Keras 3.15 keeps what it knows of a kind of object under another name than it looks for: each save would make an
+    # optimizer to find out again, whose variables are never freed (70 KB).
+    with contextlib.suppress(ImportError):
+        from keras.src.backend.common import global_state
+
+        for kind in ("Functional", "Layer", "Loss", "Metric", "Operation", "Optimizer"):
+            known = global_state.get_global_attribute(f"saving_attr_skipset_{kind}")
+            if known is not None:
+                global_state.set_global_attribute(f"saving_attr_skiplist_{kind}", known)
 
 
 def to_module(model: Any, batch: int | None = None) -> Any:

@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 
+from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import decode
 from seraphim.game import PlainRules, load_game
@@ -546,6 +548,16 @@ def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_pat
     with pytest.raises(SettingsError, match="this file system has no hard links: keep models and game data on"):
         write(tmp_path, [0])
     assert not list(tmp_path.glob("*.tfrecord"))
+
+
+def test_no_other_writer_enters_while_the_file_system_is_checked(tmp_path, monkeypatch):
+    def check(folder):
+        with pytest.raises(BlockingIOError), storage.locked(folder / ".writers.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
+            pass
+
+    monkeypatch.setattr(storage, "check_links", check)
+    write(tmp_path, [0])
+    assert seeds_in(tmp_path) == [0]
 
 
 def test_games_that_a_killed_writer_had_published_are_not_published_again(tmp_path):
