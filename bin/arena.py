@@ -40,20 +40,17 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
 
-    names = arguments[1:]
-    if not names:
+    if not (names := arguments[1:]):
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    if FIRST.value:
-        programs.refuse_flags("opening_plies", because="with --first there are no openings")
-        programs.refuse_flags("plot", "csv", "forever", because="--first rates no players")
     if not any(map(tournament.is_searching, names)):
         programs.refuse_flags("readouts", because="no player searches with a network")
     conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
     game = load_game(field.game_of(names))
     if FIRST.value:
+        programs.refuse_flags("opening_plies", "plot", "csv", "forever", because="--first rates no players")
         for other, result in series.play_first(game, field.entrants(names), conditions):
             print(f"{names[0]} moves first against {other}: {result}", flush=True)
         return
@@ -62,8 +59,7 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{len(arena.openings.states)} openings: for more games, give a greater --opening_plies")
 
     def report() -> None:
-        rated = ratings.rate(arena.matches)
-        print(f"\n{ratings.ratings_table(rated)}\n", flush=True)
+        print(f"\n{ratings.ratings_table(rated := ratings.rate(arena.matches))}\n", flush=True)
         if PLOT.value:
             ratings.plot_ratings(rated, Path(PLOT.value))
         if CSV.value:
