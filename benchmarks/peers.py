@@ -20,6 +20,7 @@ from seraphim.inference import Precision, Runtime, load_inference
 from seraphim.networks import NetworkOptions
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
+from seraphim.selfplay import SelfPlayOptions
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 
@@ -40,7 +41,6 @@ GUMBEL = SearchOptions(readouts=32, root="gumbel", gumbel_actions=16)
 SEARCHES = ((PUCT, "muzero_policy"), (GUMBEL, "gumbel_muzero_policy"))
 
 _SIZE = f"{NETWORK.filters} filters and {NETWORK.blocks} blocks"
-_GAMES = Settings(GAME).self_play.concurrent_games
 NOTES = f"""\
 What is compared, all in {GAME} self-play from the empty board, in turns; each ratio is the median of those of the
 rounds. On each line both sides have the same search and the same number of readouts a move. Seraphim's proven results
@@ -51,11 +51,10 @@ and random openings are off.
   work. It searches 64 games at a time and keeps the tree from move to move; its cache is off, because there is no
   evaluation to be saved. It has noise at the root and draws its moves by visits, so that its games differ.
 - All cores with a residual network of {_SIZE} with random weights, in the precision in parentheses.
-  mctx plays {mctx_peer.GAMES} games at a time as one program; Seraphim {_GAMES} in each process, one process a core. It
-  keeps tree and evaluations from move to move, without its cache the tree alone; mctx keeps neither. A
-  readout of mctx that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's
-  muzero_policy scales values between the least and the greatest of a node's. Nothing is written to disk; Seraphim
-  encodes its records."""
+  mctx plays {mctx_peer.GAMES} games at a time as one program; Seraphim as many in each process, one process a core. It
+  keeps tree and evaluations from move to move, without its cache the tree alone; mctx keeps neither. A readout of mctx
+  that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's muzero_policy scales
+  values between the least and the greatest of a node's. Nothing is written to disk; Seraphim encodes its records."""
 
 
 def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0, rounds: int = 3) -> Figures:
@@ -96,7 +95,8 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
 
 def settings_of(search: SearchOptions, cache: bool) -> Settings:
     """Return the settings of self-play by one search: nothing else differs from the defaults of the options."""
-    return Settings(GAME, network=NETWORK, search=search if cache else replace(search, cache_megabytes=0))
+    search = search if cache else replace(search, cache_megabytes=0)
+    return Settings(GAME, network=NETWORK, search=search, self_play=SelfPlayOptions(mctx_peer.GAMES))
 
 
 def _without_network(seconds: float, rounds: int) -> Figures:

@@ -13,7 +13,7 @@ from seraphim.game import Game, load_game
 from seraphim.inference import Uniform
 from seraphim.networks import NetworkOptions
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlay
+from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings
 
 
@@ -110,8 +110,9 @@ def test_mctx_is_measured_beside_the_same_search(comparison: Comparison, policy:
 def test_nothing_but_search_and_network_differs_from_the_defaults(comparison: Comparison) -> None:
     all_settings = [one.settings for one in comparison.measured if isinstance(one, Ours)]
     assert len(all_settings) == 6
+    expected = Settings(peers.GAME, self_play=SelfPlayOptions(concurrent_games=mctx_peer.GAMES))
     for settings in all_settings:
-        assert replace(settings, search=SearchOptions(), network=NetworkOptions()) == Settings(peers.GAME)
+        assert replace(settings, search=SearchOptions(), network=NetworkOptions()) == expected
         assert settings.self_play.random_plies == 0
 
 
