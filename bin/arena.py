@@ -40,16 +40,14 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
 
-    names = arguments[1:]
-    if not names:
+    if not (names := arguments[1:]):
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    if FIRST.value:
-        programs.refuse_flags("opening_plies", because="with --first there are no openings")
-        programs.refuse_flags("plot", "csv", "forever", because="--first rates no players")
-    if not any(map(tournament.is_searching, names)):
-        programs.refuse_flags("readouts", because="no player searches with a network")
+    programs.refuse_flags(
+        FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first has no openings or ratings"
+    )
+    programs.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
     conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
     game = load_game(field.game_of(names))
