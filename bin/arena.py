@@ -44,9 +44,7 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    programs.refuse_flags(
-        FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first has no openings or ratings"
-    )
+    programs.refuse_flags(FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first plays only series")
     programs.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
     conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
