@@ -44,13 +44,12 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    if not any(map(tournament.is_searching, names)):
-        programs.refuse_flags("readouts", because="no player searches with a network")
+    programs.refuse_flags(FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first plays only series")
+    programs.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
     conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
     game = load_game(field.game_of(names))
     if FIRST.value:
-        programs.refuse_flags("opening_plies", "plot", "csv", "forever", because="--first rates no players")
         for other, result in series.play_first(game, field.entrants(names), conditions):
             print(f"{names[0]} moves first against {other}: {result}", flush=True)
         return

@@ -50,10 +50,8 @@ def main(arguments: Sequence[str]) -> None:
             f"--searches must be whole numbers with commas between them, not {','.join(SEARCHES.value)}"
         )
     readouts = [int(text) for text in SEARCHES.value]
-    if POSITIONS.value:
-        programs.refuse_flags("most", "mlflow", because="it is for the sets that the game offers, not for --positions")
-    else:
-        programs.refuse_flags("out", because="it is for --positions")
+    programs.refuse_flags(bool(POSITIONS.value), "most", "mlflow", because="it is for the sets that the game offers")
+    programs.refuse_flags(not POSITIONS.value, "out", because="it is for --positions")
     settings = programs.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
     game = load_game(settings.game)
     snapshot = folder.choose(SNAPSHOT.value)

@@ -47,8 +47,8 @@ def main(arguments: Sequence[str]) -> int:
     else:
         settings = programs.check_preset(folder.settings(GAME.value), PRESET.value)
     settings = programs.with_flags(settings, PARTS)
-    if GOAL.value != "none" and not has_checks(settings.game):
-        programs.refuse_flags("goal", because=f"{settings.game} offers no solved positions")
+    unknowable = GOAL.value != "none" and not has_checks(settings.game)
+    programs.refuse_flags(unknowable, "goal", because=f"{settings.game} offers no solved positions")
     if new_game:
         champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")

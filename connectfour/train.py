@@ -35,8 +35,8 @@ def main(arguments: Sequence[str]) -> None:
 
     folder = programs.model_folder(arguments)
     game = load_game(GAME_NAME)
+    programs.refuse_flags(INIT.value, "mlflow", because="making a model is not tracked")
     if INIT.value:
-        programs.refuse_flags("mlflow", because="making a model is not tracked")
         settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value), STORED)
         print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
     else:

@@ -160,11 +160,11 @@ def with_flags(settings: Settings, parts: Collection[Part]) -> Settings:
     return changed
 
 
-def refuse_flags(*names: str, because: str) -> None:
-    """Raise a SettingsError if one of some flags was given: it would change nothing."""
-    for name in names:
-        if FLAGS[name].present:
-            raise SettingsError(f"--{name} changes nothing here: {because}")
+def refuse_flags(idle: bool, *names: str, because: str) -> None:
+    """Raise a SettingsError if one of some flags was given although they are idle: it would change nothing."""
+    given = [f"--{name}" for name in names if FLAGS[name].present]
+    if idle and given:
+        raise SettingsError(f"{', '.join(given)} changes nothing here: {because}")
 
 
 @functools.cache

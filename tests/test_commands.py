@@ -118,12 +118,15 @@ def test_a_new_model_stores_a_plain_flag_for_every_search_and_another_for_self_p
         ("bin/evaluate.py fresh --positions=a.txt --most=3", "most changes nothing here: it is for the sets"),
         (
             "bin/arena.py fresh random --first --opening_plies=3",
-            "opening_plies changes nothing here: with --first there",
+            "opening_plies changes nothing here: --first plays only series",
         ),
-        ("bin/arena.py fresh random --first --csv=a.csv", "csv changes nothing here: --first rates no players"),
+        (
+            "bin/arena.py fresh random --first --csv=a.csv",
+            "csv changes nothing here: --first plays only series",
+        ),
         (
             "bin/arena.py fresh:raw random --readouts=9",
-            "readouts changes nothing here: no player searches with a network",
+            "readouts changes nothing here: no player searches",
         ),
     ],
 )
