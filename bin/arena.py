@@ -18,7 +18,7 @@ from pathlib import Path
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 from seraphim.inference import Runtime
 
 GAME = flags.DEFINE_string("game", None, "Package or module of the game, where no model is among the players.")
@@ -30,8 +30,8 @@ PLOT = flags.DEFINE_string("plot", None, "Draw the ratings into this file: .png,
 CSV = flags.DEFINE_string("csv", None, "Write the matches into this file.")
 FIRST = flags.DEFINE_bool("first", False, "No openings: the first player moves first, against each of the others.")
 FOREVER = flags.DEFINE_bool("forever", False, "Go on with the snapshots that appear, until Ctrl-C.")
-RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the networks.")
-programs.define_trust()
+RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the networks.")
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    programs.refuse_flags(FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first plays only series")
-    programs.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
+    cli.refuse_flags(FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first plays only series")
+    cli.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
     conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
-    field = tournament.Field(programs.data_root(), GAME.value, conditions, RUNTIME.value, programs.FLAGS.trust)
+    field = tournament.Field(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
     game = load_game(field.game_of(names))
     if FIRST.value:
         for other, result in series.play_first(game, field.entrants(names), conditions):
@@ -85,4 +85,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

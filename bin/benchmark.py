@@ -12,12 +12,12 @@ from pathlib import Path
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 GAMES = ("tictactoe", "connectfour")
 
 SECONDS = flags.DEFINE_float("seconds", 6.0, "How long each figure is measured.", lower_bound=0.1)
-RUNTIME, WORKERS = programs.define_workers()
+RUNTIME, WORKERS = cli.define_workers()
 PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four (pip install -e '.[bench]').")
 JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
 
@@ -51,4 +51,4 @@ def show(figures: Mapping[str, float]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

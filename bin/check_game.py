@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 GAMES = flags.DEFINE_integer("games", 200, "Random games to play.", lower_bound=1)
 SEED = flags.DEFINE_integer("seed", 0, "Of the random moves.", lower_bound=0)
@@ -48,4 +48,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 OUT = flags.DEFINE_string("out", "curve.png", "The picture; its ending decides the format.")
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.store import ModelFolder
 
-    folder = ModelFolder(programs.data_root(), programs.model_name(arguments))
+    folder = ModelFolder(cli.data_root(), cli.model_name(arguments))
     folder.champion()  # a missing model is told
     rows = read_curve(folder.path / CURVE)
     if not any(name.endswith("/positions") for row in rows for name in row):
@@ -31,4 +31,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare lengths of files only, not checksums.")
 REQUIRE_GPU = flags.DEFINE_bool("require-gpu", False, "It is a problem if no GPU is used.")
@@ -41,9 +41,9 @@ def main(arguments: Sequence[str]) -> int:
         if not shipped.is_new():
             figures.append(doctor.one_search("one connect four position, 800 readouts", shipped))
         doctor.print_speed(console, figures)
-    problems += doctor.check_folders(console, programs.data_root(), arguments[1:], thorough=not QUICK.value)
+    problems += doctor.check_folders(console, cli.data_root(), arguments[1:], thorough=not QUICK.value)
     return doctor.conclude(console, problems)
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

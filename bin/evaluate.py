@@ -15,7 +15,7 @@ from typing import Any
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 SEARCHES = flags.DEFINE_list("searches", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
 SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
@@ -30,10 +30,10 @@ SNAPSHOT = flags.DEFINE_string(
 POSITIONS = flags.DEFINE_string("positions", None, "File of positions to be played in.")
 OUT = flags.DEFINE_string("out", "moves.csv", "File that tells the moves in --positions, by the largest of --searches.")
 MOST = flags.DEFINE_integer("most", None, "Most positions of each set. Default: all.", lower_bound=1)
-RUNTIME, WORKERS = programs.define_workers()
-programs.define_tracking()
-programs.define_options(["evaluation"])
-programs.define_trust()
+RUNTIME, WORKERS = cli.define_workers()
+cli.define_tracking()
+cli.define_options(["evaluation"])
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -44,20 +44,20 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.inference import load_inference
     from seraphim.machine import count_cores
 
-    folder = programs.model_folder(arguments)
+    folder = cli.model_folder(arguments)
     if not all(text.strip().isdecimal() for text in SEARCHES.value):
         raise SettingsError(
             f"--searches must be whole numbers with commas between them, not {','.join(SEARCHES.value)}"
         )
     readouts = [int(text) for text in SEARCHES.value]
-    programs.refuse_flags(bool(POSITIONS.value), "most", "mlflow", because="it is for the sets that the game offers")
-    programs.refuse_flags(not POSITIONS.value, "out", because="it is for --positions")
-    settings = programs.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
+    cli.refuse_flags(bool(POSITIONS.value), "most", "mlflow", because="it is for the sets that the game offers")
+    cli.refuse_flags(not POSITIONS.value, "out", because="it is for --positions")
+    settings = cli.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
     game = load_game(settings.game)
     snapshot = folder.choose(SNAPSHOT.value)
     listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [
-        load_inference(snapshot.path, game, RUNTIME.value, trust=programs.FLAGS.trust)
+        load_inference(snapshot.path, game, RUNTIME.value, trust=cli.FLAGS.trust)
         for _ in range(WORKERS.value or count_cores())
     ]
     print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> None:
     sets = positions.load_sets(settings.game, split, MOST.value)
     if not sets:
         raise SettingsError(f"{settings.game} offers no {split} sets of solved positions: name a file with --positions")
-    with programs.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
+    with cli.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
         errors = strength.measure_errors(game, inferences, settings.search, sets, readouts)
         print(strength.errors_table(errors))
         calibration = strength.calibrate(game, inferences[0], [weak for weak, _ in sets])
@@ -81,4 +81,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

@@ -13,14 +13,14 @@ from typing import Literal
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
-FORMAT = programs.define_choice("format", Literal["web", "tflite", "onnx"], "web", "What to write.")
+FORMAT = cli.define_choice("format", Literal["web", "tflite", "onnx"], "web", "What to write.")
 OUT = flags.DEFINE_string("out", None, "The folder, or the file. Default: site, or NAME.tflite or NAME.onnx.")
 SNAPSHOT = flags.DEFINE_string(
     "snapshot", None, "Which snapshot of the one model, or a path to one. Default: the champion."
 )
-programs.define_trust()
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -31,13 +31,13 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.site import Chosen, find_library, write_site
     from seraphim.store import ModelFolder
 
-    names = list(arguments[1:]) or [programs.model_name(arguments)]
+    names = list(arguments[1:]) or [cli.model_name(arguments)]
     if len(names) > 1 and (SNAPSHOT.value or FORMAT.value != "web"):
         raise SettingsError(f"--snapshot and --format={FORMAT.value} are for one model at a time: name one")
     if len(set(names)) < len(names):
         raise SettingsError(f"a model is named twice: {' '.join(names)}")
-    trust = programs.FLAGS.trust
-    folders = [ModelFolder(programs.data_root(), name, trust) for name in names]
+    trust = cli.FLAGS.trust
+    folders = [ModelFolder(cli.data_root(), name, trust) for name in names]
     chosen = [Chosen(each.name, each.choose(SNAPSHOT.value), each.settings()) for each in folders]
     if FORMAT.value != "web":
         (model,) = chosen
@@ -56,4 +56,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 GAMES = flags.DEFINE_integer("games", None, "How many games. Default: until Ctrl-C.", lower_bound=1)
-RUNTIME, WORKERS = programs.define_workers()
-CLUSTER = programs.define_cluster()
+RUNTIME, WORKERS = cli.define_workers()
+CLUSTER = cli.define_cluster()
 SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
-programs.define_tracking()
-programs.define_options(["self_play"])
-programs.define_trust()
+cli.define_tracking()
+cli.define_options(["self_play"])
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -28,13 +28,13 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.generating import generate_games
     from seraphim.pool import ENDLESS
 
-    folder = programs.model_folder(arguments)
-    settings = programs.with_flags(folder.settings(), ["self_play"])
+    folder = cli.model_folder(arguments)
+    settings = cli.with_flags(folder.settings(), ["self_play"])
     folder.champion()  # a missing one is told before the workers start
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)
     count = GAMES.value or ENDLESS
     with (
-        programs.tracking(folder, "generate", settings, stream=stream) as log,
+        cli.tracking(folder, "generate", settings, stream=stream) as log,
         open_pool(settings, RUNTIME.value, WORKERS.value, CLUSTER.value) as pool,
     ):
         print(generate_games(pool, folder, settings, stream, count, log=log))
@@ -42,4 +42,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

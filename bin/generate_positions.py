@@ -15,7 +15,7 @@ from typing import Any
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 SETS = flags.DEFINE_list("sets", None, "Names of the sets, with commas. Default: all.")
 COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set.", lower_bound=1)
@@ -56,4 +56,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

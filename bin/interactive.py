@@ -12,16 +12,16 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 from seraphim.effects import Part
 from seraphim.inference import Runtime
 from seraphim.opponent import Chooser, Temperature
 from seraphim.session import Human
 
-HUMAN = programs.define_choice("human", Human, "first", "Which side you play.")
+HUMAN = cli.define_choice("human", Human, "first", "Which side you play.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show all that the search knows, and wait before each move.")
-COMPUTER = programs.define_choice("computer", Chooser, "search", "What chooses the computer's moves; raw: no search.")
-TEMPERATURE = programs.define_choice(
+COMPUTER = cli.define_choice("computer", Chooser, "search", "What chooses the computer's moves; raw: no search.")
+TEMPERATURE = cli.define_choice(
     "temperature", Temperature, "cold", "Play the best move; one drawn in proportion to visits; as self-play, by ply."
 )
 NOISE = flags.DEFINE_bool("noise", False, "Noise on the priors of the root, as in self-play.")
@@ -30,9 +30,9 @@ SEED = flags.DEFINE_integer("seed", None, "Makes chance repeat itself. Default: 
 SNAPSHOT = flags.DEFINE_string(
     "snapshot", None, "Which snapshot of models/NAME, or a path to one. Default: the champion."
 )
-RUNTIME = programs.define_choice("runtime", Runtime, "auto", "What runs the network.")
-programs.define_options(["analysis", "analysis_noise", "analysis_draws"])
-programs.define_trust()
+RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
+cli.define_options(["analysis", "analysis_noise", "analysis_draws"])
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -47,15 +47,15 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.opponent import PlayOptions
     from seraphim.session import Session, SessionOptions
 
-    folder = programs.model_folder(arguments)
+    folder = cli.model_folder(arguments)
     parts: dict[Part, bool] = {
         "analysis": True,
         "analysis_noise": NOISE.value,
         "analysis_draws": TEMPERATURE.value == "auto",
     }
-    settings = programs.with_flags(folder.settings(), [part for part, happens in parts.items() if happens])
+    settings = cli.with_flags(folder.settings(), [part for part, happens in parts.items() if happens])
     snapshot = folder.choose(SNAPSHOT.value)
-    game, trust = load_game(settings.game), programs.FLAGS.trust
+    game, trust = load_game(settings.game), cli.FLAGS.trust
     inference = load_inference(snapshot.path, game, RUNTIME.value, batch=LEAVES, trust=trust)
     session = Session(
         settings.game,
@@ -72,4 +72,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

@@ -13,24 +13,22 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 from seraphim.effects import Part, has_checks
 from seraphim.learning import Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
-PRESET = programs.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
-GOAL = programs.define_choice(
-    "goal", Goal, "network", "Stop when the search, or the network alone too, has no mistakes."
-)
+PRESET = cli.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
+GOAL = cli.define_choice("goal", Goal, "network", "Stop when the search, or the network alone too, has no mistakes.")
 GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after so many trainings.", lower_bound=1)
 HOURS = flags.DEFINE_float("hours", None, "Stop after the first generation that ends later.", lower_bound=0)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
-RUNTIME, WORKERS = programs.define_workers()
-CLUSTER = programs.define_cluster()
-programs.define_tracking()
-programs.define_options(PARTS)
-programs.define_trust()
+RUNTIME, WORKERS = cli.define_workers()
+CLUSTER = cli.define_cluster()
+cli.define_tracking()
+cli.define_options(PARTS)
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,21 +38,21 @@ def main(arguments: Sequence[str]) -> int:
     from seraphim.retraining import bootstrap
     from seraphim.settings import default_settings
 
-    folder = programs.model_folder(arguments)
+    folder = cli.model_folder(arguments)
     new_game = GAME.value if folder.is_new() else None
     if new_game:
         settings = default_settings(new_game, PRESET.value)
     else:
-        settings = programs.check_preset(folder.settings(GAME.value), PRESET.value)
-    settings = programs.with_flags(settings, PARTS)
+        settings = cli.check_preset(folder.settings(GAME.value), PRESET.value)
+    settings = cli.with_flags(settings, PARTS)
     unknowable = GOAL.value != "none" and not has_checks(settings.game)
-    programs.refuse_flags(unknowable, "goal", because=f"{settings.game} offers no solved positions")
+    cli.refuse_flags(unknowable, "goal", because=f"{settings.game} offers no solved positions")
     if new_game:
         champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"made model {folder.name}, random weights {champion.name}, in {folder.path}")
     stop = Stop(GOAL.value, GENERATIONS.value, HOURS.value)
     quiet = not sys.stdout.isatty()
-    with programs.tracking(folder, "learn", settings, seed=SEED.value) as log:
+    with cli.tracking(folder, "learn", settings, seed=SEED.value) as log:
         workers = {"runtime": RUNTIME.value, "num_workers": WORKERS.value, "cluster": CLUSTER.value}
         learnt = learn(folder, settings, SEED.value, stop, **workers, quiet=quiet, log=log)
     if learnt.generations:
@@ -68,4 +66,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

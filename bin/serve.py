@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 
 HOST = flags.DEFINE_string("host", "127.0.0.1", "Address of this machine to serve at; 0.0.0.0 is all of them.")
 PORT = flags.DEFINE_integer("port", 8080, "Port to serve at; 0 is any free one.", lower_bound=0, upper_bound=65535)
@@ -23,7 +23,7 @@ ORIGINS = flags.DEFINE_list(
 )
 PROXY = flags.DEFINE_list("proxy", [], "Addresses or networks of proxies whose X-Forwarded-For is believed.")
 OPEN = flags.DEFINE_bool("open", False, "Open the page in a browser.")
-programs.define_trust()
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.hosting import Host
 
     named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
-    host = Host(programs.data_root(), programs.model_name(arguments) if named else None, trust=programs.FLAGS.trust)
+    host = Host(cli.data_root(), cli.model_name(arguments) if named else None, trust=cli.FLAGS.trust)
     names = frozenset(name.lower() for name in NAMES.value)
     access = Access(names or None, frozenset(ORIGINS.value), tuple(PROXY.value))
     listening = serving.listen(host, HOST.value, PORT.value, access)
@@ -51,4 +51,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

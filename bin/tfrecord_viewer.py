@@ -9,7 +9,7 @@ from pathlib import Path
 
 from absl import flags
 
-from seraphim import programs
+from seraphim import cli
 from seraphim.errors import SettingsError
 
 SUMMARY = flags.DEFINE_bool("summary", False, "Counts over all files instead of single records.")
@@ -35,4 +35,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

@@ -35,8 +35,8 @@ from connectfour.bitsets import (
     safe_moves,
 )
 from connectfour.game import COLUMN, COLUMNS, FULL, STRIDE
-from seraphim.compiled import kernel
 from seraphim.game import Array
+from seraphim.jit import kernel
 
 CENTRE_FIRST = np.array([COLUMN << STRIDE * column for column in (3, 2, 4, 1, 5, 0, 6)], np.int64)
 

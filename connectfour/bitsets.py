@@ -4,7 +4,7 @@ Knows positions as two bit sets in the numbering of `connectfour.game`: the move
 """
 
 from connectfour.game import COLUMNS, ROWS, STRIDE
-from seraphim.compiled import kernel
+from seraphim.jit import kernel
 
 CELLS = ROWS * COLUMNS
 BOTTOM = sum(1 << STRIDE * column for column in range(COLUMNS))

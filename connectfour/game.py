@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.compiled import kernel
 from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
+from seraphim.jit import kernel
 
 ROWS = 6
 COLUMNS = 7

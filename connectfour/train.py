@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from connectfour.presets import PRESETS
-from seraphim import programs
+from seraphim import cli
 from seraphim.effects import Part
 
 GAME_NAME = "connectfour"
@@ -21,10 +21,10 @@ STORED: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "che
 
 INIT = flags.DEFINE_bool("init", False, "Make a new model; the flags given are stored in its settings.json.")
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, and the same batches.", lower_bound=0)
-PRESET = programs.define_preset(f"Settings that a new model starts from: {', '.join(PRESETS)}.")
-programs.define_tracking()
-programs.define_options(STORED)
-programs.define_trust()
+PRESET = cli.define_preset(f"Settings that a new model starts from: {', '.join(PRESETS)}.")
+cli.define_tracking()
+cli.define_options(STORED)
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -33,18 +33,18 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.retraining import bootstrap, retrain
     from seraphim.settings import default_settings
 
-    folder = programs.model_folder(arguments)
+    folder = cli.model_folder(arguments)
     game = load_game(GAME_NAME)
-    programs.refuse_flags(INIT.value, "mlflow", because="making a model is not tracked")
+    cli.refuse_flags(INIT.value, "mlflow", because="making a model is not tracked")
     if INIT.value:
-        settings = programs.with_flags(default_settings(GAME_NAME, PRESET.value), STORED)
+        settings = cli.with_flags(default_settings(GAME_NAME, PRESET.value), STORED)
         print(f"champion {bootstrap(folder, game, settings, SEED.value).name}")
     else:
-        settings = programs.check_preset(folder.settings(GAME_NAME), PRESET.value)
-        settings = programs.with_flags(settings, ["training", "gate"])
-        with programs.tracking(folder, "train", settings, seed=SEED.value) as log:
+        settings = cli.check_preset(folder.settings(GAME_NAME), PRESET.value)
+        settings = cli.with_flags(settings, ["training", "gate"])
+        with cli.tracking(folder, "train", settings, seed=SEED.value) as log:
             print(retrain(folder, game, settings, SEED.value, quiet=not sys.stdout.isatty(), log=log))
 
 
 if __name__ == "__main__":
-    programs.run(main)
+    cli.run(main)

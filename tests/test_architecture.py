@@ -57,11 +57,11 @@ LIGHT = {
     "pydantic": {"seraphim/server.py"},
     "starlette": {"seraphim/server.py"},
     "uvicorn": {"seraphim/serving.py"},
-    "absl": {"seraphim/programs.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
+    "absl": {"seraphim/cli.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
     "google": {"seraphim/tfrecord.py"},
     "google_crc32c": {"seraphim/tfrecord.py", "seraphim/storage.py"},
-    "llvmlite": {"seraphim/compiled.py"},
-    "numba": {"seraphim/compiled.py", *(str(path.relative_to(ROOT)) for path in LIBRARY if path.parent.name in GAMES)},
+    "llvmlite": {"seraphim/jit.py"},
+    "numba": {"seraphim/jit.py", *(str(path.relative_to(ROOT)) for path in LIBRARY if path.parent.name in GAMES)},
 }
 MOST_LINES_OF_A_PROGRAM = 90
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.compiled import kernel
 from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
+from seraphim.jit import kernel
 
 CELLS = 9
 FEWEST_PLIES = 5  # of a game that is won

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.compiled import kernel, prefetch
 from seraphim.game import Array
+from seraphim.jit import kernel, prefetch
 from seraphim.search.tree import zeros
 
 MISS = -1

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.compiled import borrowed, kernel, prefetch
 from seraphim.game import Array
+from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
 from seraphim.search.kernels import LINE, back_up, prove
 from seraphim.search.selection import Rule

@@ -10,8 +10,8 @@ memory that the others need next is on its way (`prefetch`).
 
 import numpy as np
 
-from seraphim.compiled import borrowed, kernel, prefetch
 from seraphim.game import Array
+from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.search.selection import Rule, best_edge
 from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, OPEN, Trees
 

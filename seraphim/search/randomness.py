@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from seraphim.compiled import kernel
 from seraphim.game import Array
+from seraphim.jit import kernel
 
 _INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

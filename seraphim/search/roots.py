@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.compiled import kernel
 from seraphim.game import Array
+from seraphim.jit import kernel
 from seraphim.search.kernels import WIN
 from seraphim.search.randomness import dirichlet, uniform
 from seraphim.search.selection import Rule, completed_value, completion, logit

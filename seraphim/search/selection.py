@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.compiled import kernel
 from seraphim.game import Array
+from seraphim.jit import kernel
 from seraphim.search.options import SearchOptions
 from seraphim.search.tree import LOST, NO_PARENT, OPEN
 
