@@ -23,10 +23,10 @@ SOLVE = flags.DEFINE_integer(
 
 def main(arguments: Sequence[str]) -> None:
     """Check one game, or two forms of it."""
-    from seraphim.conformance import check_agreement, check_game, draw_speeds, measure_speed
     from seraphim.errors import GameError
-    from seraphim.exhaustive import UnsolvedError, solve
     from seraphim.game import load_game, load_game_module
+    from seraphim.game.conformance import check_agreement, check_game, draw_speeds, measure_speed
+    from seraphim.game.exhaustive import UnsolvedError, solve
 
     names = arguments[1:]
     if not 1 <= len(names) <= 2:

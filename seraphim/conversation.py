@@ -7,10 +7,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from seraphim import messages, notation, requests
+from seraphim import messages, requests
 from seraphim.engine import Seat
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
-from seraphim.game import Game
+from seraphim.game import Game, saved_games
 from seraphim.hosting import Hosted
 from seraphim.messages import Message
 from seraphim.requests import Request
@@ -212,7 +212,7 @@ class Conversation:
 
     async def _load(self, hosted: Hosted, request: Request) -> None:
         name = hosted.module.__name__
-        position = await self._shared.rules.run(self._client, lambda: notation.read_position(name, request.text))
+        position = await self._shared.rules.run(self._client, lambda: saved_games.read_position(name, request.text))
         start = None if position.start is None else messages.to_words(position.start)
         self._send({"id": request.id, "type": "loaded", "start": start, "moves": position.actions})
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from seraphim.examples import Positions
 from seraphim.game import Array, Game
-from seraphim.moves import label_in, labels_in
+from seraphim.game.notation import label_in, labels_in
 from seraphim.tfrecord import Feature
 
 BAR_WIDTH = 30  # characters of a probability of 1

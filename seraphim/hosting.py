@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from seraphim import messages, truth
+from seraphim import messages
 from seraphim.analysis import LEAVES
 from seraphim.engine import Engine, Seat
 from seraphim.errors import CapacityError, ModelError, SeraphimError, SettingsError
-from seraphim.game import Game, load_game, load_game_module
+from seraphim.game import Game, load_game, load_game_module, solved
 from seraphim.inference import load_inference
 from seraphim.messages import Message
 from seraphim.store import ModelFolder
@@ -170,7 +170,7 @@ class Host:
             module, game = load_game_module(settings.game), load_game(settings.game)
             path = folder.path / snapshot
             inference = load_inference(path, game, batch=LEAVES, trust=self._trust)
-            info = messages.to_game_info(game, solved=truth.is_solved(module))
+            info = messages.to_game_info(game, solved=solved.is_solved(module))
             engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
             future.set_result(Hosted(folder.name, snapshot, module, game, inference.description, engine, info))
             with self._lock:

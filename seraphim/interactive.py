@@ -11,8 +11,8 @@ from rich.console import Console
 
 from seraphim import screen
 from seraphim.errors import SeraphimError, SettingsError
-from seraphim.gametree import Node
-from seraphim.moves import format_moves
+from seraphim.game.notation import format_moves
+from seraphim.game.tree import Node
 from seraphim.opponent import Reading
 from seraphim.session import Session
 from seraphim.terminal import Terminal, line_reader

@@ -16,9 +16,9 @@ from seraphim.curve import CURVE, read_curve
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import Positions, decode, end_of
 from seraphim.game import Array, Game, load_game
+from seraphim.game.notation import label_in, labels_in
 from seraphim.gamefiles import published_files, reading
 from seraphim.messages import Message, to_board
-from seraphim.moves import label_in, labels_in
 from seraphim.store import ModelFolder
 from seraphim.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 

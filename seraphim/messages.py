@@ -13,7 +13,7 @@ import numpy as np
 from seraphim.analysis import Candidate
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Board, Game, board_of
-from seraphim.moves import label_in, labels_along
+from seraphim.game.notation import label_in, labels_along
 from seraphim.requests import shown
 from seraphim.thoughts import Line, Thought
 

@@ -13,7 +13,7 @@ import numpy as np
 from seraphim.analysis import Analysis, Candidate
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.gametree import GameTree, Node
+from seraphim.game.tree import GameTree, Node
 from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions
 

@@ -15,8 +15,8 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.evaluation import PositionSet, Split, load_position_sets
 from seraphim.game import Array, Game, load_game, load_game_module
-from seraphim.moves import label_in, parse_moves
-from seraphim.notation import check_moves
+from seraphim.game.notation import label_in, parse_moves
+from seraphim.game.saved_games import check_moves
 from seraphim.search.search import Result
 
 # What a game calls its sets, for the weak error and for the strong one.

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from seraphim.analysis import Candidate
 from seraphim.game import EMPTY, Board, Game, board_of, cell_name
-from seraphim.gametree import GameTree
-from seraphim.moves import format_moves
+from seraphim.game.notation import format_moves
+from seraphim.game.tree import GameTree
 from seraphim.opponent import Reading
 
 PIECE_STYLES = ("bold white on red3", "bold black on gold1")

@@ -11,12 +11,11 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from seraphim import notation
 from seraphim.errors import GameError, SettingsError
-from seraphim.game import load_game
-from seraphim.gametree import GameTree, Node
+from seraphim.game import load_game, saved_games
+from seraphim.game.notation import parse_move
+from seraphim.game.tree import GameTree, Node
 from seraphim.inference import Inference
-from seraphim.moves import parse_move
 from seraphim.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.search.options import SearchOptions
 
@@ -227,7 +226,7 @@ class Session:
             GameError: it is none of these, or a move is not legal.
             RecordError: the file cannot be read, or is of another game.
         """
-        loaded = notation.find(self.game_name, text.strip())
+        loaded = saved_games.find(self.game_name, text.strip())
         if isinstance(loaded, GameTree):
             self.tree = loaded
         else:
@@ -248,7 +247,7 @@ class Session:
         Raises:
             RecordError: it cannot be written, or there is such a file that is no saved game.
         """
-        notation.save(self.tree, Path(file))
+        saved_games.save(self.tree, Path(file))
 
     def settings(self) -> dict[str, Any]:
         """Return all options that can be changed, by name."""

@@ -8,10 +8,10 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from seraphim import messages, truth
+from seraphim import messages
 from seraphim.engine import Seat
 from seraphim.errors import SeraphimError
-from seraphim.game import Game
+from seraphim.game import Game, solved
 from seraphim.hosting import Host, Hosted
 from seraphim.messages import Message
 from seraphim.quotas import FairThread, Quota, Result
@@ -36,13 +36,13 @@ class Solver:
         """Return the exact results of the actions in a position.
 
         Raises:
-            GameError: the game is over, or see `seraphim.truth.solve`.
+            GameError: the game is over, or see `seraphim.game.solved.solve`.
             CapacityError: too many questions wait, all in all or of this client.
         """
         messages.check_unfinished(hosted.game, line)
         with self._questions.hold(client):
             found = await self._thread.run(
-                client, lambda: truth.solve(hosted.module, hosted.game, line.state, self._seconds)
+                client, lambda: solved.solve(hosted.module, hosted.game, line.state, self._seconds)
             )
         return {"actions": {str(action): each._asdict() for action, each in found.items()}}
 

@@ -48,7 +48,7 @@ HEAVY = {
     "onnxruntime": {"seraphim/export.py"},
     "mlflow": {"seraphim/tracking.py"},
     "choix": {"seraphim/ratings.py"},
-    "pyspiel": {"seraphim/openspiel.py"},
+    "pyspiel": {"seraphim/game/openspiel.py"},
     "ray": {"seraphim/joining.py"},
     "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
 }

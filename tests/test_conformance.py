@@ -12,9 +12,9 @@ import games
 import numpy as np
 import pytest
 
-from seraphim.conformance import Speed, check_agreement, check_game, draw_speeds, measure_speed
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainGame, PlainRules, Symmetries
+from seraphim.game.conformance import Speed, check_agreement, check_game, draw_speeds, measure_speed
 from tictactoe.game import GAME, TicTacToe, state_from_board
 
 ROOT = Path(__file__).parents[1]

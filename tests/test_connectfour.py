@@ -15,9 +15,9 @@ from connectfour.game import (
     position_from_moves,
 )
 from connectfour.plain import GAME as PLAIN
-from seraphim.conformance import check_game
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainRules, load_game
+from seraphim.game.conformance import check_game
 from seraphim.settings import default_settings
 
 CELLS = [(row, column) for row in range(ROWS) for column in range(COLUMNS)]  # row 0 at the top

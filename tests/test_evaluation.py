@@ -18,8 +18,8 @@ from seraphim.evaluation import (
     loses_from_start,
     mistakes,
 )
-from seraphim.exhaustive import solve
 from seraphim.game import Array, Game, PlainGame, PlainRules
+from seraphim.game.exhaustive import solve
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 

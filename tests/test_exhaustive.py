@@ -13,8 +13,8 @@ import pytest
 
 from seraphim.errors import GameError
 from seraphim.evaluation import load_position_sets
-from seraphim.exhaustive import Solution, UnsolvedError, solve
 from seraphim.game import Array, PlainGame
+from seraphim.game.exhaustive import Solution, UnsolvedError, solve
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 

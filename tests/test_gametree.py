@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 import connectfour
 import tictactoe
-from seraphim import notation
 from seraphim.errors import GameError, RecordError
 from seraphim.examples import GameRecord, encode
-from seraphim.game import Game, PlainRules
-from seraphim.gametree import GameTree, Node, line_name
+from seraphim.game import Game, PlainRules, saved_games
+from seraphim.game.notation import format_moves, parse_moves
+from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.inference import Uniform
-from seraphim.moves import format_moves, parse_moves
 from seraphim.opponent import PlayOptions
 from seraphim.records import GameWriter, RecordOptions
 from seraphim.search.options import SearchOptions
@@ -190,12 +189,12 @@ def test_a_move_that_is_none_is_named_with_its_place() -> None:
 
 
 def test_a_position_is_read_from_moves_or_from_a_drawing() -> None:
-    assert notation.read_position("connectfour", "4453") == (None, [3, 3, 4, 2], [])
-    drawn = notation.read_position("tictactoe", "X.O/.X./...")
+    assert saved_games.read_position("connectfour", "4453") == (None, [3, 3, 4, 2], [])
+    drawn = saved_games.read_position("tictactoe", "X.O/.X./...")
     assert drawn.start is not None
     assert tictactoe.GAME.render(drawn.start) == "  1 2 3\na X · O\nb · X ·\nc · · ·"
     rendered = FOUR.render(connectfour.position_from_moves("4453"))
-    again = notation.read_position("connectfour", rendered)
+    again = saved_games.read_position("connectfour", rendered)
     assert again.start is not None and again.start.tolist() == connectfour.position_from_moves("4453").tolist()
 
 
@@ -210,7 +209,7 @@ def test_a_position_is_read_from_moves_or_from_a_drawing() -> None:
 )
 def test_what_is_neither_is_refused(name: str, text: str, problem: str) -> None:
     with pytest.raises(GameError, match=problem):
-        notation.read_position(name, text)
+        saved_games.read_position(name, text)
 
 
 # ---------------------------------------------------------------- files
@@ -225,15 +224,15 @@ def test_a_saved_game_is_the_same_when_it_is_loaded(steps: list[int], drawn: boo
             tree.undo()
         elif tree.legal():
             tree.play(tree.legal()[step % len(tree.legal())])
-    text = notation.to_text(tree)
-    again = notation.from_text(tictactoe.GAME, text)
-    assert notation.to_text(again) == text
+    text = saved_games.to_text(tree)
+    again = saved_games.from_text(tictactoe.GAME, text)
+    assert saved_games.to_text(again) == text
     assert again.actions() == tree.actions()
     assert again.node.state.tolist() == tree.node.state.tolist()
 
 
 def test_a_saved_game_is_written_for_people() -> None:
-    text = notation.to_text(branched())
+    text = saved_games.to_text(branched())
     assert text.splitlines()[1:] == ["game: connectfour", "A: 4453", "B after A2: 33", "C after A1: 7", "at: B3"]
 
 
@@ -241,28 +240,28 @@ def test_moves_with_spaces_in_their_names_are_saved_too() -> None:
     tree = GameTree(NIM)
     for action in (2, 0, 1):
         tree.play(action)
-    assert notation.from_text(NIM, notation.to_text(tree)).actions() == [2, 0, 1]
+    assert saved_games.from_text(NIM, saved_games.to_text(tree)).actions() == [2, 0, 1]
 
 
 def test_a_file_is_loaded_whether_it_is_a_game_moves_or_a_drawing(tmp_path: Path) -> None:
-    notation.save(branched(), tmp_path / "game.txt")
+    saved_games.save(branched(), tmp_path / "game.txt")
     (tmp_path / "moves.txt").write_text("4453\n")
     (tmp_path / "board.txt").write_text(FOUR.render(connectfour.position_from_moves("4453")))
-    game = notation.find("connectfour", str(tmp_path / "game.txt"))
+    game = saved_games.find("connectfour", str(tmp_path / "game.txt"))
     assert isinstance(game, GameTree) and columns(game) == "443"
-    assert notation.find("connectfour", str(tmp_path / "moves.txt")) == (None, [3, 3, 4, 2], [])
-    board = notation.find("connectfour", str(tmp_path / "board.txt"))
-    assert isinstance(board, notation.Position) and board.start is not None
+    assert saved_games.find("connectfour", str(tmp_path / "moves.txt")) == (None, [3, 3, 4, 2], [])
+    board = saved_games.find("connectfour", str(tmp_path / "board.txt"))
+    assert isinstance(board, saved_games.Position) and board.start is not None
 
 
 def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
     file = tmp_path / "game.txt"
-    notation.save(played("4"), file)
-    notation.save(played("44"), file)
+    saved_games.save(played("4"), file)
+    saved_games.save(played("44"), file)
     assert "A: 44\n" in file.read_text()
     file.write_text("my diary")
     with pytest.raises(RecordError, match="game.txt exists and is no saved game: choose another name"):
-        notation.save(played("4"), file)
+        saved_games.save(played("4"), file)
     assert file.read_text() == "my diary"
 
 
@@ -270,7 +269,7 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecordError, match="cannot write|is no saved game"):
-        notation.save(played("4"), Path(name))
+        saved_games.save(played("4"), Path(name))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -290,7 +289,7 @@ def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkey
 )
 def test_a_damaged_saved_game_is_told(text: str, problem: str) -> None:
     with pytest.raises(RecordError, match=problem):
-        notation.from_text(FOUR, text)
+        saved_games.from_text(FOUR, text)
 
 
 @pytest.fixture
@@ -312,10 +311,10 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def test_a_record_is_loaded_with_the_game_that_it_is_of(recorded: Path) -> None:
-    found = notation.find("tictactoe", f"{recorded}:3")
+    found = saved_games.find("tictactoe", f"{recorded}:3")
     assert found == (None, parse_moves(tictactoe.GAME, "a1 b1 a2"), parse_moves(tictactoe.GAME, "b2 a3"))
-    assert notation.find("tictactoe", str(recorded)) == (None, [], parse_moves(tictactoe.GAME, "a1 b1 a2 b2 a3"))
-    assert notation.find("tictactoe", f"{recorded.parent}:4")[1] == parse_moves(tictactoe.GAME, "a1 b1 a2 b2")
+    assert saved_games.find("tictactoe", str(recorded)) == (None, [], parse_moves(tictactoe.GAME, "a1 b1 a2 b2 a3"))
+    assert saved_games.find("tictactoe", f"{recorded.parent}:4")[1] == parse_moves(tictactoe.GAME, "a1 b1 a2 b2")
 
 
 def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(recorded: Path) -> None:
@@ -333,8 +332,8 @@ def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(record
 
 
 def test_a_game_that_is_not_recorded_from_its_start_begins_where_it_is(recorded: Path) -> None:
-    found = notation.find("tictactoe", f"{recorded}:6")
-    assert isinstance(found, notation.Position) and found.start is not None
+    found = saved_games.find("tictactoe", f"{recorded}:6")
+    assert isinstance(found, saved_games.Position) and found.start is not None
     assert tictactoe.GAME.render(found.start) == "  1 2 3\na · · ·\nb · · ·\nc X O ·"
     assert (found.actions, found.ahead) == ([3], [4, 0])
 
@@ -353,4 +352,4 @@ def test_a_record_that_is_not_there_is_told(name: str, place: str, problem: str,
     (recorded.parent / "empty.tfrecord").write_bytes(b"")
     (recorded.parent / "torn.tfrecord").write_bytes(recorded.read_bytes()[:-3])
     with pytest.raises(RecordError, match=problem):
-        notation.find(name, place.format(file=recorded, folder=recorded.parent))
+        saved_games.find(name, place.format(file=recorded, folder=recorded.parent))

@@ -28,10 +28,10 @@ import tictactoe
 from seraphim import screen
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, load_game
-from seraphim.gametree import GameTree
+from seraphim.game.notation import format_moves
+from seraphim.game.tree import GameTree
 from seraphim.inference import Inference, Uniform
 from seraphim.interactive import Interactive
-from seraphim.moves import format_moves
 from seraphim.opponent import PlayOptions
 from seraphim.search.options import SearchOptions
 from seraphim.session import MOST_READOUTS, Session, SessionOptions

@@ -9,9 +9,9 @@ from reference import random_states
 from test_js_search import GAMES, HashNetwork, ask_node, in_words, needs_node, random_games
 
 import tictactoe
-from seraphim import messages, truth
+from seraphim import messages
 from seraphim.analysis import Analysis
-from seraphim.game import load_game, load_game_module
+from seraphim.game import load_game, load_game_module, solved
 from seraphim.search.options import SearchOptions
 
 pytestmark = needs_node
@@ -184,7 +184,7 @@ def test_the_truth_is_that_of_the_solver() -> None:
     game = GAMES["tictactoe"][0]
     states = np.unique(random_states(game, 150, seed=4), axis=0)
     for state, told in zip(states, ask_node(GAMES["tictactoe"][1], task="truth", states=in_words(states)), strict=True):
-        exact = truth.solve(tictactoe, game, state, 10)  # type: ignore[arg-type]
+        exact = solved.solve(tictactoe, game, state, 10)  # type: ignore[arg-type]
         assert told == {str(action): each._asdict() for action, each in exact.items()}
 
 

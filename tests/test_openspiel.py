@@ -7,15 +7,14 @@ import numpy as np
 import pyspiel
 import pytest
 
-from seraphim import notation
-from seraphim.conformance import check_game
 from seraphim.errors import GameError
 from seraphim.examples import GameRecord, decode, encode
-from seraphim.game import load_game, load_game_module
-from seraphim.gametree import GameTree
+from seraphim.game import load_game, load_game_module, saved_games
+from seraphim.game.conformance import check_game
+from seraphim.game.notation import format_moves, label_in, parse_moves
+from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
+from seraphim.game.tree import GameTree
 from seraphim.inference import Uniform
-from seraphim.moves import format_moves, label_in, parse_moves
-from seraphim.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.tfrecord import FRAME_BYTES
@@ -205,8 +204,8 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
     play(tree, 12)
     tree.go(tree.find("A", 5))
     play(tree, 9, seed=2)
-    notation.save(tree, tmp_path / "game.txt")
-    again = notation.load(name, tmp_path / "game.txt")
+    saved_games.save(tree, tmp_path / "game.txt")
+    again = saved_games.load(name, tmp_path / "game.txt")
     assert isinstance(again, GameTree)
     assert again.actions() == tree.actions()
     assert {line: len(nodes) for line, nodes in again.lines().items()} == {

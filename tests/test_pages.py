@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, Response, WebSocketRoute, expect
 import connectfour
 import tictactoe
 from seraphim.game import Game, PlainRules, load_game
-from seraphim.moves import label_in
+from seraphim.game.notation import label_in
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings

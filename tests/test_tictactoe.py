@@ -6,10 +6,10 @@ import games
 import numpy as np
 import pytest
 
-from seraphim.conformance import check_game
 from seraphim.errors import GameError
 from seraphim.evaluation import load_position_sets
 from seraphim.game import Array
+from seraphim.game.conformance import check_game
 from seraphim.settings import default_settings
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets, solve

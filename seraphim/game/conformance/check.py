@@ -6,14 +6,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from seraphim.conformance.agreement import AgreementWalk, Pair
-from seraphim.conformance.contract import ContractWalk, ReadBoard
-from seraphim.conformance.finding import ContractError
-from seraphim.conformance.members import check_labels, check_members, check_presence, checked_symmetries
-from seraphim.conformance.plain import PlainWalk
-from seraphim.conformance.shrinking import shrink
-from seraphim.conformance.walks import THOROUGH_PLIES, Played, Walk, play_randomly
 from seraphim.game import Game, PlainGame, PlainRules
+from seraphim.game.conformance.agreement import AgreementWalk, Pair
+from seraphim.game.conformance.contract import ContractWalk, ReadBoard
+from seraphim.game.conformance.finding import ContractError
+from seraphim.game.conformance.members import check_labels, check_members, check_presence, checked_symmetries
+from seraphim.game.conformance.plain import PlainWalk
+from seraphim.game.conformance.shrinking import shrink
+from seraphim.game.conformance.walks import THOROUGH_PLIES, Played, Walk, play_randomly
 
 AnyWalk = TypeVar("AnyWalk", bound=Walk)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seraphim.conformance.finding import ContractError, Place, name_actions
-from seraphim.conformance.walks import Look, Trail
 from seraphim.game import Array, Game
+from seraphim.game.conformance.finding import ContractError, Place, name_actions
+from seraphim.game.conformance.walks import Look, Trail
 
 MEMBERS = ("num_actions", "observation_shape", "max_plies")
 
@@ -50,7 +50,7 @@ class Pair:
 
 
 class AgreementWalk:
-    """The same games by both forms in lock step; see `seraphim.conformance.walks.Walk`."""
+    """The same games by both forms in lock step; see `seraphim.game.conformance.walks.Walk`."""
 
     def __init__(self, pair: Pair, batch: int) -> None:
         self._pair = pair

@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seraphim.conformance.calls import Calls, raised
-from seraphim.conformance.finding import Place, kind_of, name_actions
-from seraphim.conformance.members import IDENTITY
-from seraphim.conformance.walks import THOROUGH_PLIES, Look, Trail
 from seraphim.game import EMPTY, Array, Game, Symmetries, board_of
-from seraphim.moves import label_in, labels_along
+from seraphim.game.conformance.calls import Calls, raised
+from seraphim.game.conformance.finding import Place, kind_of, name_actions
+from seraphim.game.conformance.members import IDENTITY
+from seraphim.game.conformance.walks import THOROUGH_PLIES, Look, Trail
+from seraphim.game.notation import label_in, labels_along
 
 ReadBoard = Callable[[str], Array]
 """What a game may offer as `state_from_board`."""
 
 
 class ContractWalk:
-    """Games in lock step, each also under every symmetry; see `seraphim.conformance.walks.Walk`."""
+    """Games in lock step, each also under every symmetry; see `seraphim.game.conformance.walks.Walk`."""
 
     def __init__(
         self,

@@ -4,9 +4,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from seraphim.conformance.finding import ContractError, kind_of
 from seraphim.errors import GameError
 from seraphim.game import Game, PlainGame, Symmetries
+from seraphim.game.conformance.finding import ContractError, kind_of
 
 IDENTITY = 0  # the first symmetry
 RULES = ("initial", "step", "legal", "to_play", "outcome", "observe")

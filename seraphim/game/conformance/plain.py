@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from seraphim.conformance.calls import raised
-from seraphim.conformance.finding import ContractError, Place, kind_of
-from seraphim.conformance.walks import Look, Trail
 from seraphim.game import Array, PlainGame
+from seraphim.game.conformance.calls import raised
+from seraphim.game.conformance.finding import ContractError, Place, kind_of
+from seraphim.game.conformance.walks import Look, Trail
 
 
 class PlainWalk:
-    """Games of a plain game in lock step; see `seraphim.conformance.walks.Walk`."""
+    """Games of a plain game in lock step; see `seraphim.game.conformance.walks.Walk`."""
 
     def __init__(self, plain: PlainGame, batch: int) -> None:
         """Begin so many games.

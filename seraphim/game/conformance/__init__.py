@@ -17,9 +17,9 @@ In dependency order:
     speed        microseconds a position, by rule
 """
 
-from seraphim.conformance.check import Agreement, Report, check_agreement, check_game
-from seraphim.conformance.finding import ContractError
-from seraphim.conformance.speed import Speed, draw_speeds, measure_speed
+from seraphim.game.conformance.check import Agreement, Report, check_agreement, check_game
+from seraphim.game.conformance.finding import ContractError
+from seraphim.game.conformance.speed import Speed, draw_speeds, measure_speed
 
 __all__ = [
     "Agreement",

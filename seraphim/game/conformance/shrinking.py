@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seraphim.conformance.finding import ContractError
-from seraphim.conformance.walks import Walk, replay
 from seraphim.game import Array
+from seraphim.game.conformance.finding import ContractError
+from seraphim.game.conformance.walks import Walk, replay
 
 MOST_POSITIONS = 4_000  # that are looked at near the beginning
 MOST_PLIES = 4_000  # that are replayed in search of moves to leave out

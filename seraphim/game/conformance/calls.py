@@ -7,8 +7,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from seraphim.conformance.finding import ContractError, Place, kind_of
 from seraphim.game import Array, Game
+from seraphim.game.conformance.finding import ContractError, Place, kind_of
 
 
 class Calls:

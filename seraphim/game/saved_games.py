@@ -18,8 +18,8 @@ import numpy as np
 from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.examples import decode
 from seraphim.game import Array, Game, load_game, load_game_module
-from seraphim.gametree import GameTree
-from seraphim.moves import format_moves, parse_moves
+from seraphim.game.notation import format_moves, parse_moves
+from seraphim.game.tree import GameTree
 from seraphim.storage import replace_file
 from seraphim.viewer import read_payloads, record_files
 

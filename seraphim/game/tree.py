@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
-from seraphim.moves import join_labels, label_in
+from seraphim.game.notation import join_labels, label_in
 
 MOST_MOVES_NAMED = 30  # legal moves in an error message
 
