@@ -1,4 +1,4 @@
-"""mctx: searches in JAX, here with the rules of pgx and a residual network of the architecture of `seraphim.networks`.
+"""mctx: searches in JAX, here with the rules of pgx and a residual network of the architecture of `seraphim.network.architectures`.
 
 Shape letters: `B` games, `A` actions, `O` shape of an observation.
 """
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from seraphim.networks import NetworkOptions
+from seraphim.network.architectures import NetworkOptions
 
 PRECISION = "float32"  # of the network
 GAMES = 128  # B: games under way at a time; more of them are not faster

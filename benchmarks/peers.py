@@ -17,7 +17,7 @@ from seraphim.benchmark import Figures, measure_uniform, measure_workers, precis
 from seraphim.errors import SettingsError
 from seraphim.game import load_game
 from seraphim.inference import Precision, Runtime, load_inference
-from seraphim.networks import NetworkOptions
+from seraphim.network.architectures import NetworkOptions
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlayOptions

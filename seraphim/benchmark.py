@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim import networks, saving
 from seraphim.analysis import LEAVES, Analysis
 from seraphim.game import Game, load_game
 from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
 from seraphim.machine import count_cores
+from seraphim.network import architectures, saved_model
 from seraphim.pool import Work
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
@@ -169,7 +169,7 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
         figures |= measure_workers(settings, snapshot, runtime, num_workers, seconds)
         uncached = replace(settings, search=replace(settings.search, cache_megabytes=0))
         without = measure_workers(uncached, snapshot, runtime, num_workers, seconds)
-        products = networks.multiply_adds(saving.load_model(snapshot))
+        products = architectures.multiply_adds(saved_model.load_model(snapshot))
         inference = load_inference(snapshot, game, runtime)
         figures[f"one position, 800 readouts, {LEAVES} leaves: ms"] = measure_latency(game, inference, settings.search)
     for name in ("readouts/s", "games/h", "batch fill", "share in network", "µs an evaluation in network"):

@@ -14,13 +14,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim import networks, saving
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
+from seraphim.network import architectures, saved_model
 
 Format = Literal["tflite", "onnx"]
 
@@ -132,12 +132,12 @@ class _OneByOne:
 
 
 def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     module = load_module(snapshot, game, 1, trust)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([module.serve.get_concrete_function()], module)
     content: bytes = converter.convert()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / saving.LITERT  # where a snapshot has it
+        file = Path(folder) / saved_model.LITERT  # where a snapshot has it
         file.parent.mkdir()
         file.write_bytes(content)
         return content, _OneByOne(LiteRtModel(Path(folder), game, threads=1))
@@ -163,7 +163,7 @@ class _OnnxModel:
 
 
 def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
-    networks.tensorflow()  # quietly, before another library imports it
+    architectures.tensorflow()  # quietly, before another library imports it
     try:
         import onnxruntime  # noqa: F401  # asked for before the work is done
         import tf2onnx.convert

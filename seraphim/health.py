@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim import saving, storage, vetting
+from seraphim import storage
 from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
 from seraphim.examples import GameRecord, encode, end_of
@@ -20,6 +20,7 @@ from seraphim.game import Game, load_game
 from seraphim.gamefiles import PARTIAL, published_files, read_examples
 from seraphim.gameindex import index_files
 from seraphim.inference import load_inference
+from seraphim.network import safety, saved_model
 from seraphim.schema import END_OF_GAME
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder, Snapshot
@@ -74,8 +75,8 @@ def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable
         _check_parts(champion, diagnosis)
     if settings is not None and game is not None and champion is not None:
         with diagnosis.checking():
-            if (champion.path / saving.ARCHIVE).is_file():
-                vetting.check_archive(champion.path / saving.ARCHIVE)
+            if (champion.path / saved_model.ARCHIVE).is_file():
+                safety.check_archive(champion.path / saved_model.ARCHIVE)
             _check_network(champion, settings, game, diagnosis)
     check_game_data(folder.game_data, thorough, diagnosis, looked)
     if settings is not None and game is not None:
@@ -150,8 +151,8 @@ def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, 
 
 def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
     for part, consequence in (
-        (saving.ARCHIVE, "it plays, but cannot be trained on"),
-        (saving.LITERT, "LiteRT cannot run it"),
+        (saved_model.ARCHIVE, "it plays, but cannot be trained on"),
+        (saved_model.LITERT, "LiteRT cannot run it"),
     ):
         if not (champion.path / part).is_file():
             diagnosis.facts[f"without {part.name}"] = consequence

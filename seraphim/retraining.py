@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seraphim import networks, saving, training
+from seraphim import training
 from seraphim.averaging import averaged
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Game
 from seraphim.gating import Verdict, judge
 from seraphim.inference import load_inference, load_network
+from seraphim.network import architectures, saved_model
 from seraphim.players import Choose, search_player
 from seraphim.records import WindowReport, read_window, total_positions
 from seraphim.scalars import Log, ScalarLog
@@ -79,11 +80,11 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
         SettingsError: the network does not fit the game.
     """
     folder.check_new()  # at once, not when TensorFlow is there
-    model = networks.build(game, settings.network, seed)
+    model = architectures.build(game, settings.network, seed)
     training.prepare(model, settings.training)
     with folder.learner(), folder.lock():
         folder.create(settings)
-        return folder.publish(0, lambda path: saving.save_snapshot(model, path), promote=lambda: True)
+        return folder.publish(0, lambda path: saved_model.save_snapshot(model, path), promote=lambda: True)
 
 
 def retrain(
@@ -209,7 +210,7 @@ class Trainer:
 
         def write(path: Path) -> None:
             # A snapshot appears with its verdict: if the program is killed before, it is trained again.
-            saving.save_snapshot(self.model, path)
+            saved_model.save_snapshot(self.model, path)
             judging = time.perf_counter()
             verdicts.append(self._judge(path, step))
             self._gate_seconds = time.perf_counter() - judging

@@ -17,7 +17,7 @@ from typing import Any, get_args, get_type_hints
 from seraphim.errors import SettingsError
 from seraphim.game import load_game_module
 from seraphim.gating import GateOptions
-from seraphim.networks import NetworkOptions
+from seraphim.network.architectures import NetworkOptions
 from seraphim.records import RecordOptions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlayOptions

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from seraphim import networks
 from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
+from seraphim.network import architectures
 from seraphim.records import Positions
 from seraphim.scalars import Log
 from seraphim.schema import is_sparse
@@ -116,7 +116,7 @@ def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) 
     the gradient of the value see `train`. The step size follows the step that the optimizer counts, so it does not
     matter when a training was interrupted.
     """
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     import keras
 
     # Weights, sums and losses stay in float32.
@@ -164,7 +164,7 @@ class Batches:
             options: of the training.
             seed: of the batches.
         """
-        tf = networks.tensorflow()
+        tf = architectures.tensorflow()
         self.options = options
         with tf.device("CPU"):  # where datasets are computed
             self._first = tf.Variable(0, dtype=tf.int64, trainable=False)
@@ -237,7 +237,7 @@ def batches_ahead(size: int, cells: int, num_actions: int) -> int:
 
 def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: Any) -> Any:
     # Some rows of a `SparseRows`, as a tensor [B, A].
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     entries = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
     places = tf.stack([entries.value_rowids(), tf.cast(tf.gather(columns, entries.values), tf.int64)], axis=1)
     return tf.scatter_nd(places, tf.gather(values, entries.values), [len(rows), num_actions])
@@ -265,7 +265,7 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
     Returns:
         The means of the losses over these steps.
     """
-    networks.tensorflow()
+    architectures.tensorflow()
     import keras
 
     first = current_step(model)
@@ -275,7 +275,7 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
         with _learning_through_tanh(model):
             steps = drawn(first, batches.options.steps)
             history = model.fit(steps, shuffle=False, verbose=0 if quiet else 1, callbacks=[log_intervals])
-        networks.settle_statistics(model, (observations for observations, *_ in drawn(0, SETTLING)))
+        architectures.settle_statistics(model, (observations for observations, *_ in drawn(0, SETTLING)))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
 
@@ -284,7 +284,7 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
 def _learning_through_tanh(model: Any) -> Iterator[None]:
     # Halves the gradient that comes to the tanh of the value, in what is traced meanwhile, instead of multiplying it by
     # 1 - tanh². What is saved has plain tanh.
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     import keras
 
     layer: Any = next((layer for layer in model.layers if layer.name == "value"), None)

@@ -28,7 +28,7 @@ from seraphim.gamefiles import published_files, read_examples, whole_games
 from seraphim.gameindex import id_of
 from seraphim.inference import load_inference
 from seraphim.matchfile import RESULTS, read_matches
-from seraphim.saving import load_model
+from seraphim.network.saved_model import load_model
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tfrecord import DamageError
 

@@ -38,8 +38,8 @@ FOR_GAMES = {"errors", "game", "compiled", "evaluation", "exhaustive"}
 
 # Outside libraries, and the only modules that import them. Some take seconds: they are imported inside functions.
 HEAVY = {
-    "tensorflow": {"seraphim/networks.py"},
-    "keras": {"seraphim/networks.py", "seraphim/saving.py", "seraphim/training.py"},
+    "tensorflow": {"seraphim/network/architectures.py"},
+    "keras": {"seraphim/network/architectures.py", "seraphim/network/saved_model.py", "seraphim/training.py"},
     "openvino": {"seraphim/inference/openvino.py"},
     "ai_edge_litert": {"seraphim/inference/litert.py"},
     "tensorboard": set(),

@@ -10,7 +10,7 @@ from reference import random_states
 from seraphim.errors import ModelError
 from seraphim.game import load_game
 from seraphim.inference import load_inference, tensorflow
-from seraphim.saving import ARCHIVE, LITERT
+from seraphim.network.saved_model import ARCHIVE, LITERT
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
 

@@ -21,8 +21,8 @@ from seraphim.errors import ModelError, SeraphimError, WorkerError
 from seraphim.gameindex import played_numbers
 from seraphim.generating import generate_games
 from seraphim.learning import Stop, learn
+from seraphim.network.saved_model import load_model
 from seraphim.pool import FinishedGame
-from seraphim.saving import load_model
 from seraphim.settings import Settings
 from seraphim.store import ModelFolder
 from seraphim.workers import WorkerPool

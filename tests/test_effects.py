@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
-from seraphim import networks, training
+from seraphim import training
 from seraphim.effects import EFFECTS, SEARCH_EFFECTS, Part, find_idle, has_two_searches, is_read
 from seraphim.game import Symmetries
 from seraphim.gating import judge
+from seraphim.network import architectures
 from seraphim.opponent import PlayOptions
 from seraphim.players import minimax_player, random_player
 from seraphim.records import Positions
@@ -212,7 +213,7 @@ def test_flags_for_self_play_alone_need_other_searches_beside_it() -> None:
 
 
 def network_of(settings: Settings) -> str:
-    model = networks.build(GAME, settings.network, seed=0)
+    model = architectures.build(GAME, settings.network, seed=0)
     return json.dumps(model.get_config(), default=str, sort_keys=True)
 
 
@@ -241,7 +242,7 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
         }
     )
     options = settings.training
-    model = networks.build(GAME, settings.network, seed=0)
+    model = architectures.build(GAME, settings.network, seed=0)
     training.prepare(model, options)
     identity = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
     batches = Batches(GAME.observation_shape, identity, options, 0)

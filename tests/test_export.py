@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, FLAGS
 
-from seraphim import export, saving, site
+from seraphim import export, site
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import load_game
 from seraphim.inference import load_inference
+from seraphim.network import saved_model
 from seraphim.site import Chosen, Library
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME
@@ -78,7 +79,7 @@ def test_a_file_computes_what_the_saved_model_does(folder: ModelFolder, tmp_path
     else:
         from ai_edge_litert.interpreter import Interpreter
 
-        runner = Interpreter(str(file)).get_signature_runner(saving.SIGNATURE)
+        runner = Interpreter(str(file)).get_signature_runner(saved_model.SIGNATURE)
         assert runner.get_input_details()["observation"]["shape"].tolist() == [1, 3, 3, 2]
         outputs = [runner(observation=observation[None]) for observation in observations]
         np.testing.assert_allclose(np.concatenate([each["policy"] for each in outputs]), logits, atol=1e-5)

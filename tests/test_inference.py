@@ -14,8 +14,8 @@ from reference import random_states
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
 from seraphim.inference import LARGEST_BATCH, Inference, Uniform, bucket_size, in_buckets, litert, load_inference
-from seraphim.networks import build
-from seraphim.saving import load_model, save_snapshot
+from seraphim.network.architectures import build
+from seraphim.network.saved_model import load_model, save_snapshot
 from seraphim.settings import default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME

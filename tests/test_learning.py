@@ -14,8 +14,8 @@ from seraphim.gamefiles import published_files
 from seraphim.gameindex import played_numbers
 from seraphim.gating import GateOptions
 from seraphim.learning import Stop, learn
+from seraphim.network.saved_model import load_model
 from seraphim.retraining import bootstrap
-from seraphim.saving import load_model
 from seraphim.settings import Settings, default_settings
 from seraphim.store import ModelFolder
 from tictactoe.game import GAME

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from seraphim.nativelog import without_native_log
+from seraphim.network.native_log import without_native_log
 
 
 def test_noise_is_left_out_and_the_rest_appears_afterwards(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import networks
 from seraphim.errors import SettingsError
 from seraphim.game import Array
-from seraphim.networks import NetworkOptions
+from seraphim.network import architectures
+from seraphim.network.architectures import NetworkOptions
 from tictactoe.game import GAME
 
 MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
@@ -36,7 +36,7 @@ def evaluate(model: Any, batch: Array) -> tuple[Array, Array]:
 
 @KINDS
 def test_network_gives_a_logit_per_action_and_a_value_within_one(options: NetworkOptions) -> None:
-    outputs = networks.build(GAME, options, seed=0)(observations(5))
+    outputs = architectures.build(GAME, options, seed=0)(observations(5))
     assert outputs["policy"].shape == (5, 9)
     assert outputs["value"].shape == (5, 1)
     assert np.abs(outputs["value"]).max() <= 1
@@ -45,21 +45,21 @@ def test_network_gives_a_logit_per_action_and_a_value_within_one(options: Networ
 def test_mlp_takes_observations_of_any_shape() -> None:
     for shape in ((7,), (2, 3), (2, 3, 4, 5)):
         game = SimpleNamespace(name="odd", observation_shape=shape, num_actions=4)
-        outputs = networks.build(game, MLP, seed=0)(np.ones((3, *shape), np.uint8))  # type: ignore[arg-type]
+        outputs = architectures.build(game, MLP, seed=0)(np.ones((3, *shape), np.uint8))  # type: ignore[arg-type]
         assert outputs["policy"].shape == (3, 4)
 
 
 def test_resnet_refuses_observations_that_are_not_planes() -> None:
     game = SimpleNamespace(name="line", observation_shape=(7,), num_actions=4)
     with pytest.raises(SettingsError, match=r"those of line have shape \(7,\): choose --kind=mlp"):
-        networks.build(game, RESNET, seed=0)  # type: ignore[arg-type]
+        architectures.build(game, RESNET, seed=0)  # type: ignore[arg-type]
 
 
 @KINDS
 def test_same_seed_gives_the_same_weights_whatever_was_built_before(options: NetworkOptions) -> None:
-    first = networks.build(GAME, options, seed=3)
-    networks.build(GAME, MLP, seed=4)
-    again = networks.build(GAME, options, seed=3)
+    first = architectures.build(GAME, options, seed=3)
+    architectures.build(GAME, MLP, seed=4)
+    again = architectures.build(GAME, options, seed=3)
     assert [weight.path for weight in first.weights] == [weight.path for weight in again.weights]
     for before, after in zip(first.get_weights(), again.get_weights(), strict=True):
         np.testing.assert_array_equal(before, after)
@@ -70,7 +70,7 @@ def test_another_seed_gives_other_weights_and_layers_differ_from_each_other(opti
     kernels = [
         weight.numpy()
         for seed in (0, 1)
-        for weight in networks.build(GAME, options, seed).weights
+        for weight in architectures.build(GAME, options, seed).weights
         if weight.path.endswith("kernel")
     ]
     shared = [kernel.ravel()[:8].tobytes() for kernel in kernels]
@@ -78,43 +78,43 @@ def test_another_seed_gives_other_weights_and_layers_differ_from_each_other(opti
 
 
 def test_settled_statistics_serve_what_training_sees() -> None:
-    model = networks.build(GAME, RESNET, seed=1)
+    model = architectures.build(GAME, RESNET, seed=1)
     batch = observations(64)
     seen, _ = (model(batch, training=True)[name].numpy() for name in ("policy", "value"))
     assert not np.allclose(evaluate(model, batch)[0], seen, atol=0.05)  # the averages have only begun to move
-    networks.settle_statistics(model, [batch])
+    architectures.settle_statistics(model, [batch])
     # What is kept is an unbiased variance.
     np.testing.assert_allclose(evaluate(model, batch)[0], seen, atol=0.02)
     np.testing.assert_allclose(model(batch, training=True)["policy"].numpy(), seen, atol=1e-5)
 
 
 def test_settled_statistics_are_the_means_over_all_batches() -> None:
-    model = networks.build(GAME, RESNET, seed=1)
+    model = architectures.build(GAME, RESNET, seed=1)
     norm = model.get_layer("stem_norm")
     found = []
     batches = [observations(64, seed) for seed in range(3)]
     for one in ([batches[0]], [batches[1]], [batches[2]], batches):
-        networks.settle_statistics(model, one)
+        architectures.settle_statistics(model, one)
         found.append(norm.moving_variance.numpy())
     np.testing.assert_allclose(found[3], np.mean(found[:3], axis=0), rtol=1e-5)
-    assert norm.momentum == networks.BATCH_NORM_MOMENTUM
+    assert norm.momentum == architectures.BATCH_NORM_MOMENTUM
 
 
 @KINDS
 def test_names_of_weights_are_unique(options: NetworkOptions) -> None:
-    paths = [weight.path for weight in networks.build(GAME, options, seed=0).weights]
+    paths = [weight.path for weight in architectures.build(GAME, options, seed=0).weights]
     assert len(set(paths)) == len(paths)
 
 
 @KINDS
 def test_the_penalty_is_l2_times_the_sum_of_squared_kernels(options: NetworkOptions) -> None:
-    model = networks.build(GAME, options, seed=0)
+    model = architectures.build(GAME, options, seed=0)
     squares = sum(float((weight.numpy() ** 2).sum()) for weight in model.weights if weight.path.endswith("kernel"))
     assert float(sum(model.losses)) == pytest.approx(options.l2 * squares, rel=1e-5)
 
 
 def test_kernels_and_heads_have_the_sizes_asked_for() -> None:
-    weights = {weight.path: tuple(weight.shape) for weight in networks.build(GAME, OTHER, seed=0).weights}
+    weights = {weight.path: tuple(weight.shape) for weight in architectures.build(GAME, OTHER, seed=0).weights}
     assert weights["stem/kernel"] == (4, 4, 2, 5)
     assert weights["block_0_a/kernel"] == weights["block_0_b/kernel"] == (4, 4, 5, 5)
     assert weights["policy_conv/kernel"] == (1, 1, 5, 2)
@@ -125,7 +125,7 @@ def test_kernels_and_heads_have_the_sizes_asked_for() -> None:
 
 @pytest.mark.parametrize("options", [replace(MLP, activation="leaky_relu"), OTHER], ids=["mlp", "resnet"])
 def test_a_leaky_network_keeps_a_share_of_what_is_below_zero(options: NetworkOptions) -> None:
-    model = networks.build(GAME, options, seed=1)
+    model = architectures.build(GAME, options, seed=1)
     leaky = [layer for layer in model.layers if type(layer).__name__ == "LeakyReLU"]
     assert not [layer for layer in model.layers if type(layer).__name__ == "ReLU"]
     assert len(leaky) == (3 if options.kind == "mlp" else 6)
@@ -195,7 +195,7 @@ except ImportError as error:
 
 
 def test_importing_networks_does_not_import_tensorflow() -> None:
-    program = "import sys; import seraphim.networks, seraphim.training; print('tensorflow' in sys.modules)"
+    program = "import sys; import seraphim.network.architectures, seraphim.training; print('tensorflow' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
 

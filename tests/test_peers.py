@@ -11,7 +11,7 @@ from benchmarks import mctx_peer, openspiel_peer, peers
 from seraphim.benchmark import Figures
 from seraphim.game import Game, load_game
 from seraphim.inference import Uniform
-from seraphim.networks import NetworkOptions
+from seraphim.network.architectures import NetworkOptions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import networks
 from seraphim.errors import SettingsError
 from seraphim.game import load_game, load_game_module
 from seraphim.inference import Uniform
+from seraphim.network import architectures
+from seraphim.network.saved_model import load_model
 from seraphim.records import GameWriter, encode
 from seraphim.retraining import Trainer, bootstrap
-from seraphim.saving import load_model
 from seraphim.selfplay import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.store import ModelFolder
@@ -49,7 +49,7 @@ def test_a_preset_makes_settings_that_remember_its_name(game: str, preset: str, 
 
 def test_deepfour_is_what_its_author_describes() -> None:
     settings = default_settings("connectfour", "deepfour")
-    model = networks.build(load_game("connectfour"), settings.network, seed=0)
+    model = architectures.build(load_game("connectfour"), settings.network, seed=0)
     shapes = {weight.path: tuple(weight.shape) for weight in model.weights}
     assert shapes["stem/kernel"] == (4, 4, 2, 64)
     assert [name for name in shapes if name.endswith("_b/kernel")] == [f"block_{n}_b/kernel" for n in range(5)]
@@ -87,7 +87,7 @@ def test_deepfours_wins_are_worth_what_its_formula_says() -> None:
 
 def test_keras_tictactoe_has_leaky_4x4_filters_75_of_them() -> None:
     settings = default_settings("tictactoe", "keras-tictactoe")
-    model = networks.build(load_game("tictactoe"), settings.network, seed=0)
+    model = architectures.build(load_game("tictactoe"), settings.network, seed=0)
     shapes = {weight.path: tuple(weight.shape) for weight in model.weights}
     assert shapes["stem/kernel"] == (4, 4, 2, 75)
     assert shapes["policy_conv/kernel"] == (1, 1, 75, 2)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import retraining, saving, training
+from seraphim import retraining, training
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
+from seraphim.network import saved_model
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import Trainer, bootstrap, retrain
 from seraphim.settings import default_settings
@@ -56,7 +57,7 @@ def folder(tmp_path: Path) -> ModelFolder:
 
 
 def weights(path: Path) -> list[Array]:
-    model = saving.load_model(path)
+    model = saved_model.load_model(path)
     return [variable.numpy() for variable in (*model.weights, *model.optimizer.variables)]
 
 
@@ -66,7 +67,7 @@ def test_new_model_has_settings_and_a_champion_at_step_0(tmp_path: Path) -> None
     assert folder.settings("tictactoe") == SETTINGS
     assert folder.champion() == snapshot
     assert snapshot.step == 0
-    assert training.current_step(saving.load_model(snapshot.path)) == 0
+    assert training.current_step(saved_model.load_model(snapshot.path)) == 0
 
 
 def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: 
 
 
 def test_damaged_champion_is_told_where_it_is_used(folder: ModelFolder) -> None:
-    archive = folder.champion().path / saving.ARCHIVE
+    archive = folder.champion().path / saved_model.ARCHIVE
     archive.write_bytes(bytes(archive.stat().st_size))  # of another size, it would be told at once
     trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
     trainer.preload()

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from test_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
 
-from seraphim import networks, saving, training
+from seraphim import training
 from seraphim.errors import ModelError
 from seraphim.game import Array
 from seraphim.inference import Runtime, load_inference
-from seraphim.networks import NetworkOptions
-from seraphim.saving import ARCHIVE
+from seraphim.network import architectures, saved_model
+from seraphim.network.architectures import NetworkOptions
+from seraphim.network.saved_model import ARCHIVE
 from seraphim.training import TrainingOptions
 from tictactoe.game import GAME
 
@@ -30,7 +31,7 @@ def trained(options: NetworkOptions) -> Any:
 
     The same model for all tests: a test may not change it.
     """
-    model = networks.build(GAME, options, seed=1)
+    model = architectures.build(GAME, options, seed=1)
     model.compile("adam", {"policy": "mse", "value": "mse"}, jit_compile=False)
     rng = np.random.default_rng(2)
     targets = {"policy": rng.normal(size=(96, 9)), "value": rng.normal(size=(96, 1))}
@@ -43,19 +44,19 @@ def snapshots(tmp_path_factory: pytest.TempPathFactory) -> Snapshots:
     """Return a snapshot of each trained model; a test may not change it."""
     paths = {options: tmp_path_factory.mktemp(options.kind) / "snapshot" for options in (MLP, RESNET)}
     for options, path in paths.items():
-        saving.save_snapshot(trained(options), path)
+        saved_model.save_snapshot(trained(options), path)
     return paths
 
 
 def serve(path: Path, batch: Array) -> tuple[Array, Array]:
-    loaded = networks.tensorflow().saved_model.load(str(path))
-    outputs = loaded.signatures["serving_default"](observation=networks.tensorflow().constant(batch))
+    loaded = architectures.tensorflow().saved_model.load(str(path))
+    outputs = loaded.signatures["serving_default"](observation=architectures.tensorflow().constant(batch))
     return outputs["policy"].numpy(), outputs["value"].numpy()
 
 
 @pytest.mark.parametrize("runtime", ["openvino", "litert"])
 def test_a_snapshot_of_another_shape_serves_what_the_model_says(runtime: Runtime, tmp_path: Path) -> None:
-    saving.save_snapshot(trained(OTHER), tmp_path / "snapshot")
+    saved_model.save_snapshot(trained(OTHER), tmp_path / "snapshot")
     logits, values = load_inference(tmp_path / "snapshot", GAME, runtime, batch=16).infer(observations(16))
     for expected, served in zip(evaluate(trained(OTHER), observations(16)), (logits, values), strict=True):
         np.testing.assert_allclose(served, expected, atol=2e-2)  # in bfloat16
@@ -70,7 +71,7 @@ def test_served_snapshot_equals_the_model_outside_training(options: NetworkOptio
         np.testing.assert_allclose(served, expected, atol=1e-5)
     # The test would prove nothing if training made no difference.
     if options is RESNET:
-        copy = saving.load_model(snapshots[options])
+        copy = saved_model.load_model(snapshots[options])
         assert np.abs(copy(batch, training=True)["policy"] - evaluate(model, batch)[0]).max() > 1e-3
 
 
@@ -97,7 +98,7 @@ def test_openvino_serves_what_the_model_says(options: NetworkOptions, snapshots:
 @KINDS
 def test_loaded_model_has_the_same_weights_optimizer_and_step(options: NetworkOptions, snapshots: Snapshots) -> None:
     model = trained(options)
-    loaded = saving.load_model(snapshots[options])
+    loaded = saved_model.load_model(snapshots[options])
     assert int(loaded.optimizer.iterations) == 3
     assert len(loaded.optimizer.variables) > 2 * len(loaded.trainable_variables)
     pairs = [*zip(model.weights, loaded.weights, strict=True)]
@@ -124,14 +125,14 @@ print([outputs["policy"].numpy().tolist(), outputs["value"].numpy().tolist()])
 
 
 def test_saved_model_holds_the_weights_and_nothing_of_the_optimizer(snapshots: Snapshots) -> None:
-    variables = networks.tensorflow().train.list_variables(str(snapshots[RESNET] / "variables" / "variables"))
+    variables = architectures.tensorflow().train.list_variables(str(snapshots[RESNET] / "variables" / "variables"))
     saved = [shape for name, shape in variables if name != "_CHECKPOINTABLE_OBJECT_GRAPH"]
     assert sum(int(np.prod(shape)) for shape in saved) == trained(RESNET).count_params()
 
 
 def test_snapshot_without_archive_names_the_cure(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"model\.keras is missing: point the champion at another snapshot"):
-        saving.load_model(tmp_path)
+        saved_model.load_model(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "no zip", "config gone"])
@@ -145,17 +146,17 @@ def test_damaged_archive_names_the_cure(damage: str, snapshots: Snapshots, tmp_p
     else:
         archive.write_bytes({"empty": b"", "truncated": content[: len(content) // 2], "no zip": b"?" * 999}[damage])
     with pytest.raises(ModelError, match=r"model\.keras is damaged .*: point the champion at another snapshot"):
-        saving.load_model(tmp_path)
+        saved_model.load_model(tmp_path)
 
 
 def test_a_second_snapshot_makes_no_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # TensorFlow never frees all that a variable takes.
     import keras
 
-    model = networks.build(GAME, NetworkOptions(depth=1, width=8), seed=0)
+    model = architectures.build(GAME, NetworkOptions(depth=1, width=8), seed=0)
     training.prepare(model, TrainingOptions())
-    saving.save_snapshot(model, tmp_path / "first")
+    saved_model.save_snapshot(model, tmp_path / "first")
     made, make = [], keras.Variable.__init__
     monkeypatch.setattr(keras.Variable, "__init__", lambda *given, **named: (made.append(1), make(*given, **named))[1])
-    saving.save_snapshot(model, tmp_path / "second")
+    saved_model.save_snapshot(model, tmp_path / "second")
     assert not made

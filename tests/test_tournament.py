@@ -11,8 +11,8 @@ import pytest
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.matchfile import RESULTS, Conditions, read_matches
+from seraphim.network.saved_model import LITERT
 from seraphim.ratings import Match
-from seraphim.saving import LITERT
 from seraphim.store import ModelFolder, Snapshot
 from seraphim.tournament import Entrant, Field, Tournament, every_snapshot
 from tictactoe.game import GAME

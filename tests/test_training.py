@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import networks, saving, training
+from seraphim import training
 from seraphim.averaging import averaged
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
-from seraphim.networks import NetworkOptions
+from seraphim.network import architectures, saved_model
+from seraphim.network.architectures import NetworkOptions
 from seraphim.records import Positions
 from seraphim.scalars import ScalarLog
 from seraphim.sparse import SparseRows, from_dense
@@ -59,7 +60,7 @@ def with_many_actions(positions: Positions, num_actions: int = 1000) -> tuple[Po
 
 
 def prepared(network: NetworkOptions = MLP, options: TrainingOptions = OPTIONS, at_a_time: int = 1) -> Any:
-    model = networks.build(GAME, network, seed=0)
+    model = architectures.build(GAME, network, seed=0)
     training.prepare(model, options, at_a_time)
     return model
 
@@ -130,7 +131,7 @@ def test_network_learns_what_it_is_shown() -> None:
     assert last.policy == pytest.approx(entropy, abs=0.2)  # of those that happen to be in the batch
     assert last.value < 0.02 < first.value
     outputs = model(positions.observations, training=False)
-    np.testing.assert_allclose(networks.tensorflow().nn.softmax(outputs["policy"]), positions.policies, atol=0.05)
+    np.testing.assert_allclose(architectures.tensorflow().nn.softmax(outputs["policy"]), positions.policies, atol=0.05)
 
 
 def test_symmetries_move_observation_and_policy_together() -> None:
@@ -216,8 +217,8 @@ def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
 
     stopped = prepared(network, options)
     train(stopped, positions, batches(symmetries, options, seed=3), quiet=True)
-    saving.save_snapshot(stopped, tmp_path / "snapshot")
-    resumed = saving.load_model(tmp_path / "snapshot")
+    saved_model.save_snapshot(stopped, tmp_path / "snapshot")
+    resumed = saved_model.load_model(tmp_path / "snapshot")
     training.prepare(resumed, options)
     assert training.current_step(resumed) == 5
     train(resumed, positions, batches(symmetries, options, seed=3), quiet=True)
@@ -231,7 +232,7 @@ def test_sgd_adds_a_share_of_its_last_step_to_the_step_down_the_gradient(activat
     positions = Positions(*(np.repeat(array, 8, axis=0) for array in one))
     options = TrainingOptions(optimizer="sgd", learning_rate=0.1, momentum=0.5, batch_size=8, steps=1)
     network = NetworkOptions("mlp", depth=1, width=8, l2=0.0)
-    model, tf = prepared(network, options), networks.tensorflow()
+    model, tf = prepared(network, options), architectures.tensorflow()
     model.get_layer("value").activation = getattr(tf.keras.activations, activation)
     step = dict.fromkeys(variables(model), 0.0)
     for _ in range(3):
@@ -273,8 +274,8 @@ def test_the_step_size_is_halved_again_and_again() -> None:
 
 
 def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None:
-    saving.save_snapshot(prepared(), tmp_path / "snapshot")
-    model = saving.load_model(tmp_path / "snapshot")
+    saved_model.save_snapshot(prepared(), tmp_path / "snapshot")
+    model = saved_model.load_model(tmp_path / "snapshot")
     options = TrainingOptions(batch_size=32, steps=1, learning_rate=1e-20)
     training.prepare(model, options)
     before = variables(model)
@@ -312,8 +313,8 @@ def test_memory_is_flat_over_many_trainings_and_snapshots(tmp_path: Path) -> Non
 
     def generation() -> None:
         train(model, positions, source, quiet=True)
-        saving.save_snapshot(model, tmp_path / "snapshot")
-        saving.load_model(tmp_path / "snapshot")
+        saved_model.save_snapshot(model, tmp_path / "snapshot")
+        saved_model.load_model(tmp_path / "snapshot")
 
     def megabytes() -> float:
         gc.collect()
@@ -339,7 +340,7 @@ def test_progress_bar_is_shown_unless_quiet(capfd: pytest.CaptureFixture[str]) -
 
 
 def logged(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     scalars: dict[str, list[tuple[int, float]]] = {}
     for file in sorted(folder.iterdir()):
         for record in tf.data.TFRecordDataset(str(file)):

@@ -19,13 +19,13 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 from tensorflow.core.protobuf import saved_model_pb2
 
-from seraphim import networks, saving, vetting
 from seraphim.errors import GameError, ModelError, SeraphimError
 from seraphim.export import convert
 from seraphim.game import load_game
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.matchfile import Conditions
-from seraphim.networks import NetworkOptions
+from seraphim.network import architectures, safety, saved_model
+from seraphim.network.architectures import NetworkOptions
 from seraphim.retraining import Trainer
 from seraphim.site import Chosen, Library, write_site
 from seraphim.store import ModelFolder, Snapshot
@@ -111,7 +111,7 @@ def test_a_model_that_writes_files_when_tensorflow_runs_it_writes_none(
 ) -> None:
     poison(snapshot, target)
     if not has_archive:
-        (snapshot / saving.ARCHIVE).unlink()
+        (snapshot / saved_model.ARCHIVE).unlink()
     run_by_everything(snapshot, folder.settings(), tmp_path / "out")
     assert not list(target.parent.iterdir())
 
@@ -122,7 +122,7 @@ def test_only_trust_lets_tensorflow_run_a_saved_model_as_it_is(snapshot: Path, t
     # With an archive, it is not run even so.
     load_inference(snapshot, GAME, "tensorflow", trust=True).infer(observations)
     assert not list(target.parent.iterdir())
-    (snapshot / saving.ARCHIVE).unlink()
+    (snapshot / saved_model.ARCHIVE).unlink()
     with pytest.raises(ModelError, match=r"TensorFlow cannot run .* because assets.extra/model.keras is missing"):
         load_inference(snapshot, GAME, "tensorflow")
     # This shows that the model is as malicious as the other tests take it to be.
@@ -133,7 +133,7 @@ def test_only_trust_lets_tensorflow_run_a_saved_model_as_it_is(snapshot: Path, t
 def test_a_trusted_saved_model_without_an_archive_serves_and_is_exported(snapshot: Path) -> None:
     observations = GAME.observe(GAME.initial(3))
     expected = load_inference(snapshot, GAME, "tensorflow").infer(observations)
-    (snapshot / saving.ARCHIVE).unlink()
+    (snapshot / saved_model.ARCHIVE).unlink()
     model = load_inference(snapshot, GAME, "tensorflow", trust=True)
     np.testing.assert_allclose(model.infer(observations)[0], expected[0], atol=1e-6)
     assert convert(snapshot, GAME, "tflite", trust=True)[1].logits < 1e-5
@@ -168,7 +168,7 @@ DEEDS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("operation", DEEDS)
 def test_openvino_does_nothing_but_compute(operation: str, tmp_path: Path, target: Path) -> None:
     module = Evil(lambda: DEEDS[operation](target))
-    tf.saved_model.save(module, str(tmp_path / "model"), signatures={saving.SIGNATURE: module.serve})
+    tf.saved_model.save(module, str(tmp_path / "model"), signatures={saved_model.SIGNATURE: module.serve})
     for file in target.parent.iterdir():
         file.unlink()
     for runtime in RUNTIMES:
@@ -183,19 +183,19 @@ def test_litert_runs_no_operation_of_tensorflow(snapshot: Path, target: Path) ->
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
     content = converter.convert()
     assert "FlexWriteFile" in {each["op_name"] for each in Interpreter(model_content=content)._get_ops_details()}
-    (snapshot / saving.LITERT).write_bytes(content)
+    (snapshot / saved_model.LITERT).write_bytes(content)
     with pytest.raises(ModelError, match=r"assets.extra/model.tflite in .* is damaged"):
         load_inference(snapshot, GAME, "litert")
     assert not list(target.parent.iterdir())
 
 
 def test_a_saved_model_and_an_archive_of_different_networks_are_refused(folder: ModelFolder) -> None:
-    model = saving.load_model(folder.champion().path)
+    model = saved_model.load_model(folder.champion().path)
 
     def write(path: Path) -> None:
-        saving.save_snapshot(model, path)
+        saved_model.save_snapshot(model, path)
         model.set_weights([weight + np.float32(0.1) for weight in model.get_weights()])
-        model.save(path / saving.ARCHIVE)
+        model.save(path / saved_model.ARCHIVE)
 
     snapshot = folder.publish(1, write, promote=lambda: True).path
     message = r"the SavedModel and assets.extra/model.keras in .* are different networks: promote another snapshot"
@@ -225,10 +225,10 @@ def write_parts(file: Path, parts: dict[str, bytes], compression: int = zipfile.
 
 
 def with_config(snapshot: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    parts = parts_of(snapshot / saving.ARCHIVE)
+    parts = parts_of(snapshot / saved_model.ARCHIVE)
     config = json.loads(parts["config.json"])
     change(config)
-    write_parts(snapshot / saving.ARCHIVE, {**parts, "config.json": json.dumps(config).encode()})
+    write_parts(snapshot / saved_model.ARCHIVE, {**parts, "config.json": json.dumps(config).encode()})
 
 
 @pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
@@ -239,17 +239,17 @@ def test_the_models_that_come_with_seraphim_pass(name: str) -> None:
 @pytest.mark.parametrize("options", [{}, {"activation": "leaky_relu"}, {"kind": "mlp"}])
 def test_networks_of_every_kind_pass(options: dict[str, str], tmp_path: Path) -> None:
     network = NetworkOptions(**{"blocks": 1, "filters": 4, "depth": 1, "width": 4, **options})  # type: ignore[arg-type]
-    saving.save_snapshot(networks.build(GAME, network, seed=0), tmp_path)
+    saved_model.save_snapshot(architectures.build(GAME, network, seed=0), tmp_path)
     load_network(tmp_path, GAME)
 
 
 def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
     observation = keras.Input((3,))
     model = keras.Model(observation, keras.layers.Lambda(lambda x: x + 1)(observation))
-    (tmp_path / saving.ARCHIVE).parent.mkdir()
-    model.save(tmp_path / saving.ARCHIVE)
+    (tmp_path / saved_model.ARCHIVE).parent.mkdir()
+    model.save(tmp_path / saved_model.ARCHIVE)
     with pytest.raises(ModelError, match="holds Lambda, __lambda__, which no network of Seraphim does: it is not loa"):
-        saving.load_model(tmp_path)
+        saved_model.load_model(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -266,57 +266,57 @@ def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
 def test_objects_of_other_kinds_are_refused_wherever_they_stand(snapshot: Path, foreign: dict[str, object]) -> None:
     with_config(snapshot, lambda config: config["config"]["layers"][1]["config"].update(activation=foreign))
     with pytest.raises(ModelError, match=f"holds {foreign['class_name']}, which"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 def test_an_archive_of_something_else_than_a_network_is_refused(snapshot: Path) -> None:
-    parts = parts_of(snapshot / saving.ARCHIVE)
+    parts = parts_of(snapshot / saved_model.ARCHIVE)
     for config in (b"[]", b"7", b"{}", b'{"module": "keras.optimizers", "class_name": "Adam", "config": {}}'):
-        write_parts(snapshot / saving.ARCHIVE, {**parts, "config.json": config})
+        write_parts(snapshot / saved_model.ARCHIVE, {**parts, "config.json": config})
         with pytest.raises(ModelError, match=r"is damaged \(config.json describes no network\)"):
-            saving.load_model(snapshot)
+            saved_model.load_model(snapshot)
 
 
 def test_an_archive_cut_short_is_damaged(snapshot: Path) -> None:
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     file.write_bytes(file.read_bytes()[:-30])
     with pytest.raises(ModelError, match="is damaged"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 @pytest.mark.parametrize("entry", ["config.json", "model.weights.h5"])
 def test_a_compressed_archive_is_not_unpacked(snapshot: Path, entry: str) -> None:
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     write_parts(file, {**parts_of(file), entry: b" " * (100 << 20)}, zipfile.ZIP_DEFLATED)
     assert file.stat().st_size < 1 << 20
     tracemalloc.start()
     try:
         with pytest.raises(ModelError, match="is damaged .*is compressed"):
-            saving.load_model(snapshot)
+            saved_model.load_model(snapshot)
         assert tracemalloc.get_traced_memory()[1] < 10 << 20
     finally:
         tracemalloc.stop()
 
 
 def test_a_configuration_of_many_megabytes_is_not_read(snapshot: Path) -> None:
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     write_parts(file, {**parts_of(file), "config.json": b" " * (5 << 20)})
     with pytest.raises(ModelError, match=r"is damaged \(config.json has 5,242,880 bytes, at most"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 def test_an_archive_with_entries_that_keras_does_not_write_is_refused(snapshot: Path) -> None:
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     parts = parts_of(file)
     for other in ({**parts, "assets/layer/vocabulary": b""}, {**parts, "../elsewhere": b""}, {"config.json": b"{}"}):
         write_parts(file, other)
         with pytest.raises(ModelError, match="is damaged .it must hold config.json, metadata.json, model.weights.h5"):
-            saving.load_model(snapshot)
+            saved_model.load_model(snapshot)
     write_parts(file, parts)
     with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("config.json", b"{}")
     with pytest.raises(ModelError, match="is damaged .it must hold"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 def test_a_network_larger_than_its_weights_is_not_made(snapshot: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_network_larger_than_its_weights_is_not_made(snapshot: Path) -> None:
 
     with_config(snapshot, enlarge)
     with pytest.raises(ModelError, match=r"is damaged .*bytes of weights, but only .* are stored"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 def encrypt(content: bytes, entry: bytes) -> bytes:
@@ -342,17 +342,17 @@ def encrypt(content: bytes, entry: bytes) -> bytes:
 
 @pytest.mark.parametrize("entry", ["config.json", "model.weights.h5"])
 def test_an_archive_that_says_it_is_encrypted_is_damaged(snapshot: Path, entry: str) -> None:
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     file.write_bytes(encrypt(file.read_bytes(), entry.encode()))
     with pytest.raises(ModelError, match=f"is damaged .*{entry}.* is encrypted"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" * 9 + data[49:]])
 def test_an_archive_whose_compressed_data_is_broken_is_damaged(
     snapshot: Path, damage: Callable[[bytes], bytes]
 ) -> None:
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     parts = parts_of(file)
     write_parts(file, {"config.json": parts.pop("config.json")}, zipfile.ZIP_DEFLATED)
     with zipfile.ZipFile(file) as archive:
@@ -362,12 +362,12 @@ def test_an_archive_whose_compressed_data_is_broken_is_damaged(
     broken = damage(content[start : start + size]).ljust(size, b"\0")
     file.write_bytes(content[:start] + broken + content[start + size :])
     with pytest.raises(ModelError, match="is damaged"):
-        saving.load_model(snapshot)
+        saved_model.load_model(snapshot)
 
 
 def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> None:
     # All of zip's own bytes are looked at, and some of the configuration's.
-    file = snapshot / saving.ARCHIVE
+    file = snapshot / saved_model.ARCHIVE
     content = file.read_bytes()
     config, directory = content.index(b"config.json"), content.index(b"PK\1\2")
     places = [*range(config - 30, config + 100), *range(directory, len(content))]
@@ -375,12 +375,12 @@ def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> N
         for mask in (0x01, 0x5A, 0x80):
             file.write_bytes(content[:place] + bytes([content[place] ^ mask]) + content[place + 1 :])
             with contextlib.suppress(ModelError):
-                vetting.check_archive(file)
-                vetting.bytes_of_weights(file)
+                safety.check_archive(file)
+                safety.bytes_of_weights(file)
     for place in np.random.default_rng(0).integers(0, len(content), 10):
         file.write_bytes(content[:place] + bytes([content[place] ^ 0x5A]) + content[place + 1 :])
         with contextlib.suppress(ModelError):
-            saving.load_model(snapshot)
+            saved_model.load_model(snapshot)
 
 
 # ---------------------------------------------------------------- modules of games
@@ -403,7 +403,7 @@ def test_a_game_may_come_from_anywhere_in_its_module(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "offers.py").write_text(source)
-    vetting.check_game_module("offers")
+    safety.check_game_module("offers")
 
 
 # ---------------------------------------------------------------- where models lie

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seraphim.errors import GameError
-from seraphim.vetting import check_game_module
+from seraphim.network.safety import check_game_module
 
 Array = NDArray[Any]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from seraphim import saving
 from seraphim.errors import ModelError
 from seraphim.game import Game
 from seraphim.inference.interface import check_fit
 from seraphim.inference.openvino import OpenVinoModel
+from seraphim.network import saved_model
 
 TOLERANCE = 1e-2
 """The most by which an output may differ, absolutely and in proportion; rounding makes some 1e-5 of it."""
@@ -29,7 +29,7 @@ def load_network(snapshot: Path, game: Game) -> Any:
         ModelError: the archive is missing, damaged, made of other layers than Seraphim's, or for another game; or the
             SavedModel is another network.
     """
-    model = saving.load_model(snapshot)
+    model = saved_model.load_model(snapshot)
     inputs = {tensor.name: tuple(tensor.shape[1:]) for tensor in model.inputs}
     outputs = model.output if isinstance(model.output, dict) else {}
     check_fit(snapshot, game, inputs, {name: tuple(tensor.shape[1:]) for name, tensor in outputs.items()})
@@ -42,14 +42,14 @@ def load_network(snapshot: Path, game: Game) -> Any:
         for one, other in pairs
     ):
         raise ModelError(
-            f"the SavedModel and {saving.ARCHIVE} in {snapshot} are different networks: promote another snapshot, or "
+            f"the SavedModel and {saved_model.ARCHIVE} in {snapshot} are different networks: promote another snapshot, or "
             "retrain"
         )
     return model
 
 
 def load_module(snapshot: Path, game: Game, batch: int | None = None, trust: bool = False) -> Any:
-    """Return a snapshot's network as a module for TensorFlow; see `seraphim.saving.to_module`.
+    """Return a snapshot's network as a module for TensorFlow; see `seraphim.network.saved_model.to_module`.
 
     Args:
         snapshot: the directory.
@@ -60,11 +60,11 @@ def load_module(snapshot: Path, game: Game, batch: int | None = None, trust: boo
     Raises:
         ModelError: see `load_network`; or there is no archive, and the SavedModel is not trusted, or damaged.
     """
-    if (snapshot / saving.ARCHIVE).is_file():
-        return saving.to_module(load_network(snapshot, game), batch)
+    if (snapshot / saved_model.ARCHIVE).is_file():
+        return saved_model.to_module(load_network(snapshot, game), batch)
     if not trust:
         raise ModelError(
-            f"TensorFlow cannot run {snapshot}, because {saving.ARCHIVE} is missing, and a SavedModel may be any "
+            f"TensorFlow cannot run {snapshot}, because {saved_model.ARCHIVE} is missing, and a SavedModel may be any "
             "program: choose another runtime; or, if you trust its maker and it is not for self-play, add --trust"
         )
-    return saving.load_saved_model(snapshot, batch)
+    return saved_model.load_saved_model(snapshot, batch)

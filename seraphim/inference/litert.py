@@ -1,6 +1,6 @@
 """Runs a model by LiteRT: a call takes it microseconds, so it is the fastest for small networks and few positions.
 
-Computes in float32. Reads the file that `seraphim.saving` writes into a snapshot for it.
+Computes in float32. Reads the file that `seraphim.network.saved_model` writes into a snapshot for it.
 """
 
 import contextlib
@@ -11,11 +11,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from seraphim import saving
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference.interface import Shapes, check_fit, damaged, in_buckets
-from seraphim.nativelog import without_native_log
+from seraphim.network import saved_model
+from seraphim.network.native_log import without_native_log
 
 PACKAGE = "ai-edge-litert"
 TITLE = "LiteRT"
@@ -40,10 +40,10 @@ class LiteRtModel:
             raise SettingsError(
                 f"the runtime litert needs the package {PACKAGE}: pip install {PACKAGE}, or choose another runtime"
             ) from error
-        file = snapshot / saving.LITERT
+        file = snapshot / saved_model.LITERT
         if not file.is_file():
             raise ModelError(
-                f"{snapshot} holds no {saving.LITERT}, which LiteRT runs: choose another runtime, or retrain"
+                f"{snapshot} holds no {saved_model.LITERT}, which LiteRT runs: choose another runtime, or retrain"
             )
         # The file may be removed before an interpreter for another batch size is needed.
         content = file.read_bytes()
@@ -52,7 +52,7 @@ class LiteRtModel:
         self._interpreters: OrderedDict[int, Any] = OrderedDict()
         self._observation_shape = tuple(game.observation_shape)
         try:
-            signature = self._new().get_signature_runner(saving.SIGNATURE)
+            signature = self._new().get_signature_runner(saved_model.SIGNATURE)
             inputs, outputs = signature.get_input_details(), signature.get_output_details()
             check_fit(snapshot, game, _shapes(inputs), _shapes(outputs))
             self._observation, self._policy, self._value = (
@@ -61,7 +61,7 @@ class LiteRtModel:
             with without_native_log(_NATIVE_LOG):  # the first one of a process says how it computes
                 self._interpreter(1).invoke()
         except (ValueError, RuntimeError) as error:
-            raise damaged(snapshot, str(saving.LITERT)) from error
+            raise damaged(snapshot, str(saved_model.LITERT)) from error
         self.name = str(snapshot)
         self.description = f"{TITLE} {metadata.version(PACKAGE)} in float32 on {processor_name()}"
 

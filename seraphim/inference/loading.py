@@ -7,11 +7,11 @@ where it sees a GPU; else LiteRT for an mlp in batches of at most 16 positions; 
 from pathlib import Path
 from typing import NamedTuple
 
-from seraphim import saving, vetting
 from seraphim.errors import ModelError
 from seraphim.game import Game
 from seraphim.inference import litert, openvino, tensorflow
 from seraphim.inference.interface import LARGEST_BATCH, Inference, Precision, Runtime
+from seraphim.network import safety, saved_model
 
 SMALL_BATCH = 16
 """The most positions at a time in which LiteRT evaluates an mlp faster than OpenVINO, of which a call takes longer."""
@@ -58,16 +58,16 @@ def load_inference(
 
 
 def _choose(snapshot: Path, batch: int, trust: bool) -> _Choice:
-    if ((snapshot / saving.ARCHIVE).is_file() or trust) and tensorflow.sees_gpu():
+    if ((snapshot / saved_model.ARCHIVE).is_file() or trust) and tensorflow.sees_gpu():
         return _Choice("tensorflow", ", chosen because there is a GPU")
     kind = _kind_of_network(snapshot)
-    is_small = kind == "an mlp" and batch <= SMALL_BATCH and (snapshot / saving.LITERT).is_file()
+    is_small = kind == "an mlp" and batch <= SMALL_BATCH and (snapshot / saved_model.LITERT).is_file()
     return _Choice("litert" if is_small else "openvino", f", chosen for {kind} in batches of {batch:,}")
 
 
 def _kind_of_network(snapshot: Path) -> str:
     try:
-        layers = vetting.class_names(vetting.check_archive(snapshot / saving.ARCHIVE))
+        layers = safety.class_names(safety.check_archive(snapshot / saved_model.ARCHIVE))
     except ModelError:  # it may be missing; what plays without it needs none
         return "a network of unknown kind"
     return "a convolutional network" if any("Conv2D" in layer for layer in layers) else "an mlp"

@@ -4,10 +4,10 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from seraphim import networks
 from seraphim.game import Array, Game
 from seraphim.inference.archive import load_module
 from seraphim.inference.interface import check_fit, in_buckets
+from seraphim.network import architectures
 
 TITLE = "TensorFlow"
 
@@ -20,7 +20,7 @@ class TensorFlowModel:
 
         With `trust`, a SavedModel without a Keras archive is run as it is.
         """
-        tensorflow = networks.tensorflow()
+        tensorflow = architectures.tensorflow()
         # The module owns the variables: it has to live as long as the function.
         self._module = load_module(snapshot, game, trust=trust)
         self._serve = self._module.serve.get_concrete_function()
@@ -56,5 +56,5 @@ def sees_gpu() -> bool:
     return (
         gpu_is_likely()
         and find_spec("tensorflow") is not None
-        and bool(networks.tensorflow().config.list_physical_devices("GPU"))
+        and bool(architectures.tensorflow().config.list_physical_devices("GPU"))
     )

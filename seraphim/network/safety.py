@@ -25,7 +25,7 @@ _KERAS_MODULES = frozenset(
     f"keras.{module}" for module in "initializers losses optimizers optimizers.schedules regularizers".split()
 )
 _KERAS_OBJECTS = frozenset(
-    ["keras.DTypePolicy", _MODEL, "seraphim.networks.FusedBatchNormalization"]
+    ["keras.DTypePolicy", _MODEL, "seraphim.network.architectures.FusedBatchNormalization"]
     + [
         f"keras.layers.{layer}"
         for layer in "Activation Add AveragePooling2D BatchNormalization Concatenate Conv2D Dense DepthwiseConv2D "

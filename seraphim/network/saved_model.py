@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from seraphim import networks, vetting
 from seraphim.errors import ModelError
+from seraphim.network import architectures, safety
 
 ARCHIVE = Path("assets.extra/model.keras")
 """Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
@@ -37,7 +37,7 @@ def save_snapshot(model: Any, path: Path) -> None:
     Raises:
         OSError: the folder cannot be written, or the disk is full.
     """
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     module = to_module(model)
     try:
         tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
@@ -72,7 +72,7 @@ def to_module(model: Any, batch: int | None = None) -> Any:
         model: the Keras model.
         batch: how many positions `serve` takes; any number, if None.
     """
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
 
     def serve(observation: Any) -> dict[str, Any]:
         outputs = model(observation, training=False)
@@ -94,7 +94,7 @@ def load_saved_model(path: Path, batch: int | None = None) -> Any:
     Raises:
         ModelError: it is damaged.
     """
-    tf = networks.tensorflow()
+    tf = architectures.tensorflow()
     module = tf.Module()
     try:
         module.loaded = tf.saved_model.load(str(path))
@@ -119,17 +119,17 @@ def load_model(path: Path) -> Any:
             f"{path} cannot be trained, because {ARCHIVE} is missing: point the champion at another snapshot, or "
             "start a new model with --init"
         )
-    config = vetting.check_archive(file)
-    networks.normalization()  # which Keras finds by its name from now on
+    config = safety.check_archive(file)
+    architectures.normalization()  # which Keras finds by its name from now on
     import keras
 
     try:
-        _check_size(config, vetting.bytes_of_weights(file))
+        _check_size(config, safety.bytes_of_weights(file))
         return keras.models.load_model(file, safe_mode=True)
     except MemoryError:
         raise
     except Exception as error:  # zip, HDF5 and JSON each have their own
-        raise vetting.damaged(file, error) from error
+        raise safety.damaged(file, error) from error
 
 
 def _check_size(config: dict[str, Any], stored: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Game
-from seraphim.nativelog import without_native_log
+from seraphim.network.native_log import without_native_log
 
 Kind = Literal["mlp", "resnet"]
 Activation = Literal["relu", "leaky_relu"]
