@@ -26,7 +26,7 @@ from seraphim.evaluation import load_position_sets, mistakes
 from seraphim.game import Array, load_game
 from seraphim.inference import load_inference
 from seraphim.search.options import SearchOptions
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.strength import network_moves, search_positions
 
 ROOT = Path(__file__).parents[1]

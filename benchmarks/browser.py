@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.site import Chosen, find_library, write_site
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]

@@ -38,7 +38,7 @@ from seraphim.parcel import pack
 from seraphim.pool import Pool
 from seraphim.retraining import Trainer
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 LOCAL, ONE_NODE, TWO_NODES = "local workers", "one Ray node", "two Ray nodes"
 

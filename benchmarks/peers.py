@@ -22,7 +22,7 @@ from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlayOptions
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 GAME = "connectfour"
 PACKAGES = {"pyspiel": "open_spiel", "jax": "jax", "mctx": "mctx", "pgx": "pgx"}  # module: package

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str]) -> None:
     """Draw."""
     from seraphim.curve import CURVE, plot_curve, read_curve
     from seraphim.errors import SettingsError
-    from seraphim.store import ModelFolder
+    from seraphim.storage.models import ModelFolder
 
     folder = ModelFolder(cli.data_root(), cli.model_name(arguments))
     folder.champion()  # a missing model is told

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
     from seraphim import doctor
     from seraphim.errors import SettingsError
-    from seraphim.store import ModelFolder
+    from seraphim.storage.models import ModelFolder
 
     if len(arguments) > 2:
         raise SettingsError(f"expected one model NAME or none, not {len(arguments) - 1} arguments")

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.export import export_file
     from seraphim.game import load_game
     from seraphim.site import Chosen, find_library, write_site
-    from seraphim.store import ModelFolder
+    from seraphim.storage.models import ModelFolder
 
     names = list(arguments[1:]) or [cli.model_name(arguments)]
     if len(names) > 1 and (SNAPSHOT.value or FORMAT.value != "web"):

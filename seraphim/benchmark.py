@@ -27,7 +27,7 @@ from seraphim.search.options import SearchOptions
 from seraphim.search.search import batch_size
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings, default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.workers import WorkerPool
 
 Figures = dict[str, float]

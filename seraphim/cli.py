@@ -23,7 +23,7 @@ from seraphim.effects import Part, find_idle, is_read
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.inference import Runtime
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.tracking import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from seraphim.errors import SettingsError
-from seraphim.storage import replace_file
+from seraphim.storage.atomic import replace_file
 
 CURVE = "curve.csv"
 """The file's name in a model's folder."""

@@ -21,7 +21,7 @@ from seraphim.game import load_game
 from seraphim.health import Diagnosis, check_game_data, check_model, number_of_looks
 from seraphim.inference import load_inference, tensorflow
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 _ROUNDS, _GAMES = 3, 64  # of a measurement
 

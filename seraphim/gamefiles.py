@@ -18,9 +18,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from seraphim import storage
 from seraphim.examples import end_of, is_cut_off, with_end_of_file
 from seraphim.schema import END_OF_GAME
+from seraphim.storage import atomic
 from seraphim.tfrecord import DamageError, frame, frames, parse_example
 
 PARTIAL = ".partial"
@@ -65,14 +65,14 @@ def reading(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         # A folder that cannot be locked, such as a read-only one, is read without a lock.
         with contextlib.suppress(OSError):
-            stack.enter_context(storage.locked(folder / _READERS, fcntl.LOCK_SH))
+            stack.enter_context(atomic.locked(folder / _READERS, fcntl.LOCK_SH))
         yield
 
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """While the block runs, no other writer enters the folder or publishes there."""
-    with storage.locked(folder / _WRITERS):
+    with atomic.locked(folder / _WRITERS):
         yield
 
 
@@ -81,7 +81,7 @@ def removing(folder: Path) -> Iterator[bool]:
     """While the block runs, nobody begins to read the folder; gives whether that is so: not while somebody reads."""
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(storage.locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB))
+            stack.enter_context(atomic.locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             yield False
             return
@@ -119,12 +119,12 @@ def publish(folder: Path, games: Sequence[Sequence[bytes]], games_per_file: int,
         examples = [*before, *(example for game in chunk for example in game)]
         examples[-1] = with_end_of_file(examples[-1])
         try:
-            storage.write_file(folder / _NEW, b"".join(map(frame, examples)))
+            atomic.write_file(folder / _NEW, b"".join(map(frame, examples)))
             (folder / _NEW).replace(target)
         except BaseException:
             (folder / _NEW).unlink(missing_ok=True)
             raise
-        storage.sync(folder)
+        atomic.sync(folder)
 
 
 def _unfilled(newest: Path, games: Sequence[Sequence[bytes]], games_per_file: int) -> list[bytes]:

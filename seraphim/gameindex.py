@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim import storage
 from seraphim.errors import RecordError
 from seraphim.examples import end_of
 from seraphim.game import Array
 from seraphim.gamefiles import number_of, published_files, reading, removing
+from seraphim.storage import atomic
 from seraphim.tfrecord import CHECKSUM, HEADER_BYTES, LENGTH, DamageError, Feature, parse_example
 
 _REMOVED = ".removed.json"
@@ -222,9 +222,9 @@ class _Removed(NamedTuple):
 
     def write(self, folder: Path) -> None:
         changed = folder / f"{_REMOVED}.new"
-        storage.write_file(changed, json.dumps(self._asdict()).encode())
+        atomic.write_file(changed, json.dumps(self._asdict()).encode())
         changed.replace(folder / _REMOVED)
-        storage.sync(folder)
+        atomic.sync(folder)
 
 
 def _merged(ranges: list[list[int]]) -> list[list[int]]:

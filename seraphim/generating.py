@@ -17,7 +17,7 @@ from seraphim.pool import ENDLESS, Pool, Work
 from seraphim.records import GameWriter
 from seraphim.scalars import Log
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 # Games between two looks at whether there is a new champion.
 _GAMES_BETWEEN_LOOKS = 100

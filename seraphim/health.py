@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim import storage
 from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
 from seraphim.examples import GameRecord, encode, end_of
@@ -23,7 +22,8 @@ from seraphim.inference import load_inference
 from seraphim.network import safety, saved_model
 from seraphim.schema import END_OF_GAME
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage import atomic
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
 
 MIB = 1 << 20
@@ -140,7 +140,7 @@ def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, 
             f"{', '.join(unfinished)}: is being written, or is removed by the next program that writes"
         )
     for snapshot in folder.folders():
-        fault = storage.fault(snapshot.path, thorough)
+        fault = atomic.fault(snapshot.path, thorough)
         if fault is None:
             whole += 1
         else:

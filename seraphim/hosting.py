@@ -20,7 +20,7 @@ from seraphim.errors import CapacityError, ModelError, SeraphimError, SettingsEr
 from seraphim.game import Game, load_game, load_game_module, solved
 from seraphim.inference import load_inference
 from seraphim.messages import Message
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.thinking import SharedSearch
 from seraphim.thoughts import ThinkingLimits
 

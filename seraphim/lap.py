@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from seraphim.curve import LearningCurve
-from seraphim.storage import replace_file
+from seraphim.storage.atomic import replace_file
 
 LAP = ".lap.json"
 """The file's name in a model's folder."""

@@ -22,7 +22,7 @@ from seraphim.players import raw_player
 from seraphim.retraining import Trainer
 from seraphim.scalars import Log
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.strength import search_positions
 
 Goal = Literal["search", "network", "none"]

@@ -19,7 +19,7 @@ from seraphim.game import Array, Game, load_game
 from seraphim.game.notation import label_in, labels_in
 from seraphim.gamefiles import published_files, reading
 from seraphim.messages import Message, to_board
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 
 LOSSES = ("loss", "policy_loss", "value_loss", "window_positions", "gate_score")

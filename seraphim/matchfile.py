@@ -9,7 +9,7 @@ from pathlib import Path
 from seraphim.arena import MatchResult, Tally
 from seraphim.errors import SettingsError
 from seraphim.ratings import Match
-from seraphim.storage import replace_file
+from seraphim.storage.atomic import replace_file
 
 RESULTS = "arena.csv"
 """The standing tournament's file in a model's folder."""

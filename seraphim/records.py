@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import GameRecord, Positions, encode, encode_games, end_of
 from seraphim.gamefiles import PARTIAL, publish, whole_games, writing
@@ -30,6 +29,7 @@ from seraphim.gameindex import (
     total_positions,
 )
 from seraphim.schema import END_OF_GAME
+from seraphim.storage import atomic
 from seraphim.tfrecord import DamageError, frame
 from seraphim.window import WindowReport, read_window
 
@@ -93,7 +93,7 @@ class Journal:
         with writing(folder):
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             try:
-                storage.lock_file(self._file, LOCK_EX | LOCK_NB)
+                atomic.lock_file(self._file, LOCK_EX | LOCK_NB)
             except BaseException:
                 os.close(self._file)
                 raise
@@ -102,7 +102,7 @@ class Journal:
         """Write one whole game; if that fails, nothing of it is left."""
         size = os.fstat(self._file).st_size
         try:
-            storage.write(self._file, b"".join(map(frame, examples)))
+            atomic.write(self._file, b"".join(map(frame, examples)))
         except BaseException:
             os.ftruncate(self._file, size)
             raise
@@ -168,7 +168,7 @@ class GameWriter:
         self._closed = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
         with writing(folder):
-            storage.check_links(folder)
+            atomic.check_links(folder)
         try:
             self._journal = Journal(folder, stream or uuid.uuid4().hex)
         except BlockingIOError:
@@ -285,7 +285,7 @@ class GameWriter:
                 continue
             file = os.open(partial, os.O_RDWR)
             try:
-                storage.lock_file(file, LOCK_EX if is_ours and not stream else LOCK_EX | LOCK_NB)
+                atomic.lock_file(file, LOCK_EX if is_ours and not stream else LOCK_EX | LOCK_NB)
                 rescued += self._publish_new(whole_games(partial.read_bytes()))
                 partial.unlink()
             except BlockingIOError:

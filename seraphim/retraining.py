@@ -23,7 +23,7 @@ from seraphim.players import Choose, search_player
 from seraphim.records import WindowReport, read_window, total_positions
 from seraphim.scalars import Log, ScalarLog
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training import Losses
 
 _PASSED = "gate_passed"  # the figure of a snapshot that tells what the gate said

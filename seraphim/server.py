@@ -28,7 +28,7 @@ from seraphim.requests import MOST_READOUTS
 from seraphim.service import ServerLimits, Service
 from seraphim.shared import open_model, think
 from seraphim.sockets import converse, service_of
-from seraphim.store import MAX_NAME
+from seraphim.storage.models import MAX_NAME
 from seraphim.thoughts import Line, Thought
 from seraphim.webfiles import WEB, WebFiles
 

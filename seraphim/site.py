@@ -25,7 +25,7 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.export import Parity, convert
 from seraphim.game import load_game, load_game_module
 from seraphim.settings import Settings
-from seraphim.store import Snapshot
+from seraphim.storage.models import Snapshot
 
 WEB = Path(__file__).parent / "web"
 PROJECT = WEB.parents[1]

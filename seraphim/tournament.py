@@ -21,7 +21,7 @@ from seraphim.matchfile import RESULTS, Conditions, read_matches, write_matches
 from seraphim.players import Choose
 from seraphim.ratings import Match
 from seraphim.settings import Settings, default_settings
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage.models import ModelFolder, Snapshot
 
 ALL, CHAMPION = "all", "champion"
 _KINDS = "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, or a model: NAME, NAME/SNAPSHOT or NAME/all"

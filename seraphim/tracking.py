@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 from seraphim.errors import ModelError, SettingsError
 from seraphim.scalars import ScalarLog
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 Program = Literal["generate", "train", "evaluate", "learn"]
 

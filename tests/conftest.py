@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from seraphim import storage
 from seraphim.errors import ModelError
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage import atomic
+from seraphim.storage.models import ModelFolder
 
 CALLS = ("open", "write", "mkdir", "rmdir", "unlink", "rename", "replace", "link", "symlink")
 STEPS = range(4)
@@ -25,7 +25,7 @@ KEPT = 2
 
 def write(path: Path) -> None:
     (path / "variables").mkdir()
-    storage.write_file(path / "variables" / "data", path.name.removeprefix(".unfinished-").encode())
+    atomic.write_file(path / "variables" / "data", path.name.removeprefix(".unfinished-").encode())
 
 
 def learn(folder: ModelFolder) -> None:

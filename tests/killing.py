@@ -29,7 +29,7 @@ from seraphim.gameindex import id_of
 from seraphim.inference import load_inference
 from seraphim.matchfile import RESULTS, read_matches
 from seraphim.network.saved_model import load_model
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tfrecord import DamageError
 
 ROOT = Path(__file__).parents[1]

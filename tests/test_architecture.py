@@ -59,7 +59,7 @@ LIGHT = {
     "uvicorn": {"seraphim/serving.py"},
     "absl": {"seraphim/cli.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
     "google": {"seraphim/tfrecord.py"},
-    "google_crc32c": {"seraphim/tfrecord.py", "seraphim/storage.py"},
+    "google_crc32c": {"seraphim/tfrecord.py", "seraphim/storage/atomic.py"},
     "llvmlite": {"seraphim/jit.py"},
     "numba": {"seraphim/jit.py", *(str(path.relative_to(ROOT)) for path in LIBRARY if path.parent.name in GAMES)},
 }
@@ -71,7 +71,7 @@ def identity(path: Path) -> str:
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Every module that is imported, in full; `from seraphim import store` is `seraphim.store`."""
+    """Every module that is imported, in full; `from seraphim import store` is `seraphim.storage.models`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)

@@ -11,7 +11,7 @@ from seraphim.errors import ModelError
 from seraphim.game import load_game
 from seraphim.inference import load_inference, tensorflow
 from seraphim.network.saved_model import ARCHIVE, LITERT
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

@@ -24,7 +24,7 @@ from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
 from seraphim.pool import FinishedGame
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.workers import WorkerPool
 
 pytestmark = [

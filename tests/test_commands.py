@@ -14,7 +14,7 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from seraphim.gamefiles import published_files, read_examples
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.tracking import local_store
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

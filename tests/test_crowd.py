@@ -25,7 +25,7 @@ from seraphim.hosting import Host
 from seraphim.quotas import FairThread, Quota, to_client
 from seraphim.service import ServerLimits
 from seraphim.serving import listen
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.thoughts import Line
 from seraphim.webfiles import WEB, WebFiles
 from tictactoe.game import GAME

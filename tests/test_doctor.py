@@ -20,7 +20,7 @@ from seraphim.records import GameWriter, RecordOptions, total_positions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

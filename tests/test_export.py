@@ -20,7 +20,7 @@ from seraphim.game import load_game
 from seraphim.inference import load_inference
 from seraphim.network import saved_model
 from seraphim.site import Chosen, Library
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

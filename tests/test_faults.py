@@ -21,7 +21,7 @@ from test_scalars import shown
 
 from seraphim.gamefiles import published_files, read_examples
 from seraphim.scalars import ScalarLog
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 GENERATE = ("bin/generate_games.py", "fresh", "--workers=1", "--seed=1", "--games_per_file=50")
 TRAIN = ("tictactoe/train.py", "fresh")

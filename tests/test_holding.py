@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.holding import HeldError, hold
+from seraphim.storage.locks import HeldError, hold
 
 HOLDER = """
 import sys, time

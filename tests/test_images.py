@@ -15,7 +15,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from seraphim.records import read_window
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,7 @@ from seraphim.inference import LARGEST_BATCH, Inference, Uniform, bucket_size, i
 from seraphim.network.architectures import build
 from seraphim.network.saved_model import load_model, save_snapshot
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

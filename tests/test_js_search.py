@@ -15,7 +15,7 @@ from seraphim.analysis import Analysis
 from seraphim.game import Array, Game, PlainRules, board_of, load_game
 from seraphim.inference import load_inference
 from seraphim.search.options import SearchOptions
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[1]
 NODE = shutil.which("node")

@@ -17,7 +17,7 @@ from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 

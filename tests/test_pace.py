@@ -8,7 +8,7 @@ from seraphim.pace import CHECK, FILES, GATE, MEANINGS, NETWORK, OTHER, RULES, S
 from seraphim.pool import Work
 from seraphim.records import WindowReport
 from seraphim.retraining import Generation
-from seraphim.store import Snapshot
+from seraphim.storage.models import Snapshot
 from seraphim.training import Losses
 
 # Two workers: 10 seconds, of which 8 with games under way, make 16 seconds of theirs.

@@ -20,7 +20,7 @@ from seraphim.game.notation import label_in
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 pytestmark = needs_chromium
 

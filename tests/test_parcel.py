@@ -11,7 +11,7 @@ import pytest
 from seraphim.errors import ModelError
 from seraphim.inference import Runtime, load_inference
 from seraphim.parcel import pack, unpack
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 RUNTIMES: list[Runtime] = ["openvino", "litert", "tensorflow"]

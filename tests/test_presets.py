@@ -17,7 +17,7 @@ from seraphim.records import GameWriter, encode
 from seraphim.retraining import Trainer, bootstrap
 from seraphim.selfplay import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 ALL = [(game, preset) for game in ("connectfour", "tictactoe") for preset in load_game_module(game).PRESETS]
 # The same method, but quick.

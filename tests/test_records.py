@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 
-from seraphim import storage
 from seraphim.errors import RecordError, SettingsError
 from seraphim.examples import decode
 from seraphim.game import PlainRules, load_game
@@ -29,6 +28,7 @@ from seraphim.records import (
     total_positions,
 )
 from seraphim.sparse import SparseRows
+from seraphim.storage import atomic
 from seraphim.tfrecord import Feature, frame, frames, parse_example, to_example
 
 HERE = Path(__file__).parent
@@ -552,10 +552,10 @@ def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_pat
 
 def test_no_other_writer_enters_while_the_file_system_is_checked(tmp_path, monkeypatch):
     def check(folder):
-        with pytest.raises(BlockingIOError), storage.locked(folder / ".writers.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
+        with pytest.raises(BlockingIOError), atomic.locked(folder / ".writers.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
             pass
 
-    monkeypatch.setattr(storage, "check_links", check)
+    monkeypatch.setattr(atomic, "check_links", check)
     write(tmp_path, [0])
     assert seeds_in(tmp_path) == [0]
 

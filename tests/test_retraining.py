@@ -17,7 +17,7 @@ from seraphim.network import saved_model
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import Trainer, bootstrap, retrain
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 SETTINGS = default_settings("tictactoe").override(

@@ -34,7 +34,7 @@ from seraphim.hosting import Host
 from seraphim.inference import load_inference
 from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.service import ServerLimits
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.thoughts import ThinkingLimits
 from tictactoe.game import GAME
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from seraphim import storage
 from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage import atomic
+from seraphim.storage.models import ModelFolder, Snapshot
 
 
 def write(path: Path) -> None:
@@ -36,7 +36,7 @@ def sealed(tmp_path: Path) -> Path:
     folder = tmp_path / "sealed"
     folder.mkdir()
     write(folder)
-    storage.seal(folder, {"step": 3})
+    atomic.seal(folder, {"step": 3})
     return folder
 
 
@@ -56,7 +56,7 @@ def test_a_manifest_lists_every_file_with_its_size_and_checksum(sealed: Path) ->
         "files": {"variables/data": {"size": 7, "crc32c": crc32c(b"weights")}},
     }
     assert crc32c(b"123456789") == "e3069283"  # as in the definition of CRC32C
-    assert storage.fault(sealed, thorough=True) is None
+    assert atomic.fault(sealed, thorough=True) is None
 
 
 def crc32c(content: bytes) -> str:
@@ -81,30 +81,30 @@ def test_a_file_that_does_not_match_is_named(sealed: Path, content: bytes | None
     (sealed / "variables/data").unlink()
     if content is not None:
         (sealed / "variables/data").write_bytes(content)
-    assert storage.fault(sealed, thorough=True) == message
+    assert atomic.fault(sealed, thorough=True) == message
     # Without reading the file, only its size tells.
-    assert (storage.fault(sealed) is None) == (content == b"WEIGHTS")
+    assert (atomic.fault(sealed) is None) == (content == b"WEIGHTS")
 
 
 def test_a_manifest_cut_short_anywhere_publishes_nothing(sealed: Path) -> None:
     whole = (sealed / "snapshot.json").read_bytes()
     for length in range(len(whole.rstrip())):
         (sealed / "snapshot.json").write_bytes(whole[:length])
-        assert storage.fault(sealed) is not None, length
+        assert atomic.fault(sealed) is not None, length
     (sealed / "snapshot.json").unlink()
-    assert storage.fault(sealed) == "snapshot.json is missing or not whole"
+    assert atomic.fault(sealed) == "snapshot.json is missing or not whole"
 
 
 @pytest.mark.parametrize("files", [[], {"variables/data": 7}, {"variables/data": {"size": 7}}, {"\0": {"size": 1}}])
 def test_a_manifest_of_nonsense_is_no_manifest(sealed: Path, files: object) -> None:
     (sealed / "snapshot.json").write_text(json.dumps({"files": files}))
-    assert storage.fault(sealed, thorough=True)
+    assert atomic.fault(sealed, thorough=True)
 
 
 def test_a_manifest_cannot_make_us_read_a_device(sealed: Path) -> None:
     files = {"/dev/zero": {"size": 0, "crc32c": ""}}
     (sealed / "snapshot.json").write_text(json.dumps({"files": files}))
-    assert storage.fault(sealed, thorough=True) == "/dev/zero is no file"
+    assert atomic.fault(sealed, thorough=True) == "/dev/zero is no file"
 
 
 def test_a_snapshot_with_a_missing_file_is_none(folder: ModelFolder) -> None:
@@ -192,17 +192,17 @@ def test_other_errors_of_a_file_system_stay_what_they_are(tmp_path: Path, monkey
 
 
 def test_the_check_of_links_leaves_nothing_and_minds_no_leftovers(tmp_path: Path) -> None:
-    storage.check_links(tmp_path)
+    atomic.check_links(tmp_path)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / ".check-link").symlink_to("nowhere")
     (tmp_path / ".check-target").touch()
-    storage.check_links(tmp_path)
+    atomic.check_links(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_replaced_file_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "figures"
-    storage.replace_file(file, b"old")
+    atomic.replace_file(file, b"old")
     calls: list[str] = []
 
     def watched(name: str) -> Callable[..., object]:
@@ -218,7 +218,7 @@ def test_a_replaced_file_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         for name in ("write", "fsync", "replace"):
             patch.setattr(os, name, watched(name))
-        storage.replace_file(file, b"the new one")
+        atomic.replace_file(file, b"the new one")
     # The content is on the disk before the name is, and the name before the call returns.
     assert calls == ["write", "fsync", "replace", "fsync"]
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
@@ -226,14 +226,14 @@ def test_a_replaced_file_is_the_old_one_or_the_new_one(tmp_path: Path, monkeypat
 
 def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "figures"
-    storage.replace_file(file, b"old")
+    atomic.replace_file(file, b"old")
 
     def refuse(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(OSError, match="No space left on device"):
-        storage.replace_file(file, b"the new one")
+        atomic.replace_file(file, b"the new one")
     assert file.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["figures"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from seraphim import store
 from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder, Snapshot, check_name
+from seraphim.storage import models
+from seraphim.storage.models import ModelFolder, Snapshot, check_name
 
 SETTINGS = default_settings("tictactoe")
 
@@ -347,10 +347,10 @@ def test_readers_need_no_right_to_write(folder: ModelFolder) -> None:
 
 
 def test_importing_the_store_does_not_import_tensorflow() -> None:
-    program = "import sys; import seraphim.store; print('tensorflow' in sys.modules)"
+    program = "import sys; import seraphim.storage.models; print('tensorflow' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
-    assert store.MAX_NAME == 64
+    assert models.MAX_NAME == 64
 
 
 def test_figures_are_added_to_those_of_a_snapshot(folder: ModelFolder) -> None:

@@ -21,7 +21,7 @@ from seraphim.learning import Stop, learn
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.strength import NETWORK, Rate
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets

@@ -13,7 +13,7 @@ from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.matchfile import RESULTS, Conditions, read_matches
 from seraphim.network.saved_model import LITERT
 from seraphim.ratings import Match
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tournament import Entrant, Field, Tournament, every_snapshot
 from tictactoe.game import GAME
 

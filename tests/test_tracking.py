@@ -16,7 +16,7 @@ from test_scalars import shown
 from seraphim import tracking
 from seraphim.errors import SettingsError
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.tracking import Tracking, local_store
 
 FIGURES = {"training/loss": 0.5, "begin-hard/800 readouts, raw": 0.25}

@@ -28,7 +28,7 @@ from seraphim.network import architectures, safety, saved_model
 from seraphim.network.architectures import NetworkOptions
 from seraphim.retraining import Trainer
 from seraphim.site import Chosen, Library, write_site
-from seraphim.store import ModelFolder, Snapshot
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tournament import Field
 from tictactoe.game import GAME
 

@@ -21,7 +21,7 @@ from seraphim.gameindex import played_numbers
 from seraphim.generating import generate_games
 from seraphim.records import GameWriter, RecordOptions, read_window, total_positions
 from seraphim.settings import Settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 from seraphim.tfrecord import parse_example
 from seraphim.workers import WorkerPool
 

@@ -20,7 +20,7 @@ from seraphim.examples import decode
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
-from seraphim.storage import replace_file
+from seraphim.storage.atomic import replace_file
 from seraphim.viewer import read_payloads, record_files
 
 HEADER = "# a game, saved by Seraphim; lines that begin with # do not count"

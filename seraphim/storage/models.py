@@ -10,7 +10,7 @@
     models/NAME/logs                        TensorBoard's: a folder for each program
     gamedata/NAME                           the games that the model played against itself
 
-A program may be killed at any moment (`seraphim.storage`): what has the name of a snapshot is whole, and what a killed
+A program may be killed at any moment (`seraphim.storage.atomic`): what has the name of a snapshot is whole, and what a killed
 program left behind is removed by the next that writes. Writers of one model wait for each other; of two that would
 train it for hours, the second is refused. Knows files, no network.
 """
@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from seraphim import storage
 from seraphim.errors import ModelError
-from seraphim.holding import HeldError, hold
 from seraphim.settings import Settings, dump_settings, load_settings
-from seraphim.snapshots import MAX_NAME, Snapshot, annotate, check_inside, check_name, to_snapshot
-from seraphim.storage import Pointer
+from seraphim.storage import atomic
+from seraphim.storage.atomic import Pointer
+from seraphim.storage.locks import HeldError, hold
+from seraphim.storage.snapshots import MAX_NAME, Snapshot, annotate, check_inside, check_name, to_snapshot
 
 __all__ = ["MAX_NAME", "ModelFolder", "Snapshot", "check_name"]
 
@@ -66,7 +66,7 @@ class ModelFolder:
             self.check_new()
             for unfinished in self.folders():
                 self._remove(unfinished.path)
-            storage.replace_file(self._settings, dump_settings(settings).encode())
+            atomic.replace_file(self._settings, dump_settings(settings).encode())
 
     def is_new(self) -> bool:
         """Return whether there is no such model yet: none that has a champion or was ever trained."""
@@ -103,7 +103,7 @@ class ModelFolder:
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots, oldest first: by step, then by name, so that a clock put back does no harm."""
-        return [each for each in self.folders() if storage.fault(each.path) is None]
+        return [each for each in self.folders() if atomic.fault(each.path) is None]
 
     def folders(self) -> list[Snapshot]:
         """Return the snapshots, and what is damaged but has the name of one, in the same order."""
@@ -149,9 +149,9 @@ class ModelFolder:
         """
         path = path.expanduser()
         self._check_trust(path)
-        facts = storage.read_manifest(path)
-        if facts is None or storage.fault(path):
-            raise ModelError(f"{path} is no snapshot: {storage.fault(path)}")
+        facts = atomic.read_manifest(path)
+        if facts is None or atomic.fault(path):
+            raise ModelError(f"{path} is no snapshot: {atomic.fault(path)}")
         step = facts.get("step")
         return Snapshot(path, step if isinstance(step, int) else 0)
 
@@ -170,7 +170,7 @@ class ModelFolder:
                 f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._cure()}"
             )
         self._check_trust(snapshot.path)
-        if fault := storage.fault(snapshot.path):
+        if fault := atomic.fault(snapshot.path):
             raise ModelError(
                 f"the champion of model {self.name!r} is damaged: {snapshot.path}: {fault}; {self._cure()}"
             )
@@ -205,11 +205,11 @@ class ModelFolder:
                 write(unfinished)
                 created = datetime.now(UTC).isoformat(timespec="seconds")
                 becomes_champion = promote()
-                storage.seal(unfinished, {"step": step, "created": created, "metrics": dict(metrics or {})})
+                atomic.seal(unfinished, {"step": step, "created": created, "metrics": dict(metrics or {})})
                 if becomes_champion:
                     self._check_champion()
                     self._pointer.announce(snapshot.name)
-                storage.move(unfinished, snapshot.path)
+                atomic.move(unfinished, snapshot.path)
             except BaseException:
                 shutil.rmtree(unfinished, ignore_errors=True)  # what stays is removed by the next that writes
                 raise
@@ -230,7 +230,7 @@ class ModelFolder:
         with self.lock():
             if not snapshot.path.is_dir():
                 raise ModelError(f"{snapshot.path} is gone: another program removed it; train again")
-            if fault := storage.fault(snapshot.path):
+            if fault := atomic.fault(snapshot.path):
                 raise ModelError(f"{snapshot.path} cannot become the champion: {fault}; train again")
             self._check_champion()
             self._pointer.announce(snapshot.name)
@@ -275,11 +275,11 @@ class ModelFolder:
             yield
             return
         self.path.mkdir(parents=True, exist_ok=True)
-        with storage.locked(self.path / ".lock"):
+        with atomic.locked(self.path / ".lock"):
             self._locks += 1
             try:
                 if not self._checked:
-                    storage.check_links(self.path)
+                    atomic.check_links(self.path)
                     self._checked = True
                 for leftover in self.path.glob(f"{_UNFINISHED}*"):
                     shutil.rmtree(leftover)
@@ -290,7 +290,7 @@ class ModelFolder:
 
     def _remove(self, folder: Path) -> None:
         unfinished = self._unfinished(folder)
-        storage.move(folder, unfinished)
+        atomic.move(folder, unfinished)
         shutil.rmtree(unfinished)
 
     def _unfinished(self, folder: Path) -> Path:
@@ -301,7 +301,7 @@ class ModelFolder:
             raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
 
     def _is_published(self, name: str) -> bool:
-        return to_snapshot(Path(name)) is not None and storage.fault(self.path / name) is None
+        return to_snapshot(Path(name)) is not None and atomic.fault(self.path / name) is None
 
     def _free(self, name: str) -> Path:
         path, count = self.path / name, 1

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim import storage
 from seraphim.errors import ModelError, SettingsError
+from seraphim.storage import atomic
 
 MAX_NAME = 64
 FIGURES = "figures.json"
@@ -49,7 +49,7 @@ class Snapshot:
         """Return its figures, those of its training and those added later; none if the files are missing or damaged."""
         figures: dict[str, float] = {}
         with contextlib.suppress(KeyError, TypeError, ValueError):
-            figures |= (storage.read_manifest(self.path) or {})["metrics"]
+            figures |= (atomic.read_manifest(self.path) or {})["metrics"]
         with contextlib.suppress(OSError, TypeError, ValueError):
             figures |= json.loads((self.path / FIGURES).read_text())
         return figures
@@ -65,7 +65,7 @@ def annotate(snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
     known: dict[str, float] = {}
     with contextlib.suppress(OSError, ValueError):
         known = json.loads(file.read_text())
-    storage.replace_file(file, json.dumps({**known, **metrics}, indent=2).encode() + b"\n")
+    atomic.replace_file(file, json.dumps({**known, **metrics}, indent=2).encode() + b"\n")
 
 
 def check_inside(path: Path, models: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from seraphim.storage import lock_file
+from seraphim.storage.atomic import lock_file
 
 
 class HeldError(Exception):
