@@ -29,13 +29,13 @@ from seraphim.actor import Assignment
 from seraphim.cluster import Cluster
 from seraphim.crew import open_pool
 from seraphim.errors import SeraphimError
-from seraphim.examples import end_of
 from seraphim.game import load_game
-from seraphim.gamefiles import published_files, read_examples
 from seraphim.generating import Generated, generate_games
 from seraphim.machine import count_cores
 from seraphim.parcel import pack
 from seraphim.pool import Pool
+from seraphim.records.examples import end_of
+from seraphim.records.files import published_files, read_examples
 from seraphim.retraining import Trainer
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from memory import INTERRUPTED, ROOT
 
-from seraphim.examples import end_of
-from seraphim.gamefiles import published_files
-from seraphim.tfrecord import frames
+from seraphim.records.examples import end_of
+from seraphim.records.files import published_files
+from seraphim.records.tfrecord import frames
 
 
 def proportional_megabytes(process: int) -> float:

@@ -14,12 +14,12 @@ import time
 import numpy as np
 
 from seraphim.errors import SeraphimError
-from seraphim.examples import decode
 from seraphim.game import Game, load_game
 from seraphim.game.conformance import check_game
 from seraphim.game.openspiel import PREFIX, playable_games
 from seraphim.inference import Uniform
-from seraphim.records import encode_games
+from seraphim.records.examples import decode
+from seraphim.records.writer import encode_games
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 

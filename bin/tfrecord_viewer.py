@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
     """Show records."""
     from rich.console import Console
 
-    from seraphim import viewer
+    from seraphim.records import viewer
 
     if len(arguments) != 2:
         raise SettingsError(f"expected one file or folder, not {len(arguments) - 1}: try gamedata/NAME")

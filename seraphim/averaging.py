@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.examples import Positions, pick
 from seraphim.game import Array
-from seraphim.sparse import SparseRows
+from seraphim.records.examples import Positions, pick
+from seraphim.records.sparse import SparseRows
 
 
 def averaged(positions: Positions) -> Positions:

@@ -14,17 +14,17 @@ import numpy as np
 
 from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
-from seraphim.examples import GameRecord, encode, end_of
 from seraphim.game import Game, load_game
-from seraphim.gamefiles import PARTIAL, published_files, read_examples
-from seraphim.gameindex import index_files
 from seraphim.inference import load_inference
 from seraphim.network import safety, saved_model
-from seraphim.schema import END_OF_GAME
+from seraphim.records.examples import GameRecord, encode, end_of
+from seraphim.records.files import PARTIAL, published_files, read_examples
+from seraphim.records.index import index_files
+from seraphim.records.schema import END_OF_GAME
+from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
 from seraphim.settings import Settings
 from seraphim.storage import atomic
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
 
 MIB = 1 << 20
 SURPLUS = 1.1  # times the window: what is on disk before files are removed

@@ -14,13 +14,13 @@ import numpy as np
 from seraphim import matchfile, ratings
 from seraphim.curve import CURVE, read_curve
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import Positions, decode, end_of
 from seraphim.game import Array, Game, load_game
 from seraphim.game.notation import label_in, labels_in
-from seraphim.gamefiles import published_files, reading
 from seraphim.messages import Message, to_board
+from seraphim.records.examples import Positions, decode, end_of
+from seraphim.records.files import published_files, reading
+from seraphim.records.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 from seraphim.storage.models import ModelFolder
-from seraphim.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 
 LOSSES = ("loss", "policy_loss", "value_loss", "window_positions", "gate_score")
 """The figures of a snapshot that come from its training."""

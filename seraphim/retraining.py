@@ -20,7 +20,7 @@ from seraphim.gating import Verdict, judge
 from seraphim.inference import load_inference, load_network
 from seraphim.network import architectures, saved_model
 from seraphim.players import Choose, search_player
-from seraphim.records import WindowReport, read_window, total_positions
+from seraphim.records.writer import WindowReport, read_window, total_positions
 from seraphim.scalars import Log, ScalarLog
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot

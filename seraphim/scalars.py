@@ -1,6 +1,6 @@
 """Figures over steps, in the files that TensorBoard shows; written without TensorFlow, whose import takes five seconds.
 
-Such a file is a sequence of records, framed as in `seraphim.tfrecord`, each of them a message `tensorflow.Event`.
+Such a file is a sequence of records, framed as in `seraphim.records.tfrecord`, each of them a message `tensorflow.Event`.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from seraphim.tfrecord import frame, to_varint, varint_bytes
+from seraphim.records.tfrecord import frame, to_varint, varint_bytes
 
 _NUMBERS = itertools.count()  # of the logs of this process
 # Tags of fields: their number times 8, plus how their value is stored.

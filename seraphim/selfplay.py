@@ -15,7 +15,7 @@ import numpy as np
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
-from seraphim.records import GameRecord
+from seraphim.records.writer import GameRecord
 from seraphim.search.options import SearchOptions
 from seraphim.search.randomness import fork, stream_key, uniform_of
 from seraphim.search.results import worth

@@ -18,7 +18,7 @@ from seraphim.errors import SettingsError
 from seraphim.game import load_game_module
 from seraphim.gating import GateOptions
 from seraphim.network.architectures import NetworkOptions
-from seraphim.records import RecordOptions
+from seraphim.records.writer import RecordOptions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlayOptions
 from seraphim.training import TrainingOptions

@@ -13,10 +13,10 @@ import numpy as np
 from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
 from seraphim.network import architectures
-from seraphim.records import Positions
+from seraphim.records.schema import is_sparse
+from seraphim.records.sparse import SparseRows
+from seraphim.records.writer import Positions
 from seraphim.scalars import Log
-from seraphim.schema import is_sparse
-from seraphim.sparse import SparseRows
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
 SETTLING = 32  # batches that tell the statistics of batch normalization, at the end of a training

@@ -22,15 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.curve import read_curve
-from seraphim.examples import end_of
 from seraphim.game import load_game
-from seraphim.gamefiles import published_files, read_examples, whole_games
-from seraphim.gameindex import id_of
 from seraphim.inference import load_inference
 from seraphim.matchfile import RESULTS, read_matches
 from seraphim.network.saved_model import load_model
+from seraphim.records.examples import end_of
+from seraphim.records.files import published_files, read_examples, whole_games
+from seraphim.records.index import id_of
+from seraphim.records.tfrecord import DamageError
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.tfrecord import DamageError
 
 ROOT = Path(__file__).parents[1]
 GAMES, STEPS = 40, 8  # of a generation

@@ -5,8 +5,8 @@ It has so many actions and plies that their numbers take two bytes each where th
 
 import numpy as np
 
-from seraphim.examples import GameRecord
 from seraphim.game import Game, PlainGame, PlainRules
+from seraphim.records.examples import GameRecord
 
 PLIES = 6
 

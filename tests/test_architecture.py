@@ -58,8 +58,8 @@ LIGHT = {
     "starlette": {"seraphim/server.py"},
     "uvicorn": {"seraphim/serving.py"},
     "absl": {"seraphim/cli.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
-    "google": {"seraphim/tfrecord.py"},
-    "google_crc32c": {"seraphim/tfrecord.py", "seraphim/storage/atomic.py"},
+    "google": {"seraphim/records/tfrecord.py"},
+    "google_crc32c": {"seraphim/records/tfrecord.py", "seraphim/storage/atomic.py"},
     "llvmlite": {"seraphim/jit.py"},
     "numba": {"seraphim/jit.py", *(str(path.relative_to(ROOT)) for path in LIBRARY if path.parent.name in GAMES)},
 }

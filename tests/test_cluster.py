@@ -18,11 +18,11 @@ import pytest
 from benchmarks.raynodes import actors, another_node, ray_environment, running_head
 from seraphim.crew import Crew, open_pool
 from seraphim.errors import ModelError, SeraphimError, WorkerError
-from seraphim.gameindex import played_numbers
 from seraphim.generating import generate_games
 from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
 from seraphim.pool import FinishedGame
+from seraphim.records.index import played_numbers
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.workers import WorkerPool

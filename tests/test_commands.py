@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
-from seraphim.gamefiles import published_files, read_examples
+from seraphim.records.files import published_files, read_examples
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking import local_store
 

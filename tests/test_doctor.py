@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 
 from seraphim import doctor, installation
-from seraphim.examples import encode
 from seraphim.health import Diagnosis, check_disk, check_game_data, check_model
 from seraphim.inference import Uniform
-from seraphim.records import GameWriter, RecordOptions, total_positions
+from seraphim.records.examples import encode
+from seraphim.records.writer import GameWriter, RecordOptions, total_positions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings

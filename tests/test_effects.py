@@ -19,7 +19,7 @@ from seraphim.gating import judge
 from seraphim.network import architectures
 from seraphim.opponent import PlayOptions
 from seraphim.players import minimax_player, random_player
-from seraphim.records import Positions
+from seraphim.records.writer import Positions
 from seraphim.scalars import ScalarLog
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search

@@ -19,7 +19,7 @@ from disks import Disk, NoDiskError
 from killing import games_of
 from test_scalars import shown
 
-from seraphim.gamefiles import published_files, read_examples
+from seraphim.records.files import published_files, read_examples
 from seraphim.scalars import ScalarLog
 from seraphim.storage.models import ModelFolder
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import connectfour
 import tictactoe
 from seraphim.errors import GameError, RecordError
-from seraphim.examples import GameRecord, encode
 from seraphim.game import Game, PlainRules, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.inference import Uniform
 from seraphim.opponent import PlayOptions
-from seraphim.records import GameWriter, RecordOptions
+from seraphim.records.examples import GameRecord, encode
+from seraphim.records.writer import GameWriter, RecordOptions
 from seraphim.search.options import SearchOptions
 from seraphim.session import Session, SessionOptions
 

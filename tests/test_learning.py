@@ -10,11 +10,11 @@ from test_scalars import shown
 
 from seraphim.curve import read_curve
 from seraphim.errors import ModelError, SettingsError
-from seraphim.gamefiles import published_files
-from seraphim.gameindex import played_numbers
 from seraphim.gating import GateOptions
 from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
+from seraphim.records.files import published_files
+from seraphim.records.index import played_numbers
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder

@@ -8,16 +8,16 @@ import pyspiel
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.examples import GameRecord, decode, encode
 from seraphim.game import load_game, load_game_module, saved_games
 from seraphim.game.conformance import check_game
 from seraphim.game.notation import format_moves, label_in, parse_moves
 from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
 from seraphim.game.tree import GameTree
 from seraphim.inference import Uniform
+from seraphim.records.examples import GameRecord, decode, encode
+from seraphim.records.tfrecord import FRAME_BYTES
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
-from seraphim.tfrecord import FRAME_BYTES
 
 
 def test_every_game_that_qualifies_is_offered() -> None:

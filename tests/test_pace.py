@@ -6,7 +6,7 @@ from seraphim.gating import Verdict
 from seraphim.generating import Generated
 from seraphim.pace import CHECK, FILES, GATE, MEANINGS, NETWORK, OTHER, RULES, SEARCH, START, STEPS, Pace, pace_of
 from seraphim.pool import Work
-from seraphim.records import WindowReport
+from seraphim.records.writer import WindowReport
 from seraphim.retraining import Generation
 from seraphim.storage.models import Snapshot
 from seraphim.training import Losses

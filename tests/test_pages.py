@@ -17,7 +17,7 @@ import connectfour
 import tictactoe
 from seraphim.game import Game, PlainRules, load_game
 from seraphim.game.notation import label_in
-from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import bootstrap
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder

@@ -13,7 +13,7 @@ from seraphim.game import load_game, load_game_module
 from seraphim.inference import Uniform
 from seraphim.network import architectures
 from seraphim.network.saved_model import load_model
-from seraphim.records import GameWriter, encode
+from seraphim.records.writer import GameWriter, encode
 from seraphim.retraining import Trainer, bootstrap
 from seraphim.selfplay import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import decode
 from seraphim.game import PlainRules, load_game
-from seraphim.gamefiles import published_files, read_examples, reading
-from seraphim.gameindex import NumberSet, played_numbers, stream_and_number
-from seraphim.records import (
+from seraphim.records.examples import decode
+from seraphim.records.files import published_files, read_examples, reading
+from seraphim.records.index import NumberSet, played_numbers, stream_and_number
+from seraphim.records.sparse import SparseRows
+from seraphim.records.tfrecord import Feature, frame, frames, parse_example, to_example
+from seraphim.records.writer import (
     DamageError,
     GameWriter,
     RecordOptions,
@@ -27,9 +29,7 @@ from seraphim.records import (
     read_window,
     total_positions,
 )
-from seraphim.sparse import SparseRows
 from seraphim.storage import atomic
-from seraphim.tfrecord import Feature, frame, frames, parse_example, to_example
 
 HERE = Path(__file__).parent
 OLD_FILES = HERE / "data" / "schema-1"  # written before there were sparse policies
@@ -371,9 +371,7 @@ def test_tensorflow_frames_records_the_same(tf, tmp_path):
 
 
 def test_records_need_no_tensorflow():
-    check = (
-        "import sys, seraphim.records, seraphim.viewer; sys.exit('tensorflow' in sys.modules or 'numba' in sys.modules)"
-    )
+    check = "import sys, seraphim.records.writer, seraphim.records.viewer; sys.exit('tensorflow' in sys.modules or 'numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
 
 
@@ -436,7 +434,7 @@ def test_files_are_in_order_of_their_numbers_beyond_seven_digits(tmp_path):
 
 def test_several_processes_write_to_one_folder_at_once(tmp_path):
     program = (
-        "import sys, test_records as t; from pathlib import Path; from seraphim.records import RecordOptions;"
+        "import sys, test_records as t; from pathlib import Path; from seraphim.records.writer import RecordOptions;"
         "t.write(Path(sys.argv[1]), range(int(sys.argv[2]), int(sys.argv[2]) + 20), RecordOptions(games_per_file=3))"
     )
     environment = os.environ | {"PYTHONPATH": str(HERE)}

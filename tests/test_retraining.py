@@ -14,7 +14,7 @@ from seraphim import retraining, training
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
 from seraphim.network import saved_model
-from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.retraining import Trainer, bootstrap, retrain
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder

@@ -13,7 +13,7 @@ from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.pool import play_games
-from seraphim.records import GameRecord, encode_games
+from seraphim.records.writer import GameRecord, encode_games
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay import SelfPlay, SelfPlayOptions, game_id, number_in, play_together
 from seraphim.settings import Settings

@@ -32,7 +32,7 @@ from seraphim.errors import CapacityError
 from seraphim.game import Game
 from seraphim.hosting import Host
 from seraphim.inference import load_inference
-from seraphim.records import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.service import ServerLimits
 from seraphim.storage.models import ModelFolder
 from seraphim.thoughts import ThinkingLimits

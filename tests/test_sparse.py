@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seraphim.game import Array
-from seraphim.sparse import SparseRows, concatenate, from_dense
+from seraphim.records.sparse import SparseRows, concatenate, from_dense
 
 RANDOM = np.random.default_rng(0)
 ARRAY = np.where(RANDOM.random((20, 50)) < 0.1, RANDOM.random((20, 50)), 0).astype(np.float32)

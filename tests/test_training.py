@@ -14,9 +14,9 @@ from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.network import architectures, saved_model
 from seraphim.network.architectures import NetworkOptions
-from seraphim.records import Positions
+from seraphim.records.sparse import SparseRows, from_dense
+from seraphim.records.writer import Positions
 from seraphim.scalars import ScalarLog
-from seraphim.sparse import SparseRows, from_dense
 from seraphim.training import Batches, Optimizer, TrainingOptions, train, window_size
 from tictactoe.game import GAME
 

@@ -10,13 +10,13 @@ import pytest
 from pairs import GAME, PLIES, play
 from rich.console import Console
 
-from seraphim.drawing import hexdump, summarize
 from seraphim.errors import GameError, RecordError
-from seraphim.examples import GameRecord, decode, encode, with_end_of_file
 from seraphim.game import load_game
-from seraphim.records import GameWriter, RecordOptions
-from seraphim.tfrecord import Feature, frame, parse_example, to_example
-from seraphim.viewer import Choice, show_records, show_summary
+from seraphim.records.display import hexdump, summarize
+from seraphim.records.examples import GameRecord, decode, encode, with_end_of_file
+from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
+from seraphim.records.viewer import Choice, show_records, show_summary
+from seraphim.records.writer import GameWriter, RecordOptions
 
 HERE = Path(__file__).parent
 PROGRAM = HERE.parent / "bin" / "tfrecord_viewer.py"

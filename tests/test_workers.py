@@ -16,13 +16,13 @@ import pytest
 
 from seraphim.errors import ModelError, RecordError, WorkerError
 from seraphim.game import load_game
-from seraphim.gamefiles import published_files, read_examples, whole_games
-from seraphim.gameindex import played_numbers
 from seraphim.generating import generate_games
-from seraphim.records import GameWriter, RecordOptions, read_window, total_positions
+from seraphim.records.files import published_files, read_examples, whole_games
+from seraphim.records.index import played_numbers
+from seraphim.records.tfrecord import parse_example
+from seraphim.records.writer import GameWriter, RecordOptions, read_window, total_positions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.tfrecord import parse_example
 from seraphim.workers import WorkerPool
 
 

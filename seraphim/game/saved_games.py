@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
-from seraphim.examples import decode
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
+from seraphim.records.examples import decode
+from seraphim.records.viewer import read_payloads, record_files
 from seraphim.storage.atomic import replace_file
-from seraphim.viewer import read_payloads, record_files
 
 HEADER = "# a game, saved by Seraphim; lines that begin with # do not count"
 MOST_BYTES = 1 << 20  # of a saved game that is read

@@ -1,6 +1,6 @@
 """A finished game as one `tf.train.Example` per position, and back, many at a time.
 
-What an example holds, and how it is stored, is `seraphim.schema`.
+What an example holds, and how it is stored, is `seraphim.records.schema`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim import sparse
 from seraphim.errors import RecordError
 from seraphim.game import Array, Game
-from seraphim.schema import (
+from seraphim.records import sparse
+from seraphim.records.schema import (
     END_OF_FILE,
     END_OF_GAME,
     is_end_of_file,
@@ -21,8 +21,8 @@ from seraphim.schema import (
     shapes_of,
     write_columns,
 )
-from seraphim.sparse import SparseRows
-from seraphim.tfrecord import parse_example
+from seraphim.records.sparse import SparseRows
+from seraphim.records.tfrecord import parse_example
 
 POLICY_TOLERANCE = 1e-3  # by which the sum of a visit distribution in float32 may miss 1
 _DENSE_AT_A_TIME = 256  # positions of a game with sparse policies, while they are read
@@ -45,7 +45,9 @@ class Positions(NamedTuple):
     """`P` positions, those of a game in succession; see `pick` and `concatenate`."""
 
     observations: Array  # uint8 [P, *O], as seen by the player to move
-    policies: Array | SparseRows  # float32 [P, A], what the searches teach; sparse by `seraphim.schema.is_sparse`
+    policies: (
+        Array | SparseRows
+    )  # float32 [P, A], what the searches teach; sparse by `seraphim.records.schema.is_sparse`
     values: Array  # float32 [P] in [-1, 1], the game's result for the player to move
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
     policy_weights: Array  # float32 [P], how much each policy teaches

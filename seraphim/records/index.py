@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seraphim.errors import RecordError
-from seraphim.examples import end_of
 from seraphim.game import Array
-from seraphim.gamefiles import number_of, published_files, reading, removing
+from seraphim.records.examples import end_of
+from seraphim.records.files import number_of, published_files, reading, removing
+from seraphim.records.tfrecord import CHECKSUM, HEADER_BYTES, LENGTH, DamageError, Feature, parse_example
 from seraphim.storage import atomic
-from seraphim.tfrecord import CHECKSUM, HEADER_BYTES, LENGTH, DamageError, Feature, parse_example
 
 _REMOVED = ".removed.json"
 _MOST_STREAMS = 10_000  # whose removed games are remembered: the latest

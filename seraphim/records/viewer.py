@@ -1,6 +1,6 @@
 """Shows the records of a file or folder to a person, ours or those of any foreign TFRecord file.
 
-Knows which records are meant; how they look is `seraphim.drawing`.
+Knows which records are meant; how they look is `seraphim.records.display`.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.drawing import draw_features, draw_position, draw_summary, hexdump, summarize
 from seraphim.errors import GameError, RecordError
-from seraphim.examples import Positions, concatenate, decode, is_cut_off
 from seraphim.game import Game, load_game
-from seraphim.gamefiles import published_files
-from seraphim.tfrecord import DamageError, Feature, frames, parse_example
+from seraphim.records.display import draw_features, draw_position, draw_summary, hexdump, summarize
+from seraphim.records.examples import Positions, concatenate, decode, is_cut_off
+from seraphim.records.files import published_files
+from seraphim.records.tfrecord import DamageError, Feature, frames, parse_example
 
 FOREIGN_RECORDS = 3  # shown of a foreign file where nothing says how many
 

@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from seraphim.examples import end_of, is_cut_off, with_end_of_file
-from seraphim.schema import END_OF_GAME
+from seraphim.records.examples import end_of, is_cut_off, with_end_of_file
+from seraphim.records.schema import END_OF_GAME
+from seraphim.records.tfrecord import DamageError, frame, frames, parse_example
 from seraphim.storage import atomic
-from seraphim.tfrecord import DamageError, frame, frames, parse_example
 
 PARTIAL = ".partial"
 _FILE_NAME = re.compile(r"batch-(\d{7,})\.tfrecord")

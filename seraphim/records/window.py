@@ -1,6 +1,6 @@
 """The window of the newest positions that training reads: the same games give the same window, wherever they lie.
 
-Knows the files and the order of their games (`seraphim.gameindex`), and the schema (`seraphim.examples`).
+Knows the files and the order of their games (`seraphim.records.index`), and the schema (`seraphim.records.examples`).
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import RecordError
-from seraphim.examples import Positions, concatenate, decode, pick
 from seraphim.game import Array, Game
-from seraphim.gamefiles import number_of, read_examples, reading
-from seraphim.gameindex import FileIndex, Selection, index_files, kept_files, select_newest
-from seraphim.tfrecord import DamageError
+from seraphim.records.examples import Positions, concatenate, decode, pick
+from seraphim.records.files import number_of, read_examples, reading
+from seraphim.records.index import FileIndex, Selection, index_files, kept_files, select_newest
+from seraphim.records.tfrecord import DamageError
 
 
 class WindowReport(NamedTuple):

@@ -1,7 +1,7 @@
 """Finished games on disk: a writer that loses none, and the journals of the processes that play.
 
-Game data is a folder of TFRecord files (`seraphim.gamefiles`), whose records are positions (`seraphim.examples`); which
-games they hold is `seraphim.gameindex`, and how training reads them is `seraphim.window`.
+Game data is a folder of TFRecord files (`seraphim.records.files`), whose records are positions (`seraphim.records.examples`); which
+games they hold is `seraphim.records.index`, and how training reads them is `seraphim.records.window`.
 """
 
 import contextlib
@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Self
 
 from seraphim.errors import RecordError, SettingsError
-from seraphim.examples import GameRecord, Positions, encode, encode_games, end_of
-from seraphim.gamefiles import PARTIAL, publish, whole_games, writing
-from seraphim.gameindex import (
+from seraphim.records.examples import GameRecord, Positions, encode, encode_games, end_of
+from seraphim.records.files import PARTIAL, publish, whole_games, writing
+from seraphim.records.index import (
     NumberSet,
     id_of,
     next_number,
@@ -28,10 +28,10 @@ from seraphim.gameindex import (
     stream_and_number,
     total_positions,
 )
-from seraphim.schema import END_OF_GAME
+from seraphim.records.schema import END_OF_GAME
+from seraphim.records.tfrecord import DamageError, frame
+from seraphim.records.window import WindowReport, read_window
 from seraphim.storage import atomic
-from seraphim.tfrecord import DamageError, frame
-from seraphim.window import WindowReport, read_window
 
 __all__ = [
     "DamageError",

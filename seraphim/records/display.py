@@ -1,6 +1,6 @@
 """Draws records for a terminal: a position with its board, a summary of many games, or what is in a foreign record.
 
-Knows how records look, not where they are: that is `seraphim.viewer`.
+Knows how records look, not where they are: that is `seraphim.records.viewer`.
 """
 
 from collections import Counter
@@ -12,10 +12,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.examples import Positions
 from seraphim.game import Array, Game
 from seraphim.game.notation import label_in, labels_in
-from seraphim.tfrecord import Feature
+from seraphim.records.examples import Positions
+from seraphim.records.tfrecord import Feature
 
 BAR_WIDTH = 30  # characters of a probability of 1
 MOST_ACTIONS = 12  # shown of one distribution

@@ -38,7 +38,7 @@ import numpy as np
 
 from seraphim.errors import RecordError
 from seraphim.game import Array, Game
-from seraphim.tfrecord import (
+from seraphim.records.tfrecord import (
     DamageError,
     Feature,
     Kind,
