@@ -40,11 +40,11 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
     from rich.console import Console
 
-    from seraphim.analysis import LEAVES
     from seraphim.game import load_game
     from seraphim.inference import load_inference
     from seraphim.interactive import Interactive
     from seraphim.opponent import PlayOptions
+    from seraphim.search.analysis import LEAVES
     from seraphim.session import Session, SessionOptions
 
     folder = cli.model_folder(arguments)

@@ -14,7 +14,7 @@ import numpy as np
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.players import Choose
-from seraphim.search.randomness import fork, stream_key
+from seraphim.search.rng import fork, stream_key
 from seraphim.search.search import draw_actions
 
 MOST_OPENING_PLIES = 6

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim.analysis import LEAVES
 from seraphim.errors import SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.inference import load_inference
@@ -22,6 +21,7 @@ from seraphim.records.files import PARTIAL, published_files, read_examples
 from seraphim.records.index import index_files
 from seraphim.records.schema import END_OF_GAME
 from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
+from seraphim.search.analysis import LEAVES
 from seraphim.settings import Settings
 from seraphim.storage import atomic
 from seraphim.storage.models import ModelFolder, Snapshot

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import ModuleType
 
 from seraphim import messages
-from seraphim.analysis import LEAVES
 from seraphim.engine import Engine, Seat
 from seraphim.errors import CapacityError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module, solved
 from seraphim.inference import load_inference
 from seraphim.messages import Message
+from seraphim.search.analysis import LEAVES
 from seraphim.storage.models import ModelFolder
 from seraphim.thinking import SharedSearch
 from seraphim.thoughts import ThinkingLimits

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.analysis import Candidate
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Board, Game, board_of
 from seraphim.game.notation import label_in, labels_along
 from seraphim.requests import shown
+from seraphim.search.analysis import Candidate
 from seraphim.thoughts import Line, Thought
 
 _SENTENCE = 500  # characters of an error, as it may quote what was sent

@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.analysis import Analysis, Candidate
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.tree import GameTree, Node
 from seraphim.inference import Inference
+from seraphim.search.analysis import Analysis, Candidate
 from seraphim.search.options import SearchOptions
 
 Chooser = Literal["search", "raw"]

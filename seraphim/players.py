@@ -13,7 +13,7 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array, Game, load_game_module
 from seraphim.inference import Inference, Uniform
 from seraphim.search.options import SearchOptions
-from seraphim.search.randomness import fork, stream_key
+from seraphim.search.rng import fork, stream_key
 from seraphim.search.search import Search, draw_actions
 
 Choose = Callable[[Array], Array]

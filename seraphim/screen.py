@@ -13,11 +13,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.analysis import Candidate
 from seraphim.game import EMPTY, Board, Game, board_of, cell_name
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.opponent import Reading
+from seraphim.search.analysis import Candidate
 
 PIECE_STYLES = ("bold white on red3", "bold black on gold1")
 BAR_STYLES = ("red3", "dark_goldenrod")

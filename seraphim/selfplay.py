@@ -17,9 +17,9 @@ from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.records.writer import GameRecord
 from seraphim.search.options import SearchOptions
-from seraphim.search.randomness import fork, stream_key, uniform_of
-from seraphim.search.results import worth
+from seraphim.search.rng import fork, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
+from seraphim.search.terminal_value import worth
 
 # Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
 _MOVED_TOGETHER = 0.2

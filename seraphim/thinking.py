@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.analysis import LEAVES, Finding, find
 from seraphim.errors import GameError, SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
+from seraphim.search.analysis import LEAVES, Finding, find
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.selection import to_rule

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from seraphim.analysis import Finding
 from seraphim.errors import SeraphimError
 from seraphim.game import Array
+from seraphim.search.analysis import Finding
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from reference import ArbitraryNetwork
 
 import tictactoe
 from seraphim import messages
-from seraphim.analysis import Analysis
 from seraphim.engine import Engine, Seat
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
+from seraphim.search.analysis import Analysis
 from seraphim.search.options import SearchOptions
 from seraphim.thinking import SharedSearch
 from seraphim.thoughts import Line, Player, Task, ThinkingLimits, Thought

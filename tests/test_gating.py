@@ -7,7 +7,7 @@ from seraphim.errors import SettingsError
 from seraphim.game import Array
 from seraphim.gating import GateOptions, judge, log_likelihood_ratio
 from seraphim.players import Choose, minimax_player, random_player
-from seraphim.search.randomness import fork, stream_key, uniform_of
+from seraphim.search.rng import fork, stream_key, uniform_of
 from tictactoe.game import GAME
 
 TICKETS = 64

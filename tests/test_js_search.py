@@ -11,9 +11,9 @@ import pytest
 from games import MOVES_TWICE, Wait
 from reference import random_states
 
-from seraphim.analysis import Analysis
 from seraphim.game import Array, Game, PlainRules, board_of, load_game
 from seraphim.inference import load_inference
+from seraphim.search.analysis import Analysis
 from seraphim.search.options import SearchOptions
 from seraphim.storage.models import ModelFolder
 

@@ -75,7 +75,7 @@ def test_a_game_tells_how_far_it_has_got(game: str, fewest: int) -> None:
 
 
 def test_deepfours_wins_are_worth_what_its_formula_says() -> None:
-    from seraphim.search.results import worth
+    from seraphim.search.terminal_value import worth
 
     game, fast_wins = load_game("connectfour"), default_settings("connectfour", "deepfour").search.fast_wins
     for plies in range(7, 43):

@@ -27,12 +27,12 @@ from websockets.exceptions import ConnectionClosed
 
 import connectfour
 from seraphim import guards
-from seraphim.analysis import Analysis
 from seraphim.errors import CapacityError
 from seraphim.game import Game
 from seraphim.hosting import Host
 from seraphim.inference import load_inference
 from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.search.analysis import Analysis
 from seraphim.service import ServerLimits
 from seraphim.storage.models import ModelFolder
 from seraphim.thoughts import ThinkingLimits

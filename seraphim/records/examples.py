@@ -36,7 +36,9 @@ class GameRecord(NamedTuple):
     actions: Array  # int [T], what was played
     policies: Array  # float32 [T, A], what the searches teach, untouched by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
-    result: float | None  # for player 0, in [-1, 1], see `seraphim.search.results.worth`; None if the game was cut off
+    result: (
+        float | None
+    )  # for player 0, in [-1, 1], see `seraphim.search.terminal_value.worth`; None if the game was cut off
     policy_weights: Array | None = None  # float32 [T], how much each policy teaches; all 1 if None
     first_ply: int = 0  # of the first position; the moves before it are not recorded
 

@@ -11,8 +11,8 @@ import numpy as np
 from seraphim.game import Array
 from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
-from seraphim.search.kernels import LINE, back_up, prove
 from seraphim.search.selection import Rule
+from seraphim.search.traversal import LINE, back_up, prove
 from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 

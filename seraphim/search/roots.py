@@ -10,9 +10,9 @@ import numpy as np
 
 from seraphim.game import Array
 from seraphim.jit import kernel
-from seraphim.search.kernels import WIN
-from seraphim.search.randomness import dirichlet, uniform
+from seraphim.search.rng import dirichlet, uniform
 from seraphim.search.selection import Rule, completed_value, completion, logit
+from seraphim.search.traversal import WIN
 from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, Trees
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
-from seraphim.search import expansion, kernels, roots
+from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
 from seraphim.search.options import SearchOptions
-from seraphim.search.randomness import uniform_of
-from seraphim.search.results import check_fast_wins, worth
+from seraphim.search.rng import uniform_of
 from seraphim.search.selection import considered_visits, to_rule
+from seraphim.search.terminal_value import check_fast_wins, worth
 from seraphim.search.tree import AT_REST, MOST_ACTIONS, MOST_LEAVES, Trees, allocate, resized, slots
 
 # The network gets batches of always the same size, as a runtime prepares itself anew for each other one: this share of
@@ -191,7 +191,7 @@ class Search:
         resting: list[Array] = []
         while len(active) and self._num_unknown < self._batch and rounds > 0:
             rounds -= 1
-            num_new, num_waiting = kernels.select(
+            num_new, num_waiting = traversal.select(
                 self._trees, active, self._rule, self._schedules, self._parents, self._actions
             )
             if num_waiting:

@@ -166,7 +166,7 @@ export class Search {
     return weights.some((weight) => weight > 0) ? weights : this.root.edges.map((edge) => edge.visits);
   }
 
-  /** All legal actions and what the search thinks of them, the most visited first; see seraphim/analysis.py. */
+  /** All legal actions and what the search thinks of them, the most visited first; see seraphim/search/analysis.py. */
   get candidates() {
     if (this.root === null) return [];
     const exploration = this.#explorationWeight(this.root.visits);
@@ -213,7 +213,7 @@ export class Search {
 
   #addEnd(state, result) {
     const {fast_wins: fast} = this.options;
-    const worth = fast ? result * (1 - fast * this.game.progress(state)) : result; // see seraphim/search/results.py
+    const worth = fast ? result * (1 - fast * this.game.progress(state)) : result; // see seraphim/search/terminal_value.py
     const node = this.#addNode(state, this.game.toPlay(state) === 0 ? worth : -worth);
     node.settled = true;
     backUp(node);
@@ -294,7 +294,7 @@ function backUp(reached) {
   }
 }
 
-/** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/kernels.py. */
+/** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/traversal.py. */
 function prove(settled) {
   for (let node = settled; node.parent !== null; node = node.parent) {
     const {parent, parentEdge} = node;
