@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.site import Chosen, find_library, write_site
+from seraphim.export.site import Chosen, find_library, write_site
 from seraphim.storage.models import ModelFolder
 
 CHROMIUM = "/usr/bin/chromium"

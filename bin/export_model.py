@@ -26,9 +26,9 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> None:
     """Export."""
     from seraphim.errors import SettingsError
-    from seraphim.export import export_file
+    from seraphim.export.formats import export_file
+    from seraphim.export.site import Chosen, find_library, write_site
     from seraphim.game import load_game
-    from seraphim.site import Chosen, find_library, write_site
     from seraphim.storage.models import ModelFolder
 
     names = list(arguments[1:]) or [cli.model_name(arguments)]

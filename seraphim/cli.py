@@ -24,7 +24,7 @@ from seraphim.errors import SeraphimError, SettingsError
 from seraphim.inference import Runtime
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.tracking import Program, Tracking, local_store
+from seraphim.tracking.mlflow import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS
 

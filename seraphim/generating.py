@@ -15,9 +15,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from seraphim.pool import ENDLESS, Pool, Work
 from seraphim.records.index import played_numbers
 from seraphim.records.writer import GameWriter
-from seraphim.scalars import Log
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.tracking.tensorboard import Log
 
 # Games between two looks at whether there is a new champion.
 _GAMES_BETWEEN_LOOKS = 100

@@ -20,10 +20,10 @@ from seraphim.machine import count_cores
 from seraphim.pace import Pace, pace_of
 from seraphim.players import raw_player
 from seraphim.retraining import Trainer
-from seraphim.scalars import Log
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.strength import search_positions
+from seraphim.tracking.tensorboard import Log
 
 Goal = Literal["search", "network", "none"]
 

@@ -21,9 +21,9 @@ from seraphim.inference import load_inference, load_network
 from seraphim.network import architectures, saved_model
 from seraphim.players import Choose, search_player
 from seraphim.records.writer import WindowReport, read_window, total_positions
-from seraphim.scalars import Log, ScalarLog
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import Losses
 
 _PASSED = "gate_passed"  # the figure of a snapshot that tells what the gate said

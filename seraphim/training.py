@@ -16,7 +16,7 @@ from seraphim.network import architectures
 from seraphim.records.schema import is_sparse
 from seraphim.records.sparse import SparseRows
 from seraphim.records.writer import Positions
-from seraphim.scalars import Log
+from seraphim.tracking.tensorboard import Log
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
 SETTLING = 32  # batches that tell the statistics of batch normalization, at the end of a training

@@ -15,7 +15,7 @@ from mlflow.tracking import MlflowClient
 
 from seraphim.records.files import published_files, read_examples
 from seraphim.storage.models import ModelFolder
-from seraphim.tracking import local_store
+from seraphim.tracking.mlflow import local_store
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

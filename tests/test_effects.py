@@ -20,12 +20,12 @@ from seraphim.network import architectures
 from seraphim.opponent import PlayOptions
 from seraphim.players import minimax_player, random_player
 from seraphim.records.writer import Positions
-from seraphim.scalars import ScalarLog
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.selfplay import SelfPlay, SelfPlayOptions
 from seraphim.session import Session, SessionOptions
 from seraphim.settings import OPTIONS, SECTIONS, Settings
+from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import Batches, window_size
 from tictactoe.game import GAME
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, FLAGS
 
-from seraphim import export, site
 from seraphim.errors import GameError, ModelError, SettingsError
+from seraphim.export import formats, site
+from seraphim.export.site import Chosen, Library
 from seraphim.game import load_game
 from seraphim.inference import load_inference
 from seraphim.network import saved_model
-from seraphim.site import Chosen, Library
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
@@ -44,17 +44,17 @@ def library() -> Library:
 
 def test_positions_of_random_play_are_distinct_unfinished_and_from_the_whole_game() -> None:
     game = load_game("connectfour")
-    states = export.random_positions(game, 1000)
+    states = formats.random_positions(game, 1000)
     assert len(np.unique(states, axis=0)) == len(states) == 1000
     assert not game.outcome(states)[0].any()
     stones = [int(first | second).bit_count() for first, second in states.tolist()]
     assert min(stones) == 0
     assert max(stones) >= 35
-    np.testing.assert_array_equal(states, export.random_positions(game, 1000))
+    np.testing.assert_array_equal(states, formats.random_positions(game, 1000))
 
 
 def test_a_game_with_fewer_positions_gives_all_it_has() -> None:
-    assert 10 <= len(export.random_positions(load_game("games"), 1000)) <= 2 * 16  # of nim: heap and player
+    assert 10 <= len(formats.random_positions(load_game("games"), 1000)) <= 2 * 16  # of nim: heap and player
 
 
 @pytest.mark.parametrize("form", ["tflite", "onnx"])
@@ -62,12 +62,12 @@ def test_a_file_computes_what_the_saved_model_does(folder: ModelFolder, tmp_path
     if form == "onnx":
         pytest.importorskip("tf2onnx")
     file = tmp_path / f"deep/model.{form}"
-    parity = export.export_file(folder.champion().path, GAME, form, file)
+    parity = formats.export_file(folder.champion().path, GAME, form, file)
     assert parity.positions == 1000
     assert 0 < max(parity.logits, parity.values) < 1e-5
     assert list(file.parent.iterdir()) == [file]
     # Another look at the file, by what reads such files elsewhere.
-    observations = GAME.observe(export.random_positions(GAME, 1000))[:40]
+    observations = GAME.observe(formats.random_positions(GAME, 1000))[:40]
     logits, values = load_inference(folder.champion().path, GAME, "openvino", "float32").infer(observations)
     if form == "onnx":
         import openvino
@@ -89,7 +89,7 @@ def test_a_file_computes_what_the_saved_model_does(folder: ModelFolder, tmp_path
 def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
     folder: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    convert = export._to_litert
+    convert = formats._to_litert
 
     def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
         content, model = convert(snapshot, game, trust)
@@ -97,17 +97,17 @@ def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
         return content, model
 
     infer = load_inference(folder.champion().path, GAME, "litert").infer
-    monkeypatch.setattr(export, "_to_litert", convert_badly)
+    monkeypatch.setattr(formats, "_to_litert", convert_badly)
     out = tmp_path / "out"
     with pytest.raises(ModelError, match="is not the same network, so nothing was written"):
-        export.export_file(folder.champion().path, GAME, "tflite", out / "model.tflite")
+        formats.export_file(folder.champion().path, GAME, "tflite", out / "model.tflite")
     with pytest.raises(ModelError, match="is not the same network"):
         site.write_site([chosen(folder)], out, Library("1.2.3", None))
     assert not list(tmp_path.glob("out")) + list(tmp_path.glob(".out*"))
 
 
 def test_a_network_that_gives_no_numbers_is_refused(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    convert = export._to_litert
+    convert = formats._to_litert
 
     def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
         content, model = convert(snapshot, game, trust)
@@ -115,14 +115,14 @@ def test_a_network_that_gives_no_numbers_is_refused(folder: ModelFolder, monkeyp
         return content, model
 
     infer = load_inference(folder.champion().path, GAME, "litert").infer
-    monkeypatch.setattr(export, "_to_litert", convert_badly)
+    monkeypatch.setattr(formats, "_to_litert", convert_badly)
     with pytest.raises(ModelError, match="nan"):
-        export.convert(folder.champion().path, GAME, "tflite")
+        formats.convert(folder.champion().path, GAME, "tflite")
 
 
 def test_a_folder_is_no_file(folder: ModelFolder, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is a folder: name a file"):
-        export.export_file(folder.champion().path, GAME, "tflite", tmp_path)
+        formats.export_file(folder.champion().path, GAME, "tflite", tmp_path)
 
 
 # ---------------------------------------------------------------- the folder
@@ -362,7 +362,7 @@ def test_a_page_that_was_exported_without_npm_plays_by_the_cdn(
 
 def test_what_the_browser_computes_is_what_the_model_says(serve: Any, browser: Any) -> None:
     game, folder = load_game("connectfour"), ModelFolder(ROOT, "connectfour")
-    observations = game.observe(export.random_positions(game, 20))
+    observations = game.observe(formats.random_positions(game, 20))
     logits, values = load_inference(folder.champion().path, game, "litert").infer(observations)
     page = open_page(browser, f"http://127.0.0.1:{serve().server_port}/deep/site/")
     told = page.evaluate(

@@ -20,8 +20,8 @@ from killing import games_of
 from test_scalars import shown
 
 from seraphim.records.files import published_files, read_examples
-from seraphim.scalars import ScalarLog
 from seraphim.storage.models import ModelFolder
+from seraphim.tracking.tensorboard import ScalarLog
 
 GENERATE = ("bin/generate_games.py", "fresh", "--workers=1", "--seed=1", "--games_per_file=50")
 TRAIN = ("tictactoe/train.py", "fresh")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
-from seraphim.scalars import ScalarLog
+from seraphim.tracking.tensorboard import ScalarLog
 
 
 def shown(folder: Path) -> dict[str, list[tuple[int, float]]]:

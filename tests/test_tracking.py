@@ -13,11 +13,11 @@ import pytest
 from mlflow.tracking import MlflowClient
 from test_scalars import shown
 
-from seraphim import tracking
 from seraphim.errors import SettingsError
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.tracking import Tracking, local_store
+from seraphim.tracking import mlflow
+from seraphim.tracking.mlflow import Tracking, local_store
 
 FIGURES = {"training/loss": 0.5, "begin-hard/800 readouts, raw": 0.25}
 
@@ -109,7 +109,7 @@ def test_the_database_is_made_when_it_is_first_used(
 def test_a_server_that_is_lost_neither_stops_nor_slows_a_run_and_is_told_once(
     answers: bool, folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracking, "_WAIT_FOR_SERVER", 1.5)
+    monkeypatch.setattr(mlflow, "_WAIT_FOR_SERVER", 1.5)
     said: list[str] = []
     with server(answers=answers) as address:
         with Tracking(folder, "learn", small_settings, None, address, said.append) as log:

@@ -16,7 +16,7 @@ from seraphim.network import architectures, saved_model
 from seraphim.network.architectures import NetworkOptions
 from seraphim.records.sparse import SparseRows, from_dense
 from seraphim.records.writer import Positions
-from seraphim.scalars import ScalarLog
+from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import Batches, Optimizer, TrainingOptions, train, window_size
 from tictactoe.game import GAME
 

@@ -20,14 +20,14 @@ from ai_edge_litert.interpreter import Interpreter
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seraphim.errors import GameError, ModelError, SeraphimError
-from seraphim.export import convert
+from seraphim.export.formats import convert
+from seraphim.export.site import Chosen, Library, write_site
 from seraphim.game import load_game
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.matchfile import Conditions
 from seraphim.network import architectures, safety, saved_model
 from seraphim.network.architectures import NetworkOptions
 from seraphim.retraining import Trainer
-from seraphim.site import Chosen, Library, write_site
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tournament import Field
 from tictactoe.game import GAME

@@ -19,9 +19,9 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from seraphim.errors import ModelError, SettingsError
-from seraphim.scalars import ScalarLog
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.tracking.tensorboard import ScalarLog
 
 Program = Literal["generate", "train", "evaluate", "learn"]
 
@@ -86,7 +86,7 @@ class Tracking:
             self._sender = _Sender(server, folder.name, program, named, warn)
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
-        """See `seraphim.scalars.Log.write`."""
+        """See `seraphim.tracking.tensorboard.Log.write`."""
         if self._sender is not None:
             self._sender.write(step, scalars)
         try:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.export import Parity, convert
+from seraphim.export.formats import Parity, convert
 from seraphim.game import load_game, load_game_module
 from seraphim.settings import Settings
 from seraphim.storage.models import Snapshot
@@ -128,7 +128,7 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
     Raises:
         SettingsError: there is something else in `out`.
         GameError: a game has no rules for the browser.
-        ModelError: see `seraphim.export.convert`.
+        ModelError: see `seraphim.export.formats.convert`.
     """
     out = out.resolve()
     _check_replaceable(out)
