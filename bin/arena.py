@@ -36,8 +36,8 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Play."""
-    from seraphim import matchfile, ratings, series, tournament
     from seraphim.errors import SettingsError
+    from seraphim.evaluation import match_csv, ratings, series, tournament
     from seraphim.game import load_game
 
     if not (names := arguments[1:]):
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
         ratings.check_plot(Path(PLOT.value))
     cli.refuse_flags(FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first plays only series")
     cli.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
-    conditions = matchfile.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
+    conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     field = tournament.Field(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
     game = load_game(field.game_of(names))
     if FIRST.value:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> None:
         if PLOT.value:
             ratings.plot_ratings(rated, Path(PLOT.value))
         if CSV.value:
-            matchfile.write_matches(Path(CSV.value), arena.matches, conditions)
+            match_csv.write_matches(Path(CSV.value), arena.matches, conditions)
 
     try:
         if FOREVER.value:

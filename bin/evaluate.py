@@ -38,8 +38,8 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Evaluate."""
-    from seraphim import positions, strength
     from seraphim.errors import SettingsError
+    from seraphim.evaluation import error_rates, position_lists
     from seraphim.game import load_game
     from seraphim.inference import load_inference
     from seraphim.machine import count_cores
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> None:
     settings = cli.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
     game = load_game(settings.game)
     snapshot = folder.choose(SNAPSHOT.value)
-    listed = positions.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
+    listed = position_lists.read(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [
         load_inference(snapshot.path, game, RUNTIME.value, trust=cli.FLAGS.trust)
         for _ in range(WORKERS.value or count_cores())
@@ -63,21 +63,21 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
     if listed is not None:
         options = replace(settings.search, readouts=max(1, *readouts))
-        found = strength.search_positions(game, inferences, options, listed.states)
-        moves = strength.network_moves(game, inferences[0], listed.states)
-        positions.write_moves(Path(OUT.value), game, listed, moves, found)
+        found = error_rates.search_positions(game, inferences, options, listed.states)
+        moves = error_rates.network_moves(game, inferences[0], listed.states)
+        position_lists.write_moves(Path(OUT.value), game, listed, moves, found)
         print(f"{len(listed.states):,} positions, {options.readouts} readouts: {OUT.value}")
         return
-    split = SPLIT.value or positions.default_split(settings.game)
-    sets = positions.load_sets(settings.game, split, MOST.value)
+    split = SPLIT.value or position_lists.default_split(settings.game)
+    sets = position_lists.load_sets(settings.game, split, MOST.value)
     if not sets:
         raise SettingsError(f"{settings.game} offers no {split} sets of solved positions: name a file with --positions")
     with cli.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
-        errors = strength.measure_errors(game, inferences, settings.search, sets, readouts)
-        print(strength.errors_table(errors))
-        calibration = strength.calibrate(game, inferences[0], [weak for weak, _ in sets])
-        print(strength.calibration_table(calibration))
-        log.write(snapshot.step, strength.figures(errors) | {"value/squared_error": calibration.squared_error})
+        errors = error_rates.measure_errors(game, inferences, settings.search, sets, readouts)
+        print(error_rates.errors_table(errors))
+        calibration = error_rates.calibrate(game, inferences[0], [weak for weak, _ in sets])
+        print(error_rates.calibration_table(calibration))
+        log.write(snapshot.step, error_rates.figures(errors) | {"value/squared_error": calibration.squared_error})
 
 
 if __name__ == "__main__":

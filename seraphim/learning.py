@@ -11,18 +11,18 @@ from typing import Literal
 from seraphim.crew import open_pool
 from seraphim.curve import CURVE, LearningCurve
 from seraphim.errors import SettingsError
-from seraphim.evaluation import Evaluation, PositionSet, evaluate, load_position_sets
+from seraphim.evaluation.error_rates import search_positions
+from seraphim.evaluation.mistakes import Evaluation, PositionSet, evaluate, load_position_sets
+from seraphim.evaluation.players import raw_player
 from seraphim.game import Array, load_game
 from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
 from seraphim.lap import LAP, Lap
 from seraphim.machine import count_cores
 from seraphim.pace import Pace, pace_of
-from seraphim.players import raw_player
 from seraphim.retraining import Trainer
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.strength import search_positions
 from seraphim.tracking.tensorboard import Log
 
 Goal = Literal["search", "network", "none"]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim import matchfile, ratings
 from seraphim.curve import CURVE, read_curve
 from seraphim.errors import RecordError, SettingsError
+from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Array, Game, load_game
 from seraphim.game.notation import label_in, labels_in
 from seraphim.messages import Message, to_board
@@ -244,7 +244,7 @@ def _shares(row: dict[str, float]) -> Iterator[tuple[str, float]]:
 def _ratings(folder: ModelFolder) -> Series:
     # Of the model's snapshots, if the standing tournament has some.
     try:
-        matches = matchfile.read_matches(folder.path / matchfile.RESULTS)
+        matches = match_csv.read_matches(folder.path / match_csv.RESULTS)
         rated = {rating.name.rpartition("/")[2]: rating.elo for rating in ratings.rate(matches)}
     except SettingsError:  # a damaged file, groups that never met, or a package that is not there
         return {}

@@ -15,11 +15,11 @@ from typing import Any
 from seraphim import training
 from seraphim.averaging import averaged
 from seraphim.errors import SeraphimError, SettingsError
+from seraphim.evaluation.gate import Verdict, judge
+from seraphim.evaluation.players import Choose, search_player
 from seraphim.game import Game
-from seraphim.gating import Verdict, judge
 from seraphim.inference import load_inference, load_network
 from seraphim.network import architectures, saved_model
-from seraphim.players import Choose, search_player
 from seraphim.records.writer import WindowReport, read_window, total_positions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot

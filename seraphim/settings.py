@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from seraphim.errors import SettingsError
+from seraphim.evaluation.gate import GateOptions
 from seraphim.game import load_game_module
-from seraphim.gating import GateOptions
 from seraphim.network.architectures import NetworkOptions
 from seraphim.records.writer import RecordOptions
 from seraphim.search.options import SearchOptions

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.curve import read_curve
+from seraphim.evaluation.match_csv import RESULTS, read_matches
 from seraphim.game import load_game
 from seraphim.inference import load_inference
-from seraphim.matchfile import RESULTS, read_matches
 from seraphim.network.saved_model import load_model
 from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples, whole_games

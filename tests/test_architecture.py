@@ -47,10 +47,10 @@ HEAVY = {
     "onnx": {"seraphim/export/formats.py"},
     "onnxruntime": {"seraphim/export/formats.py"},
     "mlflow": {"seraphim/tracking/mlflow.py"},
-    "choix": {"seraphim/ratings.py"},
+    "choix": {"seraphim/evaluation/ratings.py"},
     "pyspiel": {"seraphim/game/openspiel.py"},
     "ray": {"seraphim/joining.py"},
-    "matplotlib": {"seraphim/curve.py", "seraphim/ratings.py"},
+    "matplotlib": {"seraphim/curve.py", "seraphim/evaluation/ratings.py"},
 }
 LIGHT = {
     "fastapi": {"seraphim/server.py", "seraphim/sockets.py"},

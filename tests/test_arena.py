@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from connectfour.game import GAME as CONNECTFOUR
-from seraphim.arena import (
+from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.match import (
     MatchResult,
     Openings,
     Tally,
@@ -14,9 +15,8 @@ from seraphim.arena import (
     play_match,
     score_interval,
 )
-from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from seraphim.game import Array, Game, PlainRules
-from seraphim.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions
 

@@ -14,11 +14,11 @@ from reference import ArbitraryNetwork, random_states
 
 from seraphim import training
 from seraphim.effects import EFFECTS, SEARCH_EFFECTS, Part, find_idle, has_two_searches, is_read
+from seraphim.evaluation.gate import judge
+from seraphim.evaluation.players import minimax_player, random_player
 from seraphim.game import Symmetries
-from seraphim.gating import judge
 from seraphim.network import architectures
 from seraphim.opponent import PlayOptions
-from seraphim.players import minimax_player, random_player
 from seraphim.records.writer import Positions
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search

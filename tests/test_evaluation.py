@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation import (
+from seraphim.evaluation.mistakes import (
     Evaluation,
     Losses,
     Mistakes,
@@ -262,7 +262,7 @@ def test_each_position_is_searched_once() -> None:
 
 def game_module(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, positions: str) -> str:
     (folder / f"{name}.py").write_text(
-        "import numpy as np\nfrom seraphim.evaluation import PositionSet\nfrom tictactoe.game import GAME\n\n\n"
+        "import numpy as np\nfrom seraphim.evaluation.mistakes import PositionSet\nfrom tictactoe.game import GAME\n\n\n"
         f"def position_sets():\n    return [PositionSet('mine', {positions})]\n"
     )
     monkeypatch.syspath_prepend(folder)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation import load_position_sets
+from seraphim.evaluation.mistakes import load_position_sets
 from seraphim.game import Array, PlainGame
 from seraphim.game.exhaustive import Solution, UnsolvedError, solve
 from tictactoe.game import GAME

@@ -10,7 +10,7 @@ from test_scalars import shown
 
 from seraphim.curve import read_curve
 from seraphim.errors import ModelError, SettingsError
-from seraphim.gating import GateOptions
+from seraphim.evaluation.gate import GateOptions
 from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
 from seraphim.records.files import published_files

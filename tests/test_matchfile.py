@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.arena import MatchResult, Tally
 from seraphim.errors import SettingsError
-from seraphim.matchfile import Conditions, read_matches, write_matches
-from seraphim.ratings import Match
+from seraphim.evaluation.match import MatchResult, Tally
+from seraphim.evaluation.match_csv import Conditions, read_matches, write_matches
+from seraphim.evaluation.ratings import Match
 
 FEW = Conditions(games=6, readouts=5)
 MATCHES = [

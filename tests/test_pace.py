@@ -2,7 +2,7 @@
 
 import pytest
 
-from seraphim.gating import Verdict
+from seraphim.evaluation.gate import Verdict
 from seraphim.generating import Generated
 from seraphim.pace import CHECK, FILES, GATE, MEANINGS, NETWORK, OTHER, RULES, SEARCH, START, STEPS, Pace, pace_of
 from seraphim.pool import Work

@@ -9,12 +9,11 @@ import pytest
 from connectfour import perfect_actions as perfect_in_connectfour
 from connectfour import position_from_moves
 from connectfour.game import GAME as CONNECTFOUR
-from seraphim import players
-from seraphim.arena import make_openings, play_match
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation import Losses, loses_from_start, mistakes
-from seraphim.game import Array, Game, PlainRules
-from seraphim.players import (
+from seraphim.evaluation import players
+from seraphim.evaluation.match import make_openings, play_match
+from seraphim.evaluation.mistakes import Losses, loses_from_start, mistakes
+from seraphim.evaluation.players import (
     Choose,
     load_perfect_actions,
     mcts_player,
@@ -22,6 +21,7 @@ from seraphim.players import (
     random_player,
     solver_player,
 )
+from seraphim.game import Array, Game, PlainRules
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions, position_sets
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seraphim.arena import MatchResult, Tally, make_openings, play_match
 from seraphim.errors import SettingsError
-from seraphim.players import mcts_player, minimax_player, random_player
-from seraphim.ratings import Match, Rating, matches_table, plot_ratings, rate, ratings_table
+from seraphim.evaluation.match import MatchResult, Tally, make_openings, play_match
+from seraphim.evaluation.players import mcts_player, minimax_player, random_player
+from seraphim.evaluation.ratings import Match, Rating, matches_table, plot_ratings, rate, ratings_table
 from tictactoe.game import GAME
 
 STRENGTHS = {"random": 0.0, "weak": 150.0, "fair": 300.0, "good": 420.0, "best": 700.0}

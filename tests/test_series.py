@@ -9,14 +9,14 @@ import pytest
 
 from connectfour import GAME as CONNECTFOUR
 from connectfour import perfect_actions, position_from_moves
-from seraphim.arena import Tally
 from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.error_rates import Rate
+from seraphim.evaluation.match import Tally
+from seraphim.evaluation.match_csv import Conditions
+from seraphim.evaluation.players import Choose, minimax_player, random_player, solver_player
+from seraphim.evaluation.series import SeriesResult, play_first, play_series
+from seraphim.evaluation.tournament import Entrant
 from seraphim.game import Array, PlainRules
-from seraphim.matchfile import Conditions
-from seraphim.players import Choose, minimax_player, random_player, solver_player
-from seraphim.series import SeriesResult, play_first, play_series
-from seraphim.strength import Rate
-from seraphim.tournament import Entrant
 from tictactoe import GAME
 from tictactoe import perfect_actions as perfect_tictactoe
 

@@ -13,16 +13,16 @@ from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
-from seraphim import positions, strength
 from seraphim.errors import GameError
-from seraphim.evaluation import PositionSet
+from seraphim.evaluation import error_rates, position_lists
+from seraphim.evaluation.error_rates import NETWORK, Rate
+from seraphim.evaluation.mistakes import PositionSet
 from seraphim.inference import Uniform
 from seraphim.learning import Stop, learn
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.strength import NETWORK, Rate
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 
@@ -49,11 +49,11 @@ INDEX = {state.tobytes(): row for row, state in enumerate(POSITIONS.states)}
 
 
 def test_who_knows_everything_makes_no_mistake_and_is_calibrated() -> None:
-    errors = strength.measure_errors(GAME, [Oracle(GAME)], SearchOptions(), [(SOME, None)], [NETWORK, 50])
+    errors = error_rates.measure_errors(GAME, [Oracle(GAME)], SearchOptions(), [(SOME, None)], [NETWORK, 50])
     assert [one.weak.times for one in errors] == [0, 0]
     assert [one.readouts for one in errors] == [NETWORK, 50]
     assert errors[0].weak.of == len(SOME.states)
-    calibration = strength.calibrate(GAME, Oracle(GAME), [SOME])
+    calibration = error_rates.calibrate(GAME, Oracle(GAME), [SOME])
     assert calibration.squared_error == 0
     filled = calibration.counts > 0
     assert calibration.predicted[filled].tolist() == calibration.exact[filled].tolist()
@@ -62,7 +62,7 @@ def test_who_knows_everything_makes_no_mistake_and_is_calibrated() -> None:
 
 def test_search_makes_fewer_mistakes_than_an_ignorant_network() -> None:
     network = ArbitraryNetwork(GAME, 3)
-    errors = strength.measure_errors(GAME, [network], SearchOptions(), [(SOME, None)], [NETWORK, 20, 400])
+    errors = error_rates.measure_errors(GAME, [network], SearchOptions(), [(SOME, None)], [NETWORK, 20, 400])
     shares = [one.weak.share for one in errors]
     assert shares[0] > shares[1] > shares[2]
 
@@ -71,14 +71,14 @@ def test_threads_find_what_one_finds() -> None:
     states = random_states(GAME, 601, 2)
     networks = [ArbitraryNetwork(GAME, 3) for _ in range(3)]
     one, three = (
-        strength.search_positions(GAME, networks[:count], SearchOptions(readouts=30), states) for count in (1, 3)
+        error_rates.search_positions(GAME, networks[:count], SearchOptions(readouts=30), states) for count in (1, 3)
     )
     assert one.visits.tolist() == three.visits.tolist()
     assert one.best.tolist() == three.best.tolist()
 
 
 def test_the_value_of_an_ignorant_network_is_not_calibrated() -> None:
-    calibration = strength.calibrate(GAME, ArbitraryNetwork(GAME, 3), [SOME])
+    calibration = error_rates.calibrate(GAME, ArbitraryNetwork(GAME, 3), [SOME])
     assert calibration.squared_error > 0.3
 
 
@@ -101,21 +101,21 @@ def test_intervals_lie_around_the_share_and_shrink() -> None:
 
 
 def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> None:
-    errors = strength.measure_errors(GAME, [Uniform(GAME)], SearchOptions(), [(SOME, SOME)], [NETWORK, 10])
-    head, line = strength.errors_table(errors).splitlines()
+    errors = error_rates.measure_errors(GAME, [Uniform(GAME)], SearchOptions(), [(SOME, SOME)], [NETWORK, 10])
+    head, line = error_rates.errors_table(errors).splitlines()
     assert head.split()[-3:] == ["network", "10", "readouts"]
     assert line.startswith(f"some ({len(SOME.states):,})")
-    figures = strength.figures(errors)
+    figures = error_rates.figures(errors)
     assert figures["some/network/weak_error"] == figures["some/network/strong_error"] == errors[0].weak.share
 
 
 # ---------------------------------------------------------------- lists of positions
 
 
-def listed(tmp_path: Path, text: str) -> positions.Listed:
+def listed(tmp_path: Path, text: str) -> position_lists.Listed:
     file = tmp_path / "positions.txt"
     file.write_text(text)
-    return positions.read("connectfour", file)
+    return position_lists.read("connectfour", file)
 
 
 def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: Path) -> None:
@@ -141,23 +141,23 @@ def test_a_line_that_is_no_position_is_named(tmp_path: Path, text: str, message:
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(GameError, match="cannot read positions"):
-        positions.read("connectfour", tmp_path / "none.txt")
+        position_lists.read("connectfour", tmp_path / "none.txt")
 
 
 def test_lists_of_any_game_are_read(tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_text("a1,b2 a corner and the centre\n")
-    assert positions.read("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
+    assert position_lists.read("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
 
 
 def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
     some = listed(tmp_path, "4453\n121212\n")
     network = ArbitraryNetwork(CONNECT_FOUR, 1)
-    found = strength.search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60), some.states)
-    moves = strength.network_moves(CONNECT_FOUR, network, some.states)
-    positions.write_moves(tmp_path / "moves.csv", CONNECT_FOUR, some, moves, found)
+    found = error_rates.search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60), some.states)
+    moves = error_rates.network_moves(CONNECT_FOUR, network, some.states)
+    position_lists.write_moves(tmp_path / "moves.csv", CONNECT_FOUR, some, moves, found)
     with (tmp_path / "moves.csv").open() as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0]) == list(positions.COLUMNS)
+    assert list(rows[0]) == list(position_lists.COLUMNS)
     assert [row["position"] for row in rows] == some.names
     assert rows[1]["search_move"] == "1"  # wins
     for row, best, visits in zip(rows, found.best, found.visits, strict=True):
@@ -172,7 +172,7 @@ def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
 def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -> str:
     """The name of tic-tac-toe with a few positions to choose by, and with test sets."""
     (folder / "splitted.py").write_text(
-        "import tictactoe\nfrom seraphim.evaluation import PositionSet\n"
+        "import tictactoe\nfrom seraphim.evaluation.mistakes import PositionSet\n"
         "from tictactoe import GAME, SETTINGS\n\n\n"
         "(ALL,) = tictactoe.position_sets()\n\n\n"
         "def position_sets():\n    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n\n\n"
@@ -188,19 +188,19 @@ def test_what_is_reported_is_measured_on_the_test_sets_where_there_are_any(
 ) -> None:
     others = "return [PositionSet('test/others', ALL.states[50:90], ALL.action_values[50:90])]"
     name = sets_module(tmp_path, monkeypatch, others)
-    assert positions.default_split(name) == "test"
-    assert positions.default_split("tictactoe") == "validation"  # all its positions are solved
-    ((weak, strong),) = positions.load_sets(name, "test", most=30)
+    assert position_lists.default_split(name) == "test"
+    assert position_lists.default_split("tictactoe") == "validation"  # all its positions are solved
+    ((weak, strong),) = position_lists.load_sets(name, "test", most=30)
     assert (weak.name, len(weak.states), strong) == ("test/others", 30, None)
-    ((weak, _),) = positions.load_sets(name, "validation")
+    ((weak, _),) = position_lists.load_sets(name, "validation")
     assert (weak.name, len(weak.states)) == ("few", 50)
-    assert positions.load_sets("tictactoe", "test") == []
+    assert position_lists.load_sets("tictactoe", "test") == []
 
 
 def test_test_sets_are_checked_as_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = sets_module(tmp_path, monkeypatch, "return [PositionSet('mine', ALL.states[:4], ALL.action_values[:3])]")
     with pytest.raises(GameError, match="'mine' of splitted has states"):
-        positions.load_sets(name, "test")
+        position_lists.load_sets(name, "test")
 
 
 def test_learning_never_looks_at_the_test_sets(
@@ -215,7 +215,7 @@ def test_learning_never_looks_at_the_test_sets(
     learn(folder, settings, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
     assert "few: searched move wrong in" in "\n".join(said)
     with pytest.raises(AssertionError, match="learning looked"):
-        positions.load_sets(name, "test")
+        position_lists.load_sets(name, "test")
 
 
 def test_one_module_alone_names_the_test_sets() -> None:

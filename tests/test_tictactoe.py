@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation import load_position_sets
+from seraphim.evaluation.mistakes import load_position_sets
 from seraphim.game import Array
 from seraphim.game.conformance import check_game
 from seraphim.settings import default_settings

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
-from seraphim.matchfile import RESULTS, Conditions, read_matches
+from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches
+from seraphim.evaluation.ratings import Match
+from seraphim.evaluation.tournament import Entrant, Field, Tournament, every_snapshot
 from seraphim.network.saved_model import LITERT
-from seraphim.ratings import Match
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.tournament import Entrant, Field, Tournament, every_snapshot
 from tictactoe.game import GAME
 
 FEW = Conditions(games=6, readouts=5)

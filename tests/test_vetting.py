@@ -20,16 +20,16 @@ from ai_edge_litert.interpreter import Interpreter
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seraphim.errors import GameError, ModelError, SeraphimError
+from seraphim.evaluation.match_csv import Conditions
+from seraphim.evaluation.tournament import Field
 from seraphim.export.formats import convert
 from seraphim.export.site import Chosen, Library, write_site
 from seraphim.game import load_game
 from seraphim.inference import Runtime, load_inference, load_network
-from seraphim.matchfile import Conditions
 from seraphim.network import architectures, safety, saved_model
 from seraphim.network.architectures import NetworkOptions
 from seraphim.retraining import Trainer
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.tournament import Field
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

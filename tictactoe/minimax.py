@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.evaluation import PositionSet
+from seraphim.evaluation.mistakes import PositionSet
 from seraphim.game import Array
 from tictactoe.game import CELLS, FULL, GAME
 

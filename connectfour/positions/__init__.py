@@ -24,7 +24,7 @@ import numpy as np
 
 from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
 from seraphim.errors import GameError
-from seraphim.evaluation import PositionSet, Split
+from seraphim.evaluation.mistakes import PositionSet, Split
 from seraphim.game import Array
 
 FOLDER = Path(__file__).parent

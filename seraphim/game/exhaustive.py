@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation import PositionSet
+from seraphim.evaluation.mistakes import PositionSet
 from seraphim.game import Array, Game, PlainGame, PlainRules
 
 MOST_POSITIONS = 1_000_000  # that play may reach

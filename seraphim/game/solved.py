@@ -1,7 +1,7 @@
 """Exact results of the moves of a position, as far as a game offers them; one position at a time, in a bounded time.
 
 A game's module may offer `action_results(state, seconds)`, or, with less to tell, `perfect_actions(states, seconds)`,
-see `seraphim.players`. Solvers keep what they found and are used by one thread.
+see `seraphim.evaluation.players`. Solvers keep what they found and are used by one thread.
 """
 
 from types import ModuleType
@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from seraphim.errors import GameError
+from seraphim.evaluation.players import PerfectActions
 from seraphim.game import Array, Game
-from seraphim.players import PerfectActions
 
 
 class MoveResults(Protocol):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim.arena import MatchResult, Tally
 from seraphim.errors import SettingsError
-from seraphim.ratings import Match
+from seraphim.evaluation.match import MatchResult, Tally
+from seraphim.evaluation.ratings import Match
 from seraphim.storage.atomic import replace_file
 
 RESULTS = "arena.csv"
@@ -30,7 +30,7 @@ class Conditions:
     games: int = 100
     """Games of a match, each opening being played twice; fewer if the game has not so many openings."""
     opening_plies: int | None = None
-    """Most random moves at the beginning of a game; None takes what `seraphim.arena` does for the game."""
+    """Most random moves at the beginning of a game; None takes what `seraphim.evaluation.match` does for the game."""
     readouts: int | None = None
     """Of a model's search; None takes each model's own."""
     seed: int = 0

@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from seraphim.arena import (
+from seraphim.errors import SettingsError
+from seraphim.evaluation.match import (
     PAIR_POINTS,
     MatchResult,
     Openings,
@@ -19,9 +20,8 @@ from seraphim.arena import (
     pair_moments,
     play_match,
 )
-from seraphim.errors import SettingsError
+from seraphim.evaluation.players import Choose
 from seraphim.game import Game
-from seraphim.players import Choose
 
 Gate = Literal["off", "score", "sprt"]
 

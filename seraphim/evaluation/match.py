@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.players import Choose
 from seraphim.game import Array, Game
-from seraphim.players import Choose
 from seraphim.search.rng import fork, stream_key
 from seraphim.search.search import draw_actions
 

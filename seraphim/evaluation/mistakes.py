@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
+from seraphim.evaluation.players import Choose
 from seraphim.game import Array, Game, load_game, load_game_module
-from seraphim.players import Choose
 
 Split = Literal["validation", "test"]  # positions to choose by, and others for the figures that are reported
 TOLERANCE = 1e-6  # two float32 that differ by less mean the same value

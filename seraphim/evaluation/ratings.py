@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.arena import Z_95, MatchResult
 from seraphim.errors import SettingsError
+from seraphim.evaluation.match import Z_95, MatchResult
 from seraphim.game import Array
 
 ANCHOR = "random"

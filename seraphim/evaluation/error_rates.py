@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.evaluation import PositionSet, mistakes
+from seraphim.evaluation.mistakes import PositionSet, mistakes
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.search.options import SearchOptions

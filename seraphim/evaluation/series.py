@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seraphim.arena import Tally, chosen_actions
 from seraphim.errors import SettingsError
+from seraphim.evaluation.error_rates import Rate
+from seraphim.evaluation.match import Tally, chosen_actions
+from seraphim.evaluation.match_csv import Conditions
+from seraphim.evaluation.players import Choose
+from seraphim.evaluation.tournament import Entrant, check_two
 from seraphim.game import Game
-from seraphim.matchfile import Conditions
-from seraphim.players import Choose
-from seraphim.strength import Rate
-from seraphim.tournament import Entrant, check_two
 
 _DRAWING = "random, minimax:DEPTH, solver or solver:SECONDS"
 

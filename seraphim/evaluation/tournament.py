@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from seraphim import players
-from seraphim.arena import default_plies, make_openings, play_match
 from seraphim.errors import ModelError, SettingsError
+from seraphim.evaluation import players
+from seraphim.evaluation.match import default_plies, make_openings, play_match
+from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
+from seraphim.evaluation.players import Choose
+from seraphim.evaluation.ratings import Match
 from seraphim.game import Game, load_game
 from seraphim.inference import Runtime, load_inference
-from seraphim.matchfile import RESULTS, Conditions, read_matches, write_matches
-from seraphim.players import Choose
-from seraphim.ratings import Match
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
 
