@@ -15,8 +15,8 @@ from absl import flags
 from seraphim import cli
 from seraphim.effects import Part
 from seraphim.inference import Runtime
-from seraphim.opponent import Chooser, Temperature
-from seraphim.session import Human
+from seraphim.play.opponent import Chooser, Temperature
+from seraphim.play.session import Human
 
 HUMAN = cli.define_choice("human", Human, "first", "Which side you play.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show all that the search knows, and wait before each move.")
@@ -42,10 +42,10 @@ def main(arguments: Sequence[str]) -> None:
 
     from seraphim.game import load_game
     from seraphim.inference import load_inference
-    from seraphim.interactive import Interactive
-    from seraphim.opponent import PlayOptions
+    from seraphim.play.opponent import PlayOptions
+    from seraphim.play.repl import Interactive
+    from seraphim.play.session import Session, SessionOptions
     from seraphim.search.analysis import LEAVES
-    from seraphim.session import Session, SessionOptions
 
     folder = cli.model_folder(arguments)
     parts: dict[Part, bool] = {

@@ -15,11 +15,11 @@ from seraphim.game import Game, PlainRules, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.inference import Uniform
-from seraphim.opponent import PlayOptions
+from seraphim.play.opponent import PlayOptions
+from seraphim.play.session import Session, SessionOptions
 from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter, RecordOptions
 from seraphim.search.options import SearchOptions
-from seraphim.session import Session, SessionOptions
 
 FOUR = connectfour.GAME
 NIM = PlainRules(games.NIM)

@@ -25,17 +25,17 @@ from reference import ArbitraryNetwork
 from rich.console import Console
 
 import tictactoe
-from seraphim import screen
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, load_game
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.inference import Inference, Uniform
-from seraphim.interactive import Interactive
-from seraphim.opponent import PlayOptions
+from seraphim.play import screen
+from seraphim.play.opponent import PlayOptions
+from seraphim.play.repl import Interactive
+from seraphim.play.session import MOST_READOUTS, Session, SessionOptions
+from seraphim.play.terminal import printable
 from seraphim.search.options import SearchOptions
-from seraphim.session import MOST_READOUTS, Session, SessionOptions
-from seraphim.terminal import printable
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
 PLAY = PlayOptions()

@@ -16,7 +16,7 @@ from seraphim.game import load_game, saved_games
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree, Node
 from seraphim.inference import Inference
-from seraphim.opponent import Opponent, PlayOptions, Reading, Watch
+from seraphim.play.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.search.options import SearchOptions
 
 Human = Literal["first", "second", "both", "none"]

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from seraphim import screen
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import Node
-from seraphim.opponent import Reading
-from seraphim.session import Session
-from seraphim.terminal import Terminal, line_reader
+from seraphim.play import screen
+from seraphim.play.opponent import Reading
+from seraphim.play.session import Session
+from seraphim.play.terminal import Terminal, line_reader
 
 ReadLine = Callable[[str], str]
 

@@ -1,6 +1,6 @@
 """A session on a console: prints the game and what the search thinks, and shows a search while it goes on.
 
-Knows what to print when, not how it looks, which is `seraphim.screen`, and not what a person may type.
+Knows what to print when, not how it looks, which is `seraphim.play.screen`, and not what a person may type.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from seraphim import screen
 from seraphim.errors import SeraphimError
-from seraphim.opponent import Reading
-from seraphim.session import Session
+from seraphim.play import screen
+from seraphim.play.opponent import Reading
+from seraphim.play.session import Session
 
 SECONDS_BETWEEN_LOOKS = 0.15  # at a search that goes on
 ROWS_BELOW_BOARD = 4  # that should be on the screen with it
