@@ -25,18 +25,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.raynodes import another_node, ray_environment, running_head
-from seraphim.actor import Assignment
-from seraphim.cluster import Cluster
-from seraphim.crew import open_pool
 from seraphim.errors import SeraphimError
 from seraphim.game import load_game
-from seraphim.generating import Generated, generate_games
 from seraphim.machine import count_cores
-from seraphim.parcel import pack
-from seraphim.pool import Pool
 from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples
 from seraphim.retraining import Trainer
+from seraphim.selfplay.cluster.actor import Assignment
+from seraphim.selfplay.cluster.bundle import pack
+from seraphim.selfplay.cluster.nodes import Cluster
+from seraphim.selfplay.cluster.pool import open_pool
+from seraphim.selfplay.generate import Generated, generate_games
+from seraphim.selfplay.pool import Pool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 

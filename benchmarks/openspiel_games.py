@@ -21,7 +21,7 @@ from seraphim.inference import Uniform
 from seraphim.records.examples import decode
 from seraphim.records.writer import encode_games
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
 
 RANDOM_GAMES = 5
 COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plies", "cut off", "twins", "seconds")

@@ -20,7 +20,7 @@ from seraphim.inference import Precision, Runtime, load_inference
 from seraphim.network.architectures import NetworkOptions
 from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlayOptions
+from seraphim.selfplay.games import SelfPlayOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 

@@ -24,9 +24,9 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Generate games."""
-    from seraphim.crew import open_pool
-    from seraphim.generating import generate_games
-    from seraphim.pool import ENDLESS
+    from seraphim.selfplay.cluster.pool import open_pool
+    from seraphim.selfplay.generate import generate_games
+    from seraphim.selfplay.pool import ENDLESS
 
     folder = cli.model_folder(arguments)
     settings = cli.with_flags(folder.settings(), ["self_play"])

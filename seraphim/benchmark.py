@@ -20,15 +20,15 @@ from seraphim.game import Game, load_game
 from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
 from seraphim.machine import count_cores
 from seraphim.network import architectures, saved_model
-from seraphim.pool import Work
 from seraphim.retraining import bootstrap
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import batch_size
-from seraphim.selfplay import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.pool import Work
+from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
-from seraphim.workers import WorkerPool
 
 Figures = dict[str, float]
 

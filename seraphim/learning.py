@@ -8,19 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from seraphim.crew import open_pool
 from seraphim.curve import CURVE, LearningCurve
 from seraphim.errors import SettingsError
 from seraphim.evaluation.error_rates import search_positions
 from seraphim.evaluation.mistakes import Evaluation, PositionSet, evaluate, load_position_sets
 from seraphim.evaluation.players import raw_player
 from seraphim.game import Array, load_game
-from seraphim.generating import generate_games
 from seraphim.inference import Runtime, load_inference
 from seraphim.lap import LAP, Lap
 from seraphim.machine import count_cores
 from seraphim.pace import Pace, pace_of
 from seraphim.retraining import Trainer
+from seraphim.selfplay.cluster.pool import open_pool
+from seraphim.selfplay.generate import generate_games
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log

@@ -20,7 +20,7 @@ from seraphim.game import load_game_module
 from seraphim.network.architectures import NetworkOptions
 from seraphim.records.writer import RecordOptions
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlayOptions
+from seraphim.selfplay.games import SelfPlayOptions
 from seraphim.training import TrainingOptions
 
 

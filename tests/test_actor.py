@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.actor import Actor, Assignment, News, code_of
 from seraphim.errors import GameError, ModelError
-from seraphim.parcel import pack
-from seraphim.pool import MOST_GAMES, FinishedGame
+from seraphim.selfplay.cluster.actor import Actor, Assignment, News, code_of
+from seraphim.selfplay.cluster.bundle import pack
+from seraphim.selfplay.pool import MOST_GAMES, FinishedGame
+from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
-from seraphim.workers import WorkerPool
 
 LONG = 60.0  # seconds: the answer comes earlier
 
@@ -65,7 +65,7 @@ def test_a_number_that_comes_after_the_end_is_not_played(small_settings: Setting
 def test_an_actor_pauses_while_nobody_takes_its_games(
     small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seraphim.actor._MOST_GAMES", 10)
+    monkeypatch.setattr("seraphim.selfplay.cluster.actor._MOST_GAMES", 10)
     actor = Actor(small_settings, uses_gpu=False)
     actor.begin(task(), None, list(range(1000)))
     numbers, ended = [], False

@@ -49,7 +49,7 @@ HEAVY = {
     "mlflow": {"seraphim/tracking/mlflow.py"},
     "choix": {"seraphim/evaluation/ratings.py"},
     "pyspiel": {"seraphim/game/openspiel.py"},
-    "ray": {"seraphim/joining.py"},
+    "ray": {"seraphim/selfplay/cluster/ray_session.py"},
     "matplotlib": {"seraphim/curve.py", "seraphim/evaluation/ratings.py"},
 }
 LIGHT = {

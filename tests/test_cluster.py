@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 from benchmarks.raynodes import actors, another_node, ray_environment, running_head
-from seraphim.crew import Crew, open_pool
 from seraphim.errors import ModelError, SeraphimError, WorkerError
-from seraphim.generating import generate_games
 from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
-from seraphim.pool import FinishedGame
 from seraphim.records.index import played_numbers
+from seraphim.selfplay.cluster.pool import Crew, open_pool
+from seraphim.selfplay.generate import generate_games
+from seraphim.selfplay.pool import FinishedGame
+from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.workers import WorkerPool
 
 pytestmark = [
     # Not imported here: it reads its variables when it is.
@@ -207,7 +207,7 @@ def test_games_of_a_worker_that_is_killed_are_played_by_others(small_settings: S
 def test_games_of_a_worker_that_is_silent_are_played_by_others(
     small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seraphim.cluster.SECONDS_TO_ANSWER", 3.0)
+    monkeypatch.setattr("seraphim.selfplay.cluster.nodes.SECONDS_TO_ANSWER", 3.0)
     said, numbers = Said(), []
     with crew(small_settings, head, said) as pool:
         for game in pool.play(None, "a"):
@@ -225,7 +225,7 @@ def test_games_of_a_worker_that_is_silent_are_played_by_others(
 def test_workers_that_only_wait_for_their_turn_are_not_dismissed(
     small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seraphim.cluster.SECONDS_TO_ANSWER", 3.0)
+    monkeypatch.setattr("seraphim.selfplay.cluster.nodes.SECONDS_TO_ANSWER", 3.0)
     said, numbers = Said(), []
     with crew(small_settings, head, said) as pool:
         for game in pool.play(None, "a", end=2 * FEW):
@@ -240,8 +240,8 @@ def test_workers_that_are_asked_to_wait_long_are_not_dismissed(
     small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As with very many workers, of which the learner hears each but now and then.
-    monkeypatch.setattr("seraphim.cluster.SECONDS_TO_ANSWER", 2.0)
-    monkeypatch.setattr("seraphim.crew._SECONDS_BETWEEN_MESSAGES", 8.0)
+    monkeypatch.setattr("seraphim.selfplay.cluster.nodes.SECONDS_TO_ANSWER", 2.0)
+    monkeypatch.setattr("seraphim.selfplay.cluster.pool._SECONDS_BETWEEN_MESSAGES", 8.0)
     slow = small_settings.override({"readouts": 400_000, "concurrent_games": 1})
     said = Said()
     with crew(slow, head, said) as pool:

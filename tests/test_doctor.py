@@ -18,7 +18,7 @@ from seraphim.inference import Uniform
 from seraphim.records.examples import encode
 from seraphim.records.writer import GameWriter, RecordOptions, total_positions
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME

@@ -23,7 +23,7 @@ from seraphim.play.session import Session, SessionOptions
 from seraphim.records.writer import Positions
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
-from seraphim.selfplay import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
 from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import Batches, window_size

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seraphim.leases import Leases
+from seraphim.selfplay.cluster.work_queue import Leases
 
 STEPS = st.lists(st.tuples(st.sampled_from(["lend", "settle", "forfeit"]), st.integers(0, 3), st.integers(1, 9)))
 
@@ -76,7 +76,7 @@ def test_after_finish_only_lost_numbers_are_lent() -> None:
 
 
 def test_no_number_is_lent_far_ahead_of_one_that_is_not_settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seraphim.leases.MOST_AHEAD", 100)
+    monkeypatch.setattr("seraphim.selfplay.cluster.work_queue.MOST_AHEAD", 100)
     leases = Leases(0, 2**62)
     assert leases.lend("slow", 1) == [0]
     lent = []

@@ -3,11 +3,11 @@
 import pytest
 
 from seraphim.evaluation.gate import Verdict
-from seraphim.generating import Generated
 from seraphim.pace import CHECK, FILES, GATE, MEANINGS, NETWORK, OTHER, RULES, SEARCH, START, STEPS, Pace, pace_of
-from seraphim.pool import Work
 from seraphim.records.writer import WindowReport
 from seraphim.retraining import Generation
+from seraphim.selfplay.generate import Generated
+from seraphim.selfplay.pool import Work
 from seraphim.storage.models import Snapshot
 from seraphim.training import Losses
 

@@ -10,7 +10,7 @@ import pytest
 
 from seraphim.errors import ModelError
 from seraphim.inference import Runtime, load_inference
-from seraphim.parcel import pack, unpack
+from seraphim.selfplay.cluster.bundle import pack, unpack
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 

@@ -13,7 +13,7 @@ from seraphim.game import Game, load_game
 from seraphim.inference import Uniform
 from seraphim.network.architectures import NetworkOptions
 from seraphim.search.options import SearchOptions
-from seraphim.selfplay import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
 from seraphim.settings import Settings
 
 

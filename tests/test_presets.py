@@ -15,7 +15,7 @@ from seraphim.network import architectures
 from seraphim.network.saved_model import load_model
 from seraphim.records.writer import GameWriter, encode
 from seraphim.retraining import Trainer, bootstrap
-from seraphim.selfplay import SelfPlay
+from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.storage.models import ModelFolder
 

@@ -16,14 +16,14 @@ import pytest
 
 from seraphim.errors import ModelError, RecordError, WorkerError
 from seraphim.game import load_game
-from seraphim.generating import generate_games
 from seraphim.records.files import published_files, read_examples, whole_games
 from seraphim.records.index import played_numbers
 from seraphim.records.tfrecord import parse_example
 from seraphim.records.writer import GameWriter, RecordOptions, read_window, total_positions
+from seraphim.selfplay.generate import generate_games
+from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.workers import WorkerPool
 
 
 def test_one_process_plays_the_same_games_as_two(folder: ModelFolder, small_settings: Settings) -> None:

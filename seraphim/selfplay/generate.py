@@ -12,9 +12,9 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from seraphim.pool import ENDLESS, Pool, Work
 from seraphim.records.index import played_numbers
 from seraphim.records.writer import GameWriter
+from seraphim.selfplay.pool import ENDLESS, Pool, Work
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking.tensorboard import Log

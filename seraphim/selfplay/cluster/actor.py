@@ -20,8 +20,8 @@ from typing import NamedTuple
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game, load_game_module
 from seraphim.inference import Runtime
-from seraphim.parcel import unpack
-from seraphim.pool import MOST_BYTES, FinishedGame, Report, Work, load_player, play_games
+from seraphim.selfplay.cluster.bundle import unpack
+from seraphim.selfplay.pool import MOST_BYTES, FinishedGame, Report, Work, load_player, play_games
 from seraphim.settings import Settings
 
 _MOST_GAMES = 4096  # of a message; one more report of the thread that plays comes on top, and as many bytes

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from seraphim.actor import Actor, code_of
 from seraphim.errors import WorkerError
-from seraphim.joining import connect, import_ray, reason_of, same_handlers
+from seraphim.selfplay.cluster.actor import Actor, code_of
+from seraphim.selfplay.cluster.ray_session import connect, import_ray, reason_of, same_handlers
 from seraphim.settings import Settings
 
 _SECONDS_BETWEEN_LOOKS = 2.0  # at which machines there are

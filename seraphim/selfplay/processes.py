@@ -22,8 +22,8 @@ from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Runtime
 from seraphim.machine import count_cores
-from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, Work, at_the_same_time, load_player, play_games
 from seraphim.records.writer import Journal
+from seraphim.selfplay.pool import ENDLESS, LONGEST_WAIT, FinishedGame, Work, at_the_same_time, load_player, play_games
 from seraphim.settings import Settings
 
 _SECONDS_ALONE = 1.0  # that a worker has, when its parent is gone, to write down which games are finished

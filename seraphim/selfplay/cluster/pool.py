@@ -8,14 +8,14 @@ from collections.abc import Callable, Generator, Set
 from pathlib import Path
 from typing import Any, Self
 
-from seraphim.actor import Assignment, News
-from seraphim.cluster import Cluster, Lost, Worker
 from seraphim.inference import Runtime
-from seraphim.leases import Leases
-from seraphim.parcel import pack
-from seraphim.pool import ENDLESS, LONGEST_WAIT, FinishedGame, Pool, Work, at_the_same_time
+from seraphim.selfplay.cluster.actor import Assignment, News
+from seraphim.selfplay.cluster.bundle import pack
+from seraphim.selfplay.cluster.nodes import Cluster, Lost, Worker
+from seraphim.selfplay.cluster.work_queue import Leases
+from seraphim.selfplay.pool import ENDLESS, LONGEST_WAIT, FinishedGame, Pool, Work, at_the_same_time
+from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
-from seraphim.workers import WorkerPool
 
 _SECONDS_BETWEEN_MESSAGES = 1.0  # of a worker that has numbers left: a message costs Ray some 3 ms of processor time
 _MOST_MESSAGES = 500  # a second, that the learner takes: of many workers, each sends fewer
