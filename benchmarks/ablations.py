@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.curve import CURVE, read_curve
 from seraphim.evaluation.error_rates import network_moves, search_positions
 from seraphim.evaluation.mistakes import load_position_sets, mistakes
 from seraphim.game import Array, load_game
 from seraphim.inference import load_inference
 from seraphim.search.options import SearchOptions
 from seraphim.storage.models import ModelFolder
+from seraphim.training.curve import CURVE, read_curve
 
 ROOT = Path(__file__).parents[1]
 READOUTS = 200  # of the check

@@ -30,7 +30,6 @@ from seraphim.game import load_game
 from seraphim.machine import count_cores
 from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples
-from seraphim.retraining import Trainer
 from seraphim.selfplay.cluster.actor import Assignment
 from seraphim.selfplay.cluster.bundle import pack
 from seraphim.selfplay.cluster.nodes import Cluster
@@ -39,6 +38,7 @@ from seraphim.selfplay.generate import Generated, generate_games
 from seraphim.selfplay.pool import Pool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import Trainer
 
 LOCAL, ONE_NODE, TWO_NODES = "local workers", "one Ray node", "two Ray nodes"
 

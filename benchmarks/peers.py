@@ -18,11 +18,11 @@ from seraphim.errors import SettingsError
 from seraphim.game import load_game
 from seraphim.inference import Precision, Runtime, load_inference
 from seraphim.network.architectures import NetworkOptions
-from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay.games import SelfPlayOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import bootstrap
 
 GAME = "connectfour"
 PACKAGES = {"pyspiel": "open_spiel", "jax": "jax", "mctx": "mctx", "pgx": "pgx"}  # module: package

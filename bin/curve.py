@@ -17,9 +17,9 @@ OUT = flags.DEFINE_string("out", "curve.png", "The picture; its ending decides t
 
 def main(arguments: Sequence[str]) -> None:
     """Draw."""
-    from seraphim.curve import CURVE, plot_curve, read_curve
     from seraphim.errors import SettingsError
     from seraphim.storage.models import ModelFolder
+    from seraphim.training.curve import CURVE, plot_curve, read_curve
 
     folder = ModelFolder(cli.data_root(), cli.model_name(arguments))
     folder.champion()  # a missing model is told

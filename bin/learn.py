@@ -15,7 +15,7 @@ from absl import flags
 
 from seraphim import cli
 from seraphim.effects import Part, has_checks
-from seraphim.learning import Goal
+from seraphim.training.loop import Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
@@ -34,9 +34,9 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> int:
     """Learn."""
     from seraphim.game import load_game
-    from seraphim.learning import Stop, learn
-    from seraphim.retraining import bootstrap
     from seraphim.settings import default_settings
+    from seraphim.training.loop import Stop, learn
+    from seraphim.training.trainer import bootstrap
 
     folder = cli.model_folder(arguments)
     new_game = GAME.value if folder.is_new() else None

@@ -20,7 +20,6 @@ from seraphim.game import Game, load_game
 from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
 from seraphim.machine import count_cores
 from seraphim.network import architectures, saved_model
-from seraphim.retraining import bootstrap
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.options import SearchOptions
 from seraphim.search.search import batch_size
@@ -29,6 +28,7 @@ from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import bootstrap
 
 Figures = dict[str, float]
 

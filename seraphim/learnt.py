@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.curve import CURVE, read_curve
 from seraphim.errors import RecordError, SettingsError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Array, Game, load_game
@@ -21,6 +20,7 @@ from seraphim.records.examples import Positions, decode, end_of
 from seraphim.records.files import published_files, reading
 from seraphim.records.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 from seraphim.storage.models import ModelFolder
+from seraphim.training.curve import CURVE, read_curve
 
 LOSSES = ("loss", "policy_loss", "value_loss", "window_positions", "gate_score")
 """The figures of a snapshot that come from its training."""

@@ -21,7 +21,7 @@ from seraphim.network.architectures import NetworkOptions
 from seraphim.records.writer import RecordOptions
 from seraphim.search.options import SearchOptions
 from seraphim.selfplay.games import SelfPlayOptions
-from seraphim.training import TrainingOptions
+from seraphim.training.fit import TrainingOptions
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 
 if TYPE_CHECKING:

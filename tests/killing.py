@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.curve import read_curve
 from seraphim.evaluation.match_csv import RESULTS, read_matches
 from seraphim.game import load_game
 from seraphim.inference import load_inference
@@ -31,6 +30,7 @@ from seraphim.records.files import published_files, read_examples, whole_games
 from seraphim.records.index import id_of
 from seraphim.records.tfrecord import DamageError
 from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.training.curve import read_curve
 
 ROOT = Path(__file__).parents[1]
 GAMES, STEPS = 40, 8  # of a generation

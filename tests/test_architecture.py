@@ -39,7 +39,7 @@ FOR_GAMES = {"errors", "game", "compiled", "evaluation", "exhaustive"}
 # Outside libraries, and the only modules that import them. Some take seconds: they are imported inside functions.
 HEAVY = {
     "tensorflow": {"seraphim/network/architectures.py"},
-    "keras": {"seraphim/network/architectures.py", "seraphim/network/saved_model.py", "seraphim/training.py"},
+    "keras": {"seraphim/network/architectures.py", "seraphim/network/saved_model.py", "seraphim/training/fit.py"},
     "openvino": {"seraphim/inference/openvino.py"},
     "ai_edge_litert": {"seraphim/inference/litert.py"},
     "tensorboard": set(),
@@ -50,7 +50,7 @@ HEAVY = {
     "choix": {"seraphim/evaluation/ratings.py"},
     "pyspiel": {"seraphim/game/openspiel.py"},
     "ray": {"seraphim/selfplay/cluster/ray_session.py"},
-    "matplotlib": {"seraphim/curve.py", "seraphim/evaluation/ratings.py"},
+    "matplotlib": {"seraphim/training/curve.py", "seraphim/evaluation/ratings.py"},
 }
 LIGHT = {
     "fastapi": {"seraphim/server.py", "seraphim/sockets.py"},

@@ -17,7 +17,6 @@ import pytest
 
 from benchmarks.raynodes import actors, another_node, ray_environment, running_head
 from seraphim.errors import ModelError, SeraphimError, WorkerError
-from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
 from seraphim.records.index import played_numbers
 from seraphim.selfplay.cluster.pool import Crew, open_pool
@@ -26,6 +25,7 @@ from seraphim.selfplay.pool import FinishedGame
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.loop import Stop, learn
 
 pytestmark = [
     # Not imported here: it reads its variables when it is.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seraphim.curve import LearningCurve, read_curve
+from seraphim.training.curve import LearningCurve, read_curve
 
 
 def test_a_curve_adds_up_what_was_done_and_keeps_the_figures(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
-from seraphim import training
 from seraphim.effects import EFFECTS, SEARCH_EFFECTS, Part, find_idle, has_two_searches, is_read
 from seraphim.evaluation.gate import judge
 from seraphim.evaluation.players import minimax_player, random_player
@@ -26,7 +25,8 @@ from seraphim.search.search import Search
 from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
 from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.tracking.tensorboard import ScalarLog
-from seraphim.training import Batches, window_size
+from seraphim.training import fit
+from seraphim.training.fit import Batches, window_size
 from tictactoe.game import GAME
 
 NETWORK = ArbitraryNetwork(GAME)
@@ -243,10 +243,10 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
     )
     options = settings.training
     model = architectures.build(GAME, settings.network, seed=0)
-    training.prepare(model, options)
+    fit.prepare(model, options)
     identity = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
     batches = Batches(GAME.observation_shape, identity, options, 0)
-    training.train(model, positions, batches, ScalarLog(directory), quiet=True)
+    fit.train(model, positions, batches, ScalarLog(directory), quiet=True)
     return [weight.numpy().tolist() for weight in model.weights]
 
 

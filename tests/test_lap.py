@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.curve import LearningCurve, read_curve
-from seraphim.lap import Lap
+from seraphim.training.curve import LearningCurve, read_curve
+from seraphim.training.progress import Lap
 
 
 def lap_of(folder: Path) -> Lap:
@@ -52,7 +52,7 @@ def test_time_counts_only_while_programs_run(tmp_path: Path) -> None:
 
 
 def test_the_clock_is_kept_while_nothing_else_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seraphim.lap._SECONDS_BETWEEN_LOOKS", 0.01)
+    monkeypatch.setattr("seraphim.training.progress._SECONDS_BETWEEN_LOOKS", 0.01)
     with lap_of(tmp_path):
         deadline = time.perf_counter() + 20
         while lap_of(tmp_path).done.seconds < 0.1 and time.perf_counter() < deadline:

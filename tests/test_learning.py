@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from test_scalars import shown
 
-from seraphim.curve import read_curve
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation.gate import GateOptions
-from seraphim.learning import Stop, learn
 from seraphim.network.saved_model import load_model
 from seraphim.records.files import published_files
 from seraphim.records.index import played_numbers
-from seraphim.retraining import bootstrap
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.curve import read_curve
+from seraphim.training.loop import Stop, learn
+from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 
 

@@ -195,7 +195,9 @@ except ImportError as error:
 
 
 def test_importing_networks_does_not_import_tensorflow() -> None:
-    program = "import sys; import seraphim.network.architectures, seraphim.training; print('tensorflow' in sys.modules)"
+    program = (
+        "import sys; import seraphim.network.architectures, seraphim.training.fit; print('tensorflow' in sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
 

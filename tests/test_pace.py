@@ -3,13 +3,26 @@
 import pytest
 
 from seraphim.evaluation.gate import Verdict
-from seraphim.pace import CHECK, FILES, GATE, MEANINGS, NETWORK, OTHER, RULES, SEARCH, START, STEPS, Pace, pace_of
 from seraphim.records.writer import WindowReport
-from seraphim.retraining import Generation
 from seraphim.selfplay.generate import Generated
 from seraphim.selfplay.pool import Work
 from seraphim.storage.models import Snapshot
-from seraphim.training import Losses
+from seraphim.training.fit import Losses
+from seraphim.training.timing import (
+    CHECK,
+    FILES,
+    GATE,
+    MEANINGS,
+    NETWORK,
+    OTHER,
+    RULES,
+    SEARCH,
+    START,
+    STEPS,
+    Pace,
+    pace_of,
+)
+from seraphim.training.trainer import Generation
 
 # Two workers: 10 seconds, of which 8 with games under way, make 16 seconds of theirs.
 WORK = Work(

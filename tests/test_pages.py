@@ -18,9 +18,9 @@ import tictactoe
 from seraphim.game import Game, PlainRules, load_game
 from seraphim.game.notation import label_in
 from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
-from seraphim.retraining import bootstrap
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import bootstrap
 
 pytestmark = needs_chromium
 

@@ -14,10 +14,10 @@ from seraphim.inference import Uniform
 from seraphim.network import architectures
 from seraphim.network.saved_model import load_model
 from seraphim.records.writer import GameWriter, encode
-from seraphim.retraining import Trainer, bootstrap
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import Trainer, bootstrap
 
 ALL = [(game, preset) for game in ("connectfour", "tictactoe") for preset in load_game_module(game).PRESETS]
 # The same method, but quick.

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import retraining, training
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
 from seraphim.network import saved_model
 from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
-from seraphim.retraining import Trainer, bootstrap, retrain
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training import fit, trainer
+from seraphim.training.trainer import Trainer, bootstrap, retrain
 from tictactoe.game import GAME
 
 SETTINGS = default_settings("tictactoe").override(
@@ -67,7 +67,7 @@ def test_new_model_has_settings_and_a_champion_at_step_0(tmp_path: Path) -> None
     assert folder.settings("tictactoe") == SETTINGS
     assert folder.champion() == snapshot
     assert snapshot.step == 0
-    assert training.current_step(saved_model.load_model(snapshot.path)) == 0
+    assert fit.current_step(saved_model.load_model(snapshot.path)) == 0
 
 
 def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypat
         raise KeyboardInterrupt
 
     champion = folder.champion()
-    monkeypatch.setattr(retraining.training, "train", interrupt)
+    monkeypatch.setattr(trainer.training, "train", interrupt)
     with pytest.raises(KeyboardInterrupt):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert folder.champion() == champion

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from test_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
 
-from seraphim import training
 from seraphim.errors import ModelError
 from seraphim.game import Array
 from seraphim.inference import Runtime, load_inference
 from seraphim.network import architectures, saved_model
 from seraphim.network.architectures import NetworkOptions
 from seraphim.network.saved_model import ARCHIVE
-from seraphim.training import TrainingOptions
+from seraphim.training import fit
+from seraphim.training.fit import TrainingOptions
 from tictactoe.game import GAME
 
 Snapshots = dict[NetworkOptions, Path]
@@ -154,7 +154,7 @@ def test_a_second_snapshot_makes_no_variables(tmp_path: Path, monkeypatch: pytes
     import keras
 
     model = architectures.build(GAME, NetworkOptions(depth=1, width=8), seed=0)
-    training.prepare(model, TrainingOptions())
+    fit.prepare(model, TrainingOptions())
     saved_model.save_snapshot(model, tmp_path / "first")
     made, make = [], keras.Variable.__init__
     monkeypatch.setattr(keras.Variable, "__init__", lambda *given, **named: (made.append(1), make(*given, **named))[1])

@@ -18,11 +18,11 @@ from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.error_rates import NETWORK, Rate
 from seraphim.evaluation.mistakes import PositionSet
 from seraphim.inference import Uniform
-from seraphim.learning import Stop, learn
-from seraphim.retraining import bootstrap
 from seraphim.search.options import SearchOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.loop import Stop, learn
+from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 

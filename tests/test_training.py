@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim import training
-from seraphim.averaging import averaged
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.network import architectures, saved_model
@@ -17,7 +15,9 @@ from seraphim.network.architectures import NetworkOptions
 from seraphim.records.sparse import SparseRows, from_dense
 from seraphim.records.writer import Positions
 from seraphim.tracking.tensorboard import ScalarLog
-from seraphim.training import Batches, Optimizer, TrainingOptions, train, window_size
+from seraphim.training import fit
+from seraphim.training.averaging import averaged
+from seraphim.training.fit import Batches, Optimizer, TrainingOptions, train, window_size
 from tictactoe.game import GAME
 
 MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
@@ -61,7 +61,7 @@ def with_many_actions(positions: Positions, num_actions: int = 1000) -> tuple[Po
 
 def prepared(network: NetworkOptions = MLP, options: TrainingOptions = OPTIONS, at_a_time: int = 1) -> Any:
     model = architectures.build(GAME, network, seed=0)
-    training.prepare(model, options, at_a_time)
+    fit.prepare(model, options, at_a_time)
     return model
 
 
@@ -184,8 +184,8 @@ def test_batches_of_sparse_policies_hold_the_same_as_those_of_dense_ones() -> No
 
 
 def test_large_batches_are_prepared_ahead_within_a_bound_of_memory() -> None:
-    ahead = {actions: training.batches_ahead(512, 18, actions) for actions in (9, 10_000, 10_000_000)}
-    assert ahead[9] == training.PREFETCH
+    ahead = {actions: fit.batches_ahead(512, 18, actions) for actions in (9, 10_000, 10_000_000)}
+    assert ahead[9] == fit.PREFETCH
     assert 1 < ahead[10_000] < 4
     assert ahead[10_000_000] == 1
 
@@ -219,10 +219,10 @@ def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
     train(stopped, positions, batches(symmetries, options, seed=3), quiet=True)
     saved_model.save_snapshot(stopped, tmp_path / "snapshot")
     resumed = saved_model.load_model(tmp_path / "snapshot")
-    training.prepare(resumed, options)
-    assert training.current_step(resumed) == 5
+    fit.prepare(resumed, options)
+    assert fit.current_step(resumed) == 5
     train(resumed, positions, batches(symmetries, options, seed=3), quiet=True)
-    assert training.current_step(resumed) == 10
+    assert fit.current_step(resumed) == 10
     assert_equal_bits(model, resumed)
 
 
@@ -259,7 +259,7 @@ def test_many_steps_at_a_time_give_the_same_weights_as_one() -> None:
     models = [prepared(MLP, options, at_a_time) for at_a_time in (1, 3, 32)]
     for model in models:
         train(model, positions, batches(GAME.symmetries(), options), quiet=True)
-        assert training.current_step(model) == 7
+        assert fit.current_step(model) == 7
         assert_equal_bits(models[0], model)
 
 
@@ -277,7 +277,7 @@ def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None
     saved_model.save_snapshot(prepared(), tmp_path / "snapshot")
     model = saved_model.load_model(tmp_path / "snapshot")
     options = TrainingOptions(batch_size=32, steps=1, learning_rate=1e-20)
-    training.prepare(model, options)
+    fit.prepare(model, options)
     before = variables(model)
     train(model, random_positions(10), batches(IDENTITY, options), quiet=True)
     np.testing.assert_array_equal(before["policy/kernel"], variables(model)["policy/kernel"])

@@ -28,8 +28,8 @@ from seraphim.game import load_game
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, safety, saved_model
 from seraphim.network.architectures import NetworkOptions
-from seraphim.retraining import Trainer
 from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.training.trainer import Trainer
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[1]

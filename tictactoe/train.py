@@ -30,8 +30,8 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> None:
     """Make or train a model."""
     from seraphim.game import load_game
-    from seraphim.retraining import bootstrap, retrain
     from seraphim.settings import default_settings
+    from seraphim.training.trainer import bootstrap, retrain
 
     folder = cli.model_folder(arguments)
     game = load_game(GAME_NAME)

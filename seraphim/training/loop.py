@@ -8,22 +8,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from seraphim.curve import CURVE, LearningCurve
 from seraphim.errors import SettingsError
 from seraphim.evaluation.error_rates import search_positions
 from seraphim.evaluation.mistakes import Evaluation, PositionSet, evaluate, load_position_sets
 from seraphim.evaluation.players import raw_player
 from seraphim.game import Array, load_game
 from seraphim.inference import Runtime, load_inference
-from seraphim.lap import LAP, Lap
 from seraphim.machine import count_cores
-from seraphim.pace import Pace, pace_of
-from seraphim.retraining import Trainer
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log
+from seraphim.training.curve import CURVE, LearningCurve
+from seraphim.training.progress import LAP, Lap
+from seraphim.training.timing import Pace, pace_of
+from seraphim.training.trainer import Trainer
 
 Goal = Literal["search", "network", "none"]
 

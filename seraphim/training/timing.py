@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from seraphim.retraining import Generation
 from seraphim.selfplay.generate import Generated
+from seraphim.training.trainer import Generation
 
 # What time goes into: parts of self-play, parts of training, and the check.
 START, NETWORK, RULES, SEARCH, OTHER = "start", "network", "rules", "search", "other"

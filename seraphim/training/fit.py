@@ -1,6 +1,6 @@
 """How a Keras model is trained on positions: the loss, the batches, the growing replay window, the figures.
 
-Knows no files of game data and no snapshots: `seraphim.retraining` joins them with this.
+Knows no files of game data and no snapshots: `seraphim.training.trainer` joins them with this.
 """
 
 import contextlib

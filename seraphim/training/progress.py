@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from seraphim.curve import LearningCurve
 from seraphim.storage.atomic import replace_file
+from seraphim.training.curve import LearningCurve
 
 LAP = ".lap.json"
 """The file's name in a model's folder."""

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seraphim import training
-from seraphim.averaging import averaged
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.evaluation.gate import Verdict, judge
 from seraphim.evaluation.players import Choose, search_player
@@ -24,7 +22,9 @@ from seraphim.records.writer import WindowReport, read_window, total_positions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
-from seraphim.training import Losses
+from seraphim.training import fit
+from seraphim.training.averaging import averaged
+from seraphim.training.fit import Losses
 
 _PASSED = "gate_passed"  # the figure of a snapshot that tells what the gate said
 
@@ -81,7 +81,7 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
     """
     folder.check_new()  # at once, not when TensorFlow is there
     model = architectures.build(game, settings.network, seed)
-    training.prepare(model, settings.training)
+    fit.prepare(model, settings.training)
     with folder.learner(), folder.lock():
         folder.create(settings)
         return folder.publish(0, lambda path: saved_model.save_snapshot(model, path), promote=lambda: True)
@@ -159,14 +159,14 @@ class Trainer:
         options = self._settings.training
         data = self._folder.game_data
         generated = total_positions(data)
-        positions, window = read_window(data, self._game, training.window_size(generated, options))
+        positions, window = read_window(data, self._game, fit.window_size(generated, options))
         if options.average_positions:
             positions = averaged(positions)
         model, log = self.model, self.log  # loaded by now
         training_started = time.perf_counter()
-        losses = training.train(model, positions, self._batches, log, self._quiet)
+        losses = fit.train(model, positions, self._batches, log, self._quiet)
         training_seconds = time.perf_counter() - training_started
-        log.write(training.current_step(model), {"training/window": window.positions})
+        log.write(fit.current_step(model), {"training/window": window.positions})
         snapshot, verdict = self._publish(losses, window)
         seconds = time.perf_counter() - started
         times = training_seconds, self._gate_seconds, seconds
@@ -179,7 +179,7 @@ class Trainer:
             if self._model is None:
                 model = load_network(self.latest.path, self._game)
                 at_a_time = _MLP_EXECUTION if self._settings.network.kind == "mlp" else 1
-                training.prepare(model, self._settings.training, at_a_time)
+                fit.prepare(model, self._settings.training, at_a_time)
                 self._model = model
             return self._model
 
@@ -193,9 +193,9 @@ class Trainer:
         threading.Thread(target=load, daemon=True).start()
 
     @functools.cached_property
-    def _batches(self) -> training.Batches:
+    def _batches(self) -> fit.Batches:
         options = self._settings.training
-        return training.Batches(self._game.observation_shape, self._game.symmetries(), options, self._seed)
+        return fit.Batches(self._game.observation_shape, self._game.symmetries(), options, self._seed)
 
     def _publish(self, losses: Losses, window: WindowReport) -> tuple[Snapshot, Verdict]:
         metrics: dict[str, float] = {
@@ -205,7 +205,7 @@ class Trainer:
             "window_positions": window.positions,
             "window_newest_file": window.newest,
         }
-        step = training.current_step(self.model)
+        step = fit.current_step(self.model)
         verdicts = []
 
         def write(path: Path) -> None:
