@@ -31,19 +31,19 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
 
     try:
-        from seraphim import serving
+        from seraphim.server import run
     except ModuleNotFoundError as error:
         raise SettingsError(f"serving needs {error.name}: pip install -e '.[serve]'") from error
-    from seraphim.guards import Access
-    from seraphim.hosting import Host
+    from seraphim.server.engine.model_host import Host
+    from seraphim.server.middleware import Access
 
     named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
     host = Host(cli.data_root(), cli.model_name(arguments) if named else None, trust=cli.FLAGS.trust)
     names = frozenset(name.lower() for name in NAMES.value)
     access = Access(names or None, frozenset(ORIGINS.value), tuple(PROXY.value))
-    listening = serving.listen(host, HOST.value, PORT.value, access)
+    listening = run.listen(host, HOST.value, PORT.value, access)
     print(f"{', '.join(model.name for model in host.models())} at {listening.url} (Ctrl-C ends)", flush=True)
-    if not serving.is_loopback(HOST.value):
+    if not run.is_loopback(HOST.value):
         print("everybody who can reach this machine can use that page", flush=True)
     if OPEN.value:
         threading.Thread(target=webbrowser.open, args=(listening.url,), daemon=True).start()

@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
-from seraphim.guards import Access
-from seraphim.hosting import Host
-from seraphim.service import ServerLimits
-from seraphim.serving import Listening, listen
-from seraphim.thoughts import ThinkingLimits
+from seraphim.server.engine.model_host import Host
+from seraphim.server.engine.thoughts import ThinkingLimits
+from seraphim.server.middleware import Access
+from seraphim.server.run import Listening, listen
+from seraphim.server.service import ServerLimits
 
 Message = dict[str, Any]
 

@@ -53,10 +53,10 @@ HEAVY = {
     "matplotlib": {"seraphim/training/curve.py", "seraphim/evaluation/ratings.py"},
 }
 LIGHT = {
-    "fastapi": {"seraphim/server.py", "seraphim/sockets.py"},
-    "pydantic": {"seraphim/server.py"},
-    "starlette": {"seraphim/server.py"},
-    "uvicorn": {"seraphim/serving.py"},
+    "fastapi": {"seraphim/server/app.py", "seraphim/server/sockets.py"},
+    "pydantic": {"seraphim/server/app.py"},
+    "starlette": {"seraphim/server/app.py"},
+    "uvicorn": {"seraphim/server/run.py"},
     "absl": {"seraphim/cli.py", *(str(path.relative_to(ROOT)) for path in PROGRAMS)},
     "google": {"seraphim/records/tfrecord.py"},
     "google_crc32c": {"seraphim/records/tfrecord.py", "seraphim/storage/atomic.py"},

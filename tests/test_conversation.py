@@ -14,17 +14,17 @@ import pytest
 from reference import ArbitraryNetwork
 
 import tictactoe
-from seraphim import messages
-from seraphim.conversation import Conversation
-from seraphim.engine import Engine
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.hosting import Host, Hosted
-from seraphim.quotas import FairThread, Quota
 from seraphim.search.options import SearchOptions
-from seraphim.shared import MOST_QUESTIONS, Shared, Solver
-from seraphim.thinking import SharedSearch
-from seraphim.thoughts import Line, ThinkingLimits, Thought
+from seraphim.server.engine import messages
+from seraphim.server.engine.client import Conversation
+from seraphim.server.engine.engine import Engine
+from seraphim.server.engine.model_host import Host, Hosted
+from seraphim.server.engine.shared import MOST_QUESTIONS, Shared, Solver
+from seraphim.server.engine.shared_search import SharedSearch
+from seraphim.server.engine.thoughts import Line, ThinkingLimits, Thought
+from seraphim.server.quotas import FairThread, Quota
 
 Message = dict[str, Any]
 

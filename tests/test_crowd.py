@@ -20,14 +20,14 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from seraphim.errors import CapacityError, QuotaError, SettingsError
-from seraphim.guards import Access, RequestLimits
-from seraphim.hosting import Host
-from seraphim.quotas import FairThread, Quota, to_client
-from seraphim.service import ServerLimits
-from seraphim.serving import listen
+from seraphim.server.engine.model_host import Host
+from seraphim.server.engine.thoughts import Line
+from seraphim.server.middleware import Access, RequestLimits
+from seraphim.server.quotas import FairThread, Quota, to_client
+from seraphim.server.run import listen
+from seraphim.server.service import ServerLimits
+from seraphim.server.webfiles import WEB, WebFiles
 from seraphim.storage.models import ModelFolder
-from seraphim.thoughts import Line
-from seraphim.webfiles import WEB, WebFiles
 from tictactoe.game import GAME
 
 Serve = Callable[..., Running]

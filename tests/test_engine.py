@@ -13,15 +13,15 @@ import pytest
 from reference import ArbitraryNetwork
 
 import tictactoe
-from seraphim import messages
-from seraphim.engine import Engine, Seat
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.search.analysis import Analysis
 from seraphim.search.options import SearchOptions
-from seraphim.thinking import SharedSearch
-from seraphim.thoughts import Line, Player, Task, ThinkingLimits, Thought
+from seraphim.server.engine import messages
+from seraphim.server.engine.engine import Engine, Seat
+from seraphim.server.engine.shared_search import SharedSearch
+from seraphim.server.engine.thoughts import Line, Player, Task, ThinkingLimits, Thought
 from tictactoe.game import TicTacToe
 
 GAME = TicTacToe()

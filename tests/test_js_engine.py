@@ -9,10 +9,10 @@ from reference import random_states
 from test_js_search import GAMES, HashNetwork, ask_node, in_words, needs_node, random_games
 
 import tictactoe
-from seraphim import messages
 from seraphim.game import load_game, load_game_module, solved
 from seraphim.search.analysis import Analysis
 from seraphim.search.options import SearchOptions
+from seraphim.server.engine import messages
 
 pytestmark = needs_node
 

@@ -26,23 +26,23 @@ from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 
 import connectfour
-from seraphim import guards
 from seraphim.errors import CapacityError
 from seraphim.game import Game
-from seraphim.hosting import Host
 from seraphim.inference import load_inference
 from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
 from seraphim.search.analysis import Analysis
-from seraphim.service import ServerLimits
+from seraphim.server import middleware
+from seraphim.server.engine.model_host import Host
+from seraphim.server.engine.thoughts import ThinkingLimits
+from seraphim.server.service import ServerLimits
 from seraphim.storage.models import ModelFolder
-from seraphim.thoughts import ThinkingLimits
 from tictactoe.game import GAME
 
 
 @pytest.fixture(scope="module")
 def served(fresh_root: Path) -> Iterator[Running]:
     # No bound on requests here, of which there are many from one address.
-    limits = ServerLimits(requests=guards.RequestLimits(rate=1e6, burst=1e6, message_rate=1e6, message_burst=1e6))
+    limits = ServerLimits(requests=middleware.RequestLimits(rate=1e6, burst=1e6, message_rate=1e6, message_burst=1e6))
     running = Running(fresh_root, limits)
     yield running
     running.close()
@@ -475,14 +475,14 @@ def test_large_bodies_are_refused(served: Running, chunked: bool) -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(serve: Callable[..., Running]) -> None:
-    running = serve(ServerLimits(requests=guards.RequestLimits(body_seconds=0.05)))
+    running = serve(ServerLimits(requests=middleware.RequestLimits(body_seconds=0.05)))
     with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
         raw.sendall(b"POST /api/analyze HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
         assert raw.recv(1000).startswith(b"HTTP/1.1 408")
 
 
 def test_too_many_requests_have_to_wait(serve: Callable[..., Running]) -> None:
-    running = serve(ServerLimits(requests=guards.RequestLimits(rate=1.0, burst=5)))
+    running = serve(ServerLimits(requests=middleware.RequestLimits(rate=1.0, burst=5)))
     answers = [running.http.get("api/health") for _ in range(12)]
     codes = [answer.status_code for answer in answers]
     assert codes[0] == 200
@@ -491,7 +491,7 @@ def test_too_many_requests_have_to_wait(serve: Callable[..., Running]) -> None:
 
 
 def test_too_many_messages_have_to_wait(serve: Callable[..., Running]) -> None:
-    running = serve(ServerLimits(requests=guards.RequestLimits(message_rate=50, message_burst=3)))
+    running = serve(ServerLimits(requests=middleware.RequestLimits(message_rate=50, message_burst=3)))
     client = running.opened()
     began = time.monotonic()
     identities = [client.send("stop") for _ in range(20)]
@@ -539,7 +539,7 @@ def test_pages_from_elsewhere_cannot_use_the_server(served: Running) -> None:
 
 
 def test_pages_elsewhere_that_are_named_may_use_the_server(serve: Callable[..., Running]) -> None:
-    running = serve(access=guards.Access(origins=frozenset({"https://Play.example.org:8443", "http://127.0.0.1"})))
+    running = serve(access=middleware.Access(origins=frozenset({"https://Play.example.org:8443", "http://127.0.0.1"})))
     for origin in ("https://play.example.org:8443", "http://127.0.0.1:80"):
         client = running.client(origin=origin)
         assert client.ask("open", model="fresh", snapshot=None)["type"] == "opened"

@@ -1,5 +1,5 @@
 /**
- * What pages and engines say to each other, as seraphim/messages.py does for the server: requests as they are checked,
+ * What pages and engines say to each other, as seraphim/server/engine/messages.py does for the server: requests as they are checked,
  * positions and analyses as they are written. Wrong ones throw an Error with one sentence.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The engine of a page without a server: a module worker that takes and gives the messages of seraphim/messages.py.
+ * The engine of a page without a server: a module worker that takes and gives the messages of seraphim/server/engine/messages.py.
  *
  * Its first message is {type: 'config', base, models}, where each of the models has `name`, `champion` (its snapshot),
  * `options` of the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.

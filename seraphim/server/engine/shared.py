@@ -8,14 +8,14 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from seraphim import messages
-from seraphim.engine import Seat
 from seraphim.errors import SeraphimError
 from seraphim.game import Game, solved
-from seraphim.hosting import Host, Hosted
-from seraphim.messages import Message
-from seraphim.quotas import FairThread, Quota, Result
-from seraphim.thoughts import Line, Thought
+from seraphim.server.engine import messages
+from seraphim.server.engine.engine import Seat
+from seraphim.server.engine.messages import Message
+from seraphim.server.engine.model_host import Host, Hosted
+from seraphim.server.engine.thoughts import Line, Thought
+from seraphim.server.quotas import FairThread, Quota, Result
 
 TRUTH_SECONDS = 10.0
 MOST_QUESTIONS = 16  # for the truth that wait

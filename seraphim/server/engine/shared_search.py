@@ -3,7 +3,7 @@
 A player's tree stays after it has thought as long as nobody else needs its place, and goes on if the next position
 follows from this one. Players see nothing of each other but the time that they take.
 
-Knows the search; knows nothing of threads (`seraphim.engine`) and messages (`seraphim.messages`).
+Knows the search; knows nothing of threads (`seraphim.server.engine.engine`) and messages (`seraphim.server.engine.messages`).
 """
 
 import time
@@ -22,7 +22,7 @@ from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.selection import to_rule
 from seraphim.search.tree import EDGE, NODE
-from seraphim.thoughts import Player, Task, ThinkingLimits, Thought
+from seraphim.server.engine.thoughts import Player, Task, ThinkingLimits, Thought
 
 _ROUNDS = 64  # that trees may run without the network, while others wait to be heard: some milliseconds
 _SPARE_ROUNDS = 3  # for the readouts that are under way where a tree is halted

@@ -13,9 +13,9 @@ import numpy as np
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Board, Game, board_of
 from seraphim.game.notation import label_in, labels_along
-from seraphim.requests import shown
 from seraphim.search.analysis import Candidate
-from seraphim.thoughts import Line, Thought
+from seraphim.server.engine.requests import shown
+from seraphim.server.engine.thoughts import Line, Thought
 
 _SENTENCE = 500  # characters of an error, as it may quote what was sent
 

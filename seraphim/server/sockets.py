@@ -1,6 +1,6 @@
 """Engines over WebSockets: each connection is a client, for as long as it is used.
 
-What is said over one is `seraphim.conversation`.
+What is said over one is `seraphim.server.engine.client`.
 """
 
 import asyncio
@@ -9,12 +9,12 @@ import contextlib
 from fastapi import WebSocket, WebSocketDisconnect
 from fastapi.requests import HTTPConnection
 
-from seraphim import messages
-from seraphim.conversation import Conversation
 from seraphim.errors import CapacityError
-from seraphim.guards import Throttle, client_of
-from seraphim.outbox import Outbox
-from seraphim.service import ServerLimits, Service
+from seraphim.server.engine import messages
+from seraphim.server.engine.client import Conversation
+from seraphim.server.middleware import Throttle, client_of
+from seraphim.server.outbox import Outbox
+from seraphim.server.service import ServerLimits, Service
 
 TRY_AGAIN_LATER = 1013  # the code of a WebSocket that is closed because there are too many
 IDLE = 4000  # of one that is closed because it was not used for long: pages open it again when they need it

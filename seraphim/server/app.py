@@ -1,7 +1,7 @@
 """The server: pages, and what they ask of models and games over HTTP.
 
-The only module that imports Pydantic, and, but for `seraphim.sockets`, which is for WebSockets, FastAPI. Bounds and
-refusals that concern no model are `seraphim.guards`; connections, ports and signals are `seraphim.serving`.
+The only module that imports Pydantic, and, but for `seraphim.server.sockets`, which is for WebSockets, FastAPI. Bounds and
+refusals that concern no model are `seraphim.server.middleware`; connections, ports and signals are `seraphim.server.run`.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from seraphim import messages, requests
-from seraphim.conversation import INTERNAL_ERROR
 from seraphim.errors import CapacityError, ModelError, RecordError, SeraphimError, SettingsError
-from seraphim.guards import Access, Guard, client_of, status_of
-from seraphim.hosting import Host
-from seraphim.messages import Message
-from seraphim.requests import MOST_READOUTS
-from seraphim.service import ServerLimits, Service
-from seraphim.shared import open_model, think
-from seraphim.sockets import converse, service_of
+from seraphim.server.engine import messages, requests
+from seraphim.server.engine.client import INTERNAL_ERROR
+from seraphim.server.engine.messages import Message
+from seraphim.server.engine.model_host import Host
+from seraphim.server.engine.requests import MOST_READOUTS
+from seraphim.server.engine.shared import open_model, think
+from seraphim.server.engine.thoughts import Line, Thought
+from seraphim.server.middleware import Access, Guard, client_of, status_of
+from seraphim.server.service import ServerLimits, Service
+from seraphim.server.sockets import converse, service_of
+from seraphim.server.webfiles import WEB, WebFiles
 from seraphim.storage.models import MAX_NAME
-from seraphim.thoughts import Line, Thought
-from seraphim.webfiles import WEB, WebFiles
 
 _FOR_GOOD = "public, max-age=31536000, immutable"
 

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable
 
 from seraphim.errors import ModelError, SeraphimError
-from seraphim.thinking import SharedSearch
-from seraphim.thoughts import Line, Player, Report, Task, Thought
+from seraphim.server.engine.shared_search import SharedSearch
+from seraphim.server.engine.thoughts import Line, Player, Report, Task, Thought
 
 _LOOK = 5.0  # seconds between two looks for trees that nobody has used for long
 _LOG = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What one client says and is told: its model, its position, its thoughts. The protocol is that of `seraphim.requests`.
+"""What one client says and is told: its model, its position, its thoughts. The protocol is that of `seraphim.server.engine.requests`.
 
 Knows nothing of the other clients, nor of the connection that its messages travel on.
 """
@@ -7,15 +7,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from seraphim import messages, requests
-from seraphim.engine import Seat
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Game, saved_games
-from seraphim.hosting import Hosted
-from seraphim.messages import Message
-from seraphim.requests import Request
-from seraphim.shared import Shared, call_in, is_quick, open_model
-from seraphim.thoughts import Line, Report, Thought
+from seraphim.server.engine import messages, requests
+from seraphim.server.engine.engine import Seat
+from seraphim.server.engine.messages import Message
+from seraphim.server.engine.model_host import Hosted
+from seraphim.server.engine.requests import Request
+from seraphim.server.engine.shared import Shared, call_in, is_quick, open_model
+from seraphim.server.engine.thoughts import Line, Report, Thought
 
 INTERNAL_ERROR = "internal server error; see the server log"
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from seraphim.guards import RequestLimits
-from seraphim.hosting import Host
-from seraphim.learnt import Learnt
-from seraphim.quotas import FairThread, Quota
-from seraphim.shared import Shared, Solver
-from seraphim.webfiles import WebFiles
+from seraphim.server.engine.model_host import Host
+from seraphim.server.engine.shared import Shared, Solver
+from seraphim.server.history import Learnt
+from seraphim.server.middleware import RequestLimits
+from seraphim.server.quotas import FairThread, Quota
+from seraphim.server.webfiles import WebFiles
 
 
 @dataclass(frozen=True)

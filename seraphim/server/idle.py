@@ -7,7 +7,7 @@ import asyncio
 import ipaddress
 from typing import NamedTuple
 
-from seraphim.quotas import to_client
+from seraphim.server.quotas import to_client
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -1,6 +1,6 @@
 """The server's port, its connections, and its beginning and end. The only module that imports Uvicorn.
 
-What a connection asks for is `seraphim.server`; one that asks for nothing is dealt with here: it is closed after a
+What a connection asks for is `seraphim.server.app`; one that asks for nothing is dealt with here: it is closed after a
 while, and earlier where there are many.
 """
 
@@ -17,11 +17,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from seraphim.errors import SettingsError
-from seraphim.guards import LOOPBACK, Access
-from seraphim.hosting import Host
-from seraphim.server import create_app
-from seraphim.service import ServerLimits
-from seraphim.silence import Network, SilentConnections
+from seraphim.server.app import create_app
+from seraphim.server.engine.model_host import Host
+from seraphim.server.idle import Network, SilentConnections
+from seraphim.server.middleware import LOOPBACK, Access
+from seraphim.server.service import ServerLimits
 
 _LARGEST_FRAME = 2**20  # bytes, which end a WebSocket; fewer, but more than requests.MOST_BYTES, get an answer
 _GRACE = 3  # seconds that requests under way have when the server ends

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from seraphim import messages
-from seraphim.engine import Engine, Seat
 from seraphim.errors import CapacityError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module, solved
 from seraphim.inference import load_inference
-from seraphim.messages import Message
 from seraphim.search.analysis import LEAVES
+from seraphim.server.engine import messages
+from seraphim.server.engine.engine import Engine, Seat
+from seraphim.server.engine.messages import Message
+from seraphim.server.engine.shared_search import SharedSearch
+from seraphim.server.engine.thoughts import ThinkingLimits
 from seraphim.storage.models import ModelFolder
-from seraphim.thinking import SharedSearch
-from seraphim.thoughts import ThinkingLimits
 
 CARD = "README.md"
 """What a model's folder says of the model."""

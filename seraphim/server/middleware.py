@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from seraphim.errors import CapacityError, QuotaError
-from seraphim.quotas import Quota, to_client
+from seraphim.server.quotas import Quota, to_client
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]

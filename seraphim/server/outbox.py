@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from seraphim.messages import Message
+from seraphim.server.engine.messages import Message
 
 
 class Outbox:
