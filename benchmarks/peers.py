@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks import mctx_peer, openspiel_peer
-from seraphim.benchmark import Figures, measure_uniform, measure_workers, precision_of
+from seraphim.diagnostics.benchmark import Figures, measure_uniform, measure_workers, precision_of
 from seraphim.errors import SettingsError
 from seraphim.game import load_game
 from seraphim.inference import Precision, Runtime, load_inference

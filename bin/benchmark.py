@@ -24,7 +24,7 @@ JSON = flags.DEFINE_string("json", None, "Also write every figure to this file."
 
 def main(arguments: Sequence[str]) -> None:
     """Measure."""
-    from seraphim.benchmark import Figures, benchmark
+    from seraphim.diagnostics.benchmark import Figures, benchmark
     from seraphim.game import load_game_module
 
     measured: dict[str, Figures] = {}

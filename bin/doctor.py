@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     """Examine."""
     from rich.console import Console
 
-    from seraphim import doctor
+    from seraphim.diagnostics import doctor
     from seraphim.errors import SettingsError
     from seraphim.storage.models import ModelFolder
 

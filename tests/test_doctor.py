@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from seraphim import doctor, installation
-from seraphim.health import Diagnosis, check_disk, check_game_data, check_model
+from seraphim.diagnostics import doctor, installation
+from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_data, check_model
 from seraphim.inference import Uniform
 from seraphim.records.examples import encode
 from seraphim.records.writer import GameWriter, RecordOptions, total_positions

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from seraphim import installation, machine
+from seraphim import machine
+from seraphim.diagnostics import installation
 
 V2 = "31 23 0:28 {top} /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 V1 = "32 31 0:29 {top} /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import mctx_peer, openspiel_peer, peers
-from seraphim.benchmark import Figures
+from seraphim.diagnostics.benchmark import Figures
 from seraphim.game import Game, load_game
 from seraphim.inference import Uniform
 from seraphim.network.architectures import NetworkOptions

@@ -14,10 +14,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from seraphim import installation
-from seraphim.benchmark import measure_latency, measure_uniform
+from seraphim.diagnostics import installation
+from seraphim.diagnostics.benchmark import measure_latency, measure_uniform
+from seraphim.diagnostics.data_checks import Diagnosis, check_game_data, check_model, number_of_looks
 from seraphim.game import load_game
-from seraphim.health import Diagnosis, check_game_data, check_model, number_of_looks
 from seraphim.inference import load_inference, tensorflow
 from seraphim.search.analysis import LEAVES
 from seraphim.settings import default_settings
