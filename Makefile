@@ -51,7 +51,7 @@ audit: setup ## Look the pinned versions up in the list of known vulnerabilities
 	PYTHON=$(BIN)/python .ci/audit
 
 faults: setup ## Try to ruin runs: 200 kills, damaged files, full disks; takes long, KILLS=20 takes less
-	$(BIN)/python tests/faults.py --kills=$(KILLS)
+	$(BIN)/python tests/support/faults.py --kills=$(KILLS)
 
 format: setup ## Format the code as `make test` wants it
 	$(BIN)/ruff check --select=I --fix

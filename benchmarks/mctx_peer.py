@@ -1,4 +1,4 @@
-"""mctx: searches in JAX, here with the rules of pgx and a residual network of the architecture of `seraphim.network.architectures`.
+"""mctx: searches in JAX, here with the rules of pgx and a residual network as `seraphim.network` builds it.
 
 Shape letters: `B` games, `A` actions, `O` shape of an observation.
 """

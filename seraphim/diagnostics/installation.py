@@ -98,7 +98,7 @@ def _why_not() -> str:
 def _requirements() -> Iterator[tuple[str, str]]:
     # From setup.cfg, where the code was checked out: what is installed may be older than that.
     setup = configparser.ConfigParser()
-    if setup.read(Path(__file__).parents[1] / "setup.cfg") and setup.get("metadata", "name", fallback="") == "seraphim":
+    if setup.read(Path(__file__).parents[2] / "setup.cfg") and setup.get("metadata", "name", fallback="") == "seraphim":
         needs = {CORE: setup["options"]["install_requires"], **setup["options.extras_require"]}
         for needed_for, text in needs.items():
             yield from ((_name(line), needed_for) for line in text.splitlines() if line and line[0] != "#")

@@ -27,7 +27,7 @@ from seraphim.game import load_game, load_game_module
 from seraphim.settings import Settings
 from seraphim.storage.models import Snapshot
 
-WEB = Path(__file__).parent / "web"
+WEB = Path(__file__).parents[1] / "web"
 PROJECT = WEB.parents[1]
 """Where package.json is, and npm puts the library."""
 

@@ -42,8 +42,8 @@ def load_network(snapshot: Path, game: Game) -> Any:
         for one, other in pairs
     ):
         raise ModelError(
-            f"the SavedModel and {saved_model.ARCHIVE} in {snapshot} are different networks: promote another snapshot, or "
-            "retrain"
+            f"the SavedModel and {saved_model.ARCHIVE} in {snapshot} are different networks: promote "
+            "another snapshot, or retrain"
         )
     return model
 

@@ -1,8 +1,8 @@
 """TFRecord framing and `tf.train.Example` messages, without TensorFlow, whose import takes five seconds.
 
-Knows both formats and none of our features: those are `seraphim.records.examples`. The messages are declared here, field by
-field as in TensorFlow's `example.proto` and `feature.proto`, in a descriptor pool of their own: TensorFlow may be
-imported in the same process. Examples whose features have fixed sizes have a `Layout`, by which NumPy fills and reads
+Knows both formats and none of our features: those are `seraphim.records.examples`. The messages are declared here,
+field by field as in TensorFlow's `example.proto` and `feature.proto`, in a descriptor pool of their own:
+TensorFlow may be imported in the same process. Examples whose features have fixed sizes have a `Layout`, by which NumPy fills and reads
 whole columns of them, some ten times as fast as the message library.
 """
 

@@ -1,7 +1,8 @@
 """Finished games on disk: a writer that loses none, and the journals of the processes that play.
 
-Game data is a folder of TFRecord files (`seraphim.records.files`), whose records are positions (`seraphim.records.examples`); which
-games they hold is `seraphim.records.index`, and how training reads them is `seraphim.records.window`.
+Game data is a folder of TFRecord files (`seraphim.records.files`), whose records are positions
+(`seraphim.records.examples`); which games they hold is `seraphim.records.index`, and how training reads them is
+`seraphim.records.window`.
 """
 
 import contextlib

@@ -1,7 +1,8 @@
 """The server: pages, and what they ask of models and games over HTTP.
 
-The only module that imports Pydantic, and, but for `seraphim.server.sockets`, which is for WebSockets, FastAPI. Bounds and
-refusals that concern no model are `seraphim.server.middleware`; connections, ports and signals are `seraphim.server.run`.
+The only module that imports Pydantic, and, but for `seraphim.server.sockets`, which is for WebSockets, FastAPI. Bounds
+and refusals that concern no model are `seraphim.server.middleware`; connections, ports and signals are
+`seraphim.server.run`.
 """
 
 import asyncio

@@ -10,9 +10,9 @@
     models/NAME/logs                        TensorBoard's: a folder for each program
     gamedata/NAME                           the games that the model played against itself
 
-A program may be killed at any moment (`seraphim.storage.atomic`): what has the name of a snapshot is whole, and what a killed
-program left behind is removed by the next that writes. Writers of one model wait for each other; of two that would
-train it for hours, the second is refused. Knows files, no network.
+A program may be killed at any moment (`seraphim.storage.atomic`): what has the name of a snapshot is whole, and what a
+killed program left behind is removed by the next that writes. Writers of one model wait for each other; of two that
+would train it for hours, the second is refused. Knows files, no network.
 """
 
 import contextlib

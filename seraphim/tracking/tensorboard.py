@@ -1,6 +1,7 @@
 """Figures over steps, in the files that TensorBoard shows; written without TensorFlow, whose import takes five seconds.
 
-Such a file is a sequence of records, framed as in `seraphim.records.tfrecord`, each of them a message `tensorflow.Event`.
+Such a file is a sequence of records, framed as in `seraphim.records.tfrecord`, each of them a message
+`tensorflow.Event`.
 """
 
 import contextlib

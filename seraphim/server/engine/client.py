@@ -1,6 +1,7 @@
-"""What one client says and is told: its model, its position, its thoughts. The protocol is that of `seraphim.server.engine.requests`.
+"""What one client says and is told: its model, its position, its thoughts.
 
-Knows nothing of the other clients, nor of the connection that its messages travel on.
+The protocol is that of `seraphim.server.engine.requests`. Knows nothing of the other clients, nor of the connection
+that its messages travel on.
 """
 
 import asyncio

@@ -9,8 +9,8 @@ Requests are JSON objects with an int `id`, which every answer repeats, and a `t
     load      text (moves, or a drawn board)
     truth
 
-The answers are `seraphim.server.engine.messages`. Who says nothing for some minutes loses the place at the engine, and takes it again
-with the next message, whatever that is.
+The answers are `seraphim.server.engine.messages`. Who says nothing for some minutes loses the place at the
+engine, and takes it again with the next message, whatever that is.
 """
 
 import json

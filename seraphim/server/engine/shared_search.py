@@ -3,7 +3,8 @@
 A player's tree stays after it has thought as long as nobody else needs its place, and goes on if the next position
 follows from this one. Players see nothing of each other but the time that they take.
 
-Knows the search; knows nothing of threads (`seraphim.server.engine.engine`) and messages (`seraphim.server.engine.messages`).
+Knows the search; knows nothing of threads (`seraphim.server.engine.engine`) and messages
+(`seraphim.server.engine.messages`).
 """
 
 import time

@@ -1,0 +1,255 @@
+"""The doctor: a healthy folder has no problem, and each thing that is wrong is named with its cure."""
+
+import fcntl
+import json
+import os
+import re
+import site
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from seraphim.diagnostics import doctor, installation
+from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_data, check_model
+from seraphim.inference import Uniform
+from seraphim.records.examples import encode
+from seraphim.records.writer import GameWriter, RecordOptions, total_positions
+from seraphim.search.options import SearchOptions
+from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.settings import Settings
+from seraphim.storage.models import ModelFolder
+from tictactoe.game import GAME
+
+ROOT = Path(__file__).parents[2]
+FREE = 1 << 40
+
+
+def add_games(folder: ModelFolder, count: int = 6) -> list[Path]:
+    player = SelfPlay(GAME, Uniform(GAME), SearchOptions(readouts=4), SelfPlayOptions(concurrent_games=2), "doctor")
+    with GameWriter(folder.game_data, RecordOptions(games_per_file=2)) as writer:
+        for game in player.play(iter(range(count))):
+            writer.add(encode(GAME, game))
+    return sorted(folder.game_data.glob("*.tfrecord"))
+
+
+def run(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = {**os.environ, "SERAPHIM_DATA": str(root), **environment}
+    return subprocess.run(
+        [sys.executable, "bin/doctor.py", *arguments], env=given, capture_output=True, text=True, cwd=ROOT
+    )
+
+
+# ---------------------------------------------------------------- models
+
+
+def test_a_healthy_model_has_no_problem(folder: ModelFolder) -> None:
+    add_games(folder)
+    looks: list[None] = []
+    report = check_model(folder, FREE, True, lambda: looks.append(None))
+    assert report.problems == []
+    assert report.facts["champion"] == folder.champion().name
+    assert report.facts["game data"].startswith("3 files, ")
+    assert re.match(r"LiteRT .*, chosen for an mlp in batches of 8$", report.facts["self-play by"])
+    assert len(looks) == 4  # a snapshot, three files
+
+
+def test_damaged_record_files_are_named(folder: ModelFolder) -> None:
+    first, _, third = add_games(folder)
+    content = bytearray(first.read_bytes())
+    content[-100] ^= 1
+    first.write_bytes(content)
+    third.write_bytes(third.read_bytes()[:-5])
+    thorough, quick = check_model(folder, FREE, True), check_model(folder, FREE, False)
+    assert [problem.partition(" is damaged (")[0] for problem in thorough.problems] == [str(first), str(third)]
+    assert "the checksum of the record at byte" in thorough.problems[0]
+    # Without reading them, only their lengths tell.
+    assert [problem.partition(" is damaged (")[0] for problem in quick.problems] == [str(third)]
+
+
+def test_a_dangling_champion_is_a_problem(folder: ModelFolder) -> None:
+    folder.champion().path.rename(folder.path / "elsewhere")
+    (problem,) = check_model(folder, FREE, True).problems
+    assert "leads nowhere" in problem
+
+
+def test_a_damaged_snapshot_is_a_problem(folder: ModelFolder) -> None:
+    weights = next((folder.champion().path / "variables").glob("*.data*"))
+    content = bytearray(weights.read_bytes())
+    content[100] ^= 1
+    weights.write_bytes(content)
+    (problem,) = check_model(folder, FREE, True).problems
+    assert f"snapshot {folder.champion().path} is damaged (variables/{weights.name} is damaged: its checks" in problem
+    assert check_model(folder, FREE, False).problems == []
+
+
+def test_a_champion_that_no_runtime_loads_is_a_problem(folder: ModelFolder) -> None:
+    graph = folder.champion().path / "saved_model.pb"
+    graph.write_bytes(bytes(graph.stat().st_size))
+    assert any("damaged" in problem for problem in check_model(folder, FREE, False).problems)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"search": {"readuots": 3}}, "unknown setting 'readuots'"),
+        ({"game": "chess9000"}, "there is no game 'chess9000'"),
+    ],
+)
+def test_settings_that_are_not_valid_are_a_problem(
+    folder: ModelFolder, change: dict[str, object], message: str
+) -> None:
+    path = folder.path / "settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    (problem,) = check_model(folder, FREE, True).problems
+    assert message in problem
+
+
+def test_what_a_killed_writer_left_is_told_and_no_problem(folder: ModelFolder) -> None:
+    program = """
+import os, sys
+from pathlib import Path
+from seraphim.records import GameWriter, RecordOptions
+import test_doctor as t
+player = t.SelfPlay(t.GAME, t.Uniform(t.GAME), t.SearchOptions(readouts=4), t.SelfPlayOptions(concurrent_games=2), "x")
+writer = GameWriter(Path(sys.argv[1]), RecordOptions())
+for game in player.play(iter(range(2))):
+    writer.add(t.encode(t.GAME, game))
+os._exit(9)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
+    assert subprocess.run([sys.executable, "-c", program, folder.game_data], env=environment).returncode == 9
+    (folder.path / ".unfinished-00000007-20250101T000000Z").mkdir()
+    report = check_model(folder, FREE, True)
+    assert report.problems == []
+    assert report.facts["left by a killed writer"].startswith("2 games: ")
+    assert report.facts["unfinished"].startswith("00000007-20250101T000000Z: ")
+
+
+def test_a_program_at_work_is_told(folder: ModelFolder) -> None:
+    folder.recover()
+    with (folder.path / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert check_model(folder, FREE, False).facts["at work"] == f".lock is held by process {os.getpid()}"
+    assert "at work" not in check_model(folder, FREE, False).facts
+
+
+def test_a_disk_that_the_settings_will_fill_is_a_problem(folder: ModelFolder, small_settings: Settings) -> None:
+    files = add_games(folder)
+    positions = total_positions(folder.game_data)
+    settings = small_settings.override({"max_window": 10 * positions, "max_snapshots": 1})
+    report = Diagnosis()
+    check_disk(folder, settings, GAME, FREE, report)
+    assert report.problems == []
+    # Of games, ten times as many positions are kept, and a tenth more before they go; one snapshot is there, and three
+    # may be for a moment.
+    snapshot = sum(path.stat().st_size for path in folder.champion().path.rglob("*") if path.is_file())
+    size = sum(path.stat().st_size for path in files)
+    growth = 10 * size + 2 * snapshot
+    for free, problems in ((growth, 0), (growth - 1, 1)):
+        report = Diagnosis()
+        check_disk(folder, settings, GAME, free, report)
+        assert len(report.problems) == problems
+    assert re.search(r"may grow by .* MiB, but .* MiB are free: make room, or lower max_window", report.problems[0])
+
+
+def test_what_games_will_take_is_estimated_before_there_are_any(folder: ModelFolder, small_settings: Settings) -> None:
+    settings = small_settings.override({"max_window": 200_000, "max_snapshots": 1})
+    estimates = []
+    for _ in range(2):
+        report = Diagnosis()
+        check_disk(folder, settings, GAME, 0, report)
+        estimates.append(float(re.search(r"grow by ([\d,]+) MiB", report.facts["disk"])[1].replace(",", "")))
+        assert len(report.problems) == 1
+        add_games(folder)
+    assert 0.5 < estimates[0] / estimates[1] < 2
+
+
+def test_games_without_a_model_are_looked_at(folder: ModelFolder) -> None:
+    (file, *_) = add_games(folder)
+    file.write_bytes(b"")
+    report = Diagnosis()
+    check_game_data(folder.game_data, True, report)
+    assert f"{file} is damaged (truncated: the file is empty)" in report.problems[0]
+
+
+# ---------------------------------------------------------------- the installation and the machine
+
+
+def test_a_gpu_that_is_not_used_is_a_problem() -> None:
+    assert installation.unused_gpu(["H100"], True) is None
+    assert installation.unused_gpu([], False) is None
+    assert str(installation.unused_gpu(["H100"], False)).startswith(
+        "H100 is not used, because TensorFlow cannot use it"
+    )
+
+
+def test_speed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = [doctor.Figure("a rate", "readouts/s", lambda: 12_500.0), doctor.Figure("a time", "ms", lambda: 80.4)]
+    doctor.print_speed(Console(), figures)
+    text = re.sub(" +", " ", capsys.readouterr().out)
+    assert "a rate 12,500 readouts/s" in text
+    assert "a time 80 ms" in text
+
+
+def test_figures_are_measured(folder: ModelFolder) -> None:
+    assert doctor.rules_and_search("", "tictactoe", 0.1).measure() > 100
+    assert doctor.one_search("", folder).measure() > 0
+
+
+# ---------------------------------------------------------------- the program
+
+
+def test_the_program_finds_no_problem_and_measures(root: Path) -> None:
+    done = run(root)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.splitlines()[-1] == "no problem found"
+    assert re.search(r"connect four, uniform priors, one process, 64 games +[1-9][\d,]+ readouts/s", done.stdout)
+    assert "fresh" in done.stdout
+
+
+def test_the_program_counts_problems(root: Path, folder: ModelFolder) -> None:
+    add_games(folder)[0].write_bytes(b"x")
+    (folder.path / "settings.json").write_text("{")
+    done = run(root, "fresh", "--quick")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[-1] == "2 problems found"
+    assert "speed" not in done.stdout
+
+
+def test_without_a_gpu_one_can_be_required(root: Path) -> None:
+    if installation.gpus():
+        pytest.skip("there is a GPU")
+    done = run(root, "--quick", "--require-gpu")
+    assert done.returncode == 1
+    assert "no GPU is used" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 problem found"
+
+
+def test_an_unknown_model_is_a_problem(root: Path) -> None:
+    done = run(root, "nobody", "--quick")
+    assert done.returncode == 1
+    assert "model 'nobody' does not exist" in re.sub(r"\s+", " ", done.stdout)
+    assert done.stdout.splitlines()[-1] == "1 problem found"
+    assert not (root / "models/nobody").exists()
+
+
+def test_a_missing_extra_is_told_with_the_command_and_is_no_problem(root: Path, tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for path in Path(site.getsitepackages()[0]).iterdir():
+        if not path.name.startswith(("tensor", "keras", "distutils", "__editable__", "_distutils")):
+            (packages / path.name).symlink_to(path)
+    done = subprocess.run(
+        [sys.executable, "-S", "bin/doctor.py", "--quick"],
+        env={**os.environ, "SERAPHIM_DATA": str(root), "PYTHONPATH": os.pathsep.join([str(ROOT), str(packages)])},
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "missing for train: pip install -e '.[train]'" in done.stdout
+    assert re.search(r"tensorflow +missing +train", done.stdout)
+    assert done.stdout.splitlines()[-1] == "no problem found"

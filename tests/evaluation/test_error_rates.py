@@ -1,0 +1,226 @@
+"""Error rates against solved positions, their intervals, and lists of positions."""
+
+import csv
+import os
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import ArbitraryNetwork, random_states
+
+from connectfour.game import GAME as CONNECT_FOUR
+from connectfour.game import position_from_moves
+from seraphim.errors import GameError
+from seraphim.evaluation import error_rates, position_lists
+from seraphim.evaluation.error_rates import NETWORK, Rate
+from seraphim.evaluation.mistakes import PositionSet
+from seraphim.inference import Uniform
+from seraphim.search.options import SearchOptions
+from seraphim.settings import Settings
+from seraphim.storage.models import ModelFolder
+from seraphim.training.loop import Stop, learn
+from seraphim.training.trainer import bootstrap
+from tictactoe.game import GAME
+from tictactoe.minimax import position_sets
+
+(POSITIONS,) = position_sets()
+SOME = PositionSet("some", POSITIONS.states[::9], POSITIONS.action_values[::9])
+
+
+class Oracle(Uniform):
+    """Knows the exact values of all positions, and believes in one of the best moves."""
+
+    def infer(self, observations):
+        states = np.zeros((len(observations), 2), np.int64)
+        planes = observations.reshape(-1, 9, 2).astype(np.int64)
+        own, other = (planes[:, :, plane] @ (1 << np.arange(9)) for plane in range(2))
+        second = planes.sum(axis=(1, 2)) % 2 == 1
+        states[:, 0], states[:, 1] = np.where(second, other, own), np.where(second, own, other)
+        rows = [INDEX[state.tobytes()] for state in states]
+        exact = POSITIONS.action_values[rows]
+        logits = np.where(exact == np.nanmax(exact, axis=1, keepdims=True), 5.0, 0.0)
+        return logits.astype(np.float32), np.nanmax(exact, axis=1).astype(np.float32)
+
+
+INDEX = {state.tobytes(): row for row, state in enumerate(POSITIONS.states)}
+
+
+def test_who_knows_everything_makes_no_mistake_and_is_calibrated() -> None:
+    errors = error_rates.measure_errors(GAME, [Oracle(GAME)], SearchOptions(), [(SOME, None)], [NETWORK, 50])
+    assert [one.weak.times for one in errors] == [0, 0]
+    assert [one.readouts for one in errors] == [NETWORK, 50]
+    assert errors[0].weak.of == len(SOME.states)
+    calibration = error_rates.calibrate(GAME, Oracle(GAME), [SOME])
+    assert calibration.squared_error == 0
+    filled = calibration.counts > 0
+    assert calibration.predicted[filled].tolist() == calibration.exact[filled].tolist()
+    assert calibration.counts.sum() == len(SOME.states)
+
+
+def test_search_makes_fewer_mistakes_than_an_ignorant_network() -> None:
+    network = ArbitraryNetwork(GAME, 3)
+    errors = error_rates.measure_errors(GAME, [network], SearchOptions(), [(SOME, None)], [NETWORK, 20, 400])
+    shares = [one.weak.share for one in errors]
+    assert shares[0] > shares[1] > shares[2]
+
+
+def test_threads_find_what_one_finds() -> None:
+    states = random_states(GAME, 601, 2)
+    networks = [ArbitraryNetwork(GAME, 3) for _ in range(3)]
+    one, three = (
+        error_rates.search_positions(GAME, networks[:count], SearchOptions(readouts=30), states) for count in (1, 3)
+    )
+    assert one.visits.tolist() == three.visits.tolist()
+    assert one.best.tolist() == three.best.tolist()
+
+
+def test_the_value_of_an_ignorant_network_is_not_calibrated() -> None:
+    calibration = error_rates.calibrate(GAME, ArbitraryNetwork(GAME, 3), [SOME])
+    assert calibration.squared_error > 0.3
+
+
+def test_intervals_hold_the_true_share_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    for share in (0.01, 0.1, 0.5, 0.97):
+        counts = rng.binomial(300, share, 4000)
+        intervals = {count: Rate(int(count), 300).interval for count in np.unique(counts)}
+        held = np.mean([low <= share <= high for low, high in (intervals[count] for count in counts)])
+        assert 0.93 < held < 0.985
+
+
+def test_intervals_lie_around_the_share_and_shrink() -> None:
+    for count, of in ((0, 10), (3, 10), (10, 10), (30, 100)):
+        low, high = Rate(count, of).interval
+        assert 0 <= low <= count / of <= high <= 1
+    widths = [high - low for low, high in (Rate(of // 10, of).interval for of in (10, 100, 1000))]
+    assert all(wide > narrow for wide, narrow in pairwise(widths))
+    assert Rate(0, 0).interval == (0.0, 1.0)
+
+
+def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> None:
+    errors = error_rates.measure_errors(GAME, [Uniform(GAME)], SearchOptions(), [(SOME, SOME)], [NETWORK, 10])
+    head, line = error_rates.errors_table(errors).splitlines()
+    assert head.split()[-3:] == ["network", "10", "readouts"]
+    assert line.startswith(f"some ({len(SOME.states):,})")
+    figures = error_rates.figures(errors)
+    assert figures["some/network/weak_error"] == figures["some/network/strong_error"] == errors[0].weak.share
+
+
+# ---------------------------------------------------------------- lists of positions
+
+
+def listed(tmp_path: Path, text: str) -> position_lists.Listed:
+    file = tmp_path / "positions.txt"
+    file.write_text(text)
+    return position_lists.read("connectfour", file)
+
+
+def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: Path) -> None:
+    found = listed(tmp_path, "4453 -1 2 3\n\n12\n7\n")
+    assert found.names == ["4453", "12", "7"]
+    assert found.states.tolist() == [position_from_moves(name).tolist() for name in found.names]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no positions"),
+        ("44\n48\n", "line 2: move 2: '8' is no column: expected a digit from 1 to 7"),
+        ("4444444\n", "line 1: move 7: 4 is not legal here: expected one of 1 2 3 5 6 7"),
+        ("1\n1212121\n", "line 2: the game is over"),
+        ("12121212\n", "line 1: move 8: the game is over here"),
+    ],
+)
+def test_a_line_that_is_no_position_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(GameError, match=message):
+        listed(tmp_path, text)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(GameError, match="cannot read positions"):
+        position_lists.read("connectfour", tmp_path / "none.txt")
+
+
+def test_lists_of_any_game_are_read(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("a1,b2 a corner and the centre\n")
+    assert position_lists.read("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
+
+
+def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
+    some = listed(tmp_path, "4453\n121212\n")
+    network = ArbitraryNetwork(CONNECT_FOUR, 1)
+    found = error_rates.search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60), some.states)
+    moves = error_rates.network_moves(CONNECT_FOUR, network, some.states)
+    position_lists.write_moves(tmp_path / "moves.csv", CONNECT_FOUR, some, moves, found)
+    with (tmp_path / "moves.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == list(position_lists.COLUMNS)
+    assert [row["position"] for row in rows] == some.names
+    assert rows[1]["search_move"] == "1"  # wins
+    for row, best, visits in zip(rows, found.best, found.visits, strict=True):
+        assert row["search_move"] == str(best + 1)
+        assert [int(count) for count in row["visits"].split()] == visits.tolist()
+        assert -1 <= float(row["root_value"]) <= 1
+
+
+# ---------------------------------------------------------------- validation and test sets
+
+
+def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -> str:
+    """The name of tic-tac-toe with a few positions to choose by, and with test sets."""
+    (folder / "splitted.py").write_text(
+        "import tictactoe\nfrom seraphim.evaluation.mistakes import PositionSet\n"
+        "from tictactoe import GAME, SETTINGS\n\n\n"
+        "(ALL,) = tictactoe.position_sets()\n\n\n"
+        "def position_sets():\n    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n\n\n"
+        f"def test_position_sets():\n    {test_sets}\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "splitted", raising=False)
+    return "splitted"
+
+
+def test_what_is_reported_is_measured_on_the_test_sets_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = "return [PositionSet('test/others', ALL.states[50:90], ALL.action_values[50:90])]"
+    name = sets_module(tmp_path, monkeypatch, others)
+    assert position_lists.default_split(name) == "test"
+    assert position_lists.default_split("tictactoe") == "validation"  # all its positions are solved
+    ((weak, strong),) = position_lists.load_sets(name, "test", most=30)
+    assert (weak.name, len(weak.states), strong) == ("test/others", 30, None)
+    ((weak, _),) = position_lists.load_sets(name, "validation")
+    assert (weak.name, len(weak.states)) == ("few", 50)
+    assert position_lists.load_sets("tictactoe", "test") == []
+
+
+def test_test_sets_are_checked_as_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = sets_module(tmp_path, monkeypatch, "return [PositionSet('mine', ALL.states[:4], ALL.action_values[:3])]")
+    with pytest.raises(GameError, match="'mine' of splitted has states"):
+        position_lists.load_sets(name, "test")
+
+
+def test_learning_never_looks_at_the_test_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_settings: Settings
+) -> None:
+    name = sets_module(tmp_path, monkeypatch, "raise AssertionError('learning looked at the test sets')")
+    settings = replace(small_settings, game=name)
+    folder = ModelFolder(tmp_path, "model")
+    bootstrap(folder, GAME, settings, seed=1)
+    said: list[str] = []
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")  # of the worker
+    learn(folder, settings, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
+    assert "few: searched move wrong in" in "\n".join(said)
+    with pytest.raises(AssertionError, match="learning looked"):
+        position_lists.load_sets(name, "test")
+
+
+def test_one_module_alone_names_the_test_sets() -> None:
+    root = Path(__file__).parents[2]
+    files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
+    assert [path.name for path in files if "test_position_sets" in path.read_text()] == ["positions.py"]
+    readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "positions.py"]
+    assert readers == ["evaluate.py"]

@@ -1,0 +1,130 @@
+"""The runtime `auto`: a rule that needs no measurement, writes nothing, and imports TensorFlow only for a GPU."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from reference import random_states
+
+from seraphim.errors import ModelError
+from seraphim.game import load_game
+from seraphim.inference import load_inference, tensorflow
+from seraphim.network.saved_model import ARCHIVE, LITERT
+from seraphim.storage.models import ModelFolder
+from tictactoe.game import GAME
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensorflow, "sees_gpu", lambda: False)
+
+
+@pytest.fixture
+def snapshot(folder: ModelFolder) -> Path:
+    return folder.champion().path
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "title"),
+    [
+        ("tictactoe", 1, "LiteRT"),
+        ("tictactoe", 16, "LiteRT"),
+        ("tictactoe", 17, "OpenVINO"),
+        ("connectfour", 1, "OpenVINO"),
+        ("connectfour", 256, "OpenVINO"),
+    ],
+)
+def test_litert_runs_an_mlp_in_small_batches_and_openvino_the_rest(model: str, batch: int, title: str) -> None:
+    snapshot = ModelFolder(ROOT, model).champion().path
+    kind = {"tictactoe": "an mlp", "connectfour": "a convolutional network"}[model]
+    description = load_inference(snapshot, load_game(model), batch=batch).description
+    assert description.startswith(f"{title} ")
+    assert description.endswith(f", chosen for {kind} in batches of {batch}")
+
+
+def test_tensorflow_runs_what_it_may_where_it_sees_a_gpu(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensorflow, "sees_gpu", lambda: True)
+    description = load_inference(snapshot, GAME).description
+    assert description.startswith("TensorFlow ")
+    assert description.endswith(", chosen because there is a GPU")
+    (snapshot / ARCHIVE).unlink()
+    assert load_inference(snapshot, GAME).description.startswith("OpenVINO ")
+    assert load_inference(snapshot, GAME, trust=True).description.startswith("TensorFlow ")
+
+
+def test_a_model_without_its_file_for_litert_is_run_by_openvino(snapshot: Path) -> None:
+    (snapshot / LITERT).unlink()
+    assert load_inference(snapshot, GAME, batch=1).description.startswith("OpenVINO ")
+
+
+@pytest.mark.parametrize("content", [None, b"damaged"])
+def test_a_model_without_a_whole_archive_is_run_by_openvino(snapshot: Path, content: bytes | None) -> None:
+    (snapshot / ARCHIVE).unlink()
+    if content:
+        (snapshot / ARCHIVE).write_bytes(content)
+    description = load_inference(snapshot, GAME, batch=1).description
+    assert description.startswith("OpenVINO ")
+    assert description.endswith("chosen for a network of unknown kind in batches of 1")
+
+
+def test_a_runtime_that_is_asked_for_needs_no_reason(snapshot: Path) -> None:
+    assert "chosen" not in load_inference(snapshot, GAME, "openvino", batch=1).description
+
+
+def test_loading_a_model_writes_nothing_into_its_folder(folder: ModelFolder, snapshot: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in [folder.path, *folder.path.rglob("*")]}
+    for batch in (1, 256):
+        load_inference(snapshot, GAME, batch=batch)
+    assert {path: path.stat().st_mtime_ns for path in [folder.path, *folder.path.rglob("*")]} == before
+
+
+@pytest.mark.parametrize("damaged", ["saved_model.pb", "assets.extra/model.tflite"])
+def test_a_damaged_model_is_an_error(snapshot: Path, damaged: str) -> None:
+    (snapshot / damaged).write_bytes(b"\x00garbage")
+    with pytest.raises(ModelError, match="is damaged"):
+        load_inference(snapshot, GAME, batch=1 if "tflite" in damaged else 256)
+
+
+def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="holds no SavedModel"):
+        load_inference(tmp_path, GAME)
+
+
+def test_whatever_is_chosen_gives_the_same_answers(snapshot: Path) -> None:
+    observations = GAME.observe(random_states(GAME, 50, seed=1))
+    exact, _ = load_inference(snapshot, GAME, "tensorflow").infer(observations)
+    for batch in (1, 256):
+        logits, _ = load_inference(snapshot, GAME, batch=batch).infer(observations)
+        assert logits == pytest.approx(exact, abs=0.05)
+
+
+LOAD = """
+import sys
+from pathlib import Path
+from seraphim.inference import load_inference
+from tictactoe.game import GAME
+for batch in (1, 256):
+    load_inference(Path(sys.argv[1]), GAME, batch=batch)
+print(" ".join({"tensorflow", "keras"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.skipif(tensorflow.gpu_is_likely(), reason="there is a GPU, so TensorFlow is asked whether it sees it")
+def test_without_a_gpu_tensorflow_is_not_imported(snapshot: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", LOAD, snapshot], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout == "\n"
+
+
+@pytest.mark.parametrize(("visible", "likely"), [(None, True), ("0,1", True), ("", False), ("-1", False)])
+def test_a_gpu_that_is_hidden_from_a_process_is_not_looked_for(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, likely: bool
+) -> None:
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) == "/dev/nvidiactl")
+    if visible is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert tensorflow.gpu_is_likely() == likely

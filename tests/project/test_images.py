@@ -1,0 +1,191 @@
+"""The images hold what they run, run what there is, and the compose file fits them; no container engine is needed."""
+
+import configparser
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from seraphim.records.writer import read_window
+from seraphim.storage.models import ModelFolder
+from tictactoe.game import GAME
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ["play", "train"]
+
+
+class Step(NamedTuple):
+    """One instruction of a Dockerfile."""
+
+    verb: str
+    rest: str
+
+
+def steps(image: str) -> list[Step]:
+    text = (ROOT / image / "Dockerfile").read_text()
+    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", "")
+    return [Step(*line.split(maxsplit=1)) for line in text.splitlines() if line]
+
+
+def rests(image: str, verb: str) -> list[str]:
+    return [step.rest for step in steps(image) if step.verb == verb]
+
+
+def environment(image: str) -> dict[str, str]:
+    return dict(rest.split("=", 1) for rest in rests(image, "ENV"))
+
+
+def copied(image: str) -> list[str]:
+    return [source for rest in rests(image, "COPY") for source in rest.split()[:-1]]
+
+
+def program(image: str) -> Path:
+    """The program that an image runs, here."""
+    (entry,) = rests(image, "ENTRYPOINT")
+    python, path = json.loads(entry)
+    assert python == "python"
+    return ROOT / Path(path).relative_to("/seraphim")
+
+
+def setup() -> dict[str, str]:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return dict(parser["options"]) | dict(parser["options.extras_require"])
+
+
+def run_as_in(image: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with an image's environment, but with the data below `tmp_path`."""
+    given = os.environ | environment(image) | {"SERAPHIM_DATA": str(tmp_path), "NUMBA_CACHE_DIR": ""}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, env=given)
+
+
+# ---------------------------------------------------------------- the images
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_all_that_is_copied_exists_and_reaches_the_build(image: str) -> None:
+    ignored, *allowed = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] in "*!"]
+    assert ignored == "*"
+    for source in copied(image):
+        assert (ROOT / source).exists()
+        assert f"!{source}" in allowed
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_holds_all_packages(image: str) -> None:
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= set(copied(image))
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_runs_a_program_that_it_holds(image: str, tmp_path: Path) -> None:
+    path = program(image)
+    assert path.relative_to(ROOT).parts[0] in copied(image)
+    done = run_as_in(image, tmp_path, str(path), "nosuchmodel")
+    assert "model 'nosuchmodel' does not exist" in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_data_lies_where_the_user_of_the_image_may_write_and_mounts_go(image: str) -> None:
+    root = Path(environment(image)["SERAPHIM_DATA"])
+    usage = (ROOT / image / "Dockerfile").read_text()
+    (prepare,) = [rest for rest in rests(image, "RUN") if "chown" in rest]
+    for folder in (root / "models", root / "gamedata"):
+        assert f"src=$PWD{folder},destination={folder} " in usage.replace("\n", " ")
+        assert str(folder) in prepare.partition("chown $UID ")[2].split()
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_does_not_run_as_root(image: str) -> None:
+    last = steps(image)[-2]
+    assert last == Step("USER", "seraphim")
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_commands_at_build_time_work(image: str, tmp_path: Path) -> None:
+    commands = [shlex.split(rest) for rest in rests(image, "RUN") if rest.startswith("python ")]
+    assert len(commands) == 1
+    done = run_as_in(image, tmp_path, *commands[0][1:])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(("8 games played", "tictactoe keeps the contract"))
+
+
+def test_play_needs_no_tensorflow(tmp_path: Path) -> None:
+    (command,) = [rest for rest in rests("play", "RUN") if rest.startswith("python ")]
+    (code,) = shlex.split(command)[2:]
+    block = "import sys; sys.modules.update(tensorflow=None, keras=None, tensorboard=None); "
+    assert run_as_in("play", tmp_path, "-c", block + code).stdout == "8 games played\n"
+    assert "[train]" not in "".join(rests("play", "RUN"))
+
+
+def test_train_installs_tensorflow() -> None:
+    assert "--editable=.[train]" in "".join(rests("train", "RUN"))
+    assert "tensorflow" in setup()["train"]
+
+
+# ---------------------------------------------------------------- pinned versions
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_dependencies_are_installed_in_pinned_versions(image: str) -> None:
+    (install,) = [rest for rest in rests(image, "RUN") if "pip install" in rest]
+    assert "--constraint=constraints.txt" in install
+    assert "constraints.txt" in copied(image)
+
+
+@pytest.mark.parametrize("group", ["install_requires", "train", "dev"])
+def test_pinned_versions_are_within_the_declared_ranges(group: str) -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pins = dict(line.replace("_", "-").lower().split("==") for line in lines)
+    for requirement in map(Requirement, setup()[group].split()):
+        assert requirement.specifier.contains(pins[requirement.name.lower()]), requirement
+
+
+def test_an_audit_without_its_list_is_skipped_with_a_reason() -> None:
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "no_proxy": "", "PYTHON": sys.executable}
+    done = subprocess.run([ROOT / ".ci/audit"], env=os.environ | nowhere, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "audit skipped: the list of vulnerabilities at pypi.org cannot be reached\n"
+    assert "\nmake audit" in (ROOT / ".ci/run").read_text()
+
+
+# ---------------------------------------------------------------- the compose file
+
+
+def learn_service() -> dict[str, Any]:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    assert list(services) == ["learn"]
+    return services["learn"]
+
+
+def test_the_service_is_built_from_its_dockerfile_in_the_whole_tree() -> None:
+    build = learn_service()["build"]
+    assert build == {"context": ".", "dockerfile": "train/Dockerfile", "args": {"UID": "${UID:-1000}"}}
+    assert "UID=1000" in rests("train", "ARG")
+
+
+def test_the_service_mounts_models_and_game_data() -> None:
+    assert learn_service()["volumes"] == ["./models:/models", "./gamedata:/gamedata"]
+    assert (ROOT / "models" / ".gitkeep").exists()
+    assert (ROOT / "gamedata" / ".gitkeep").exists()
+
+
+def test_the_service_trains_no_more_often_than_its_champions_have_played(tmp_path: Path) -> None:
+    python, program, *flags = (re.sub(r"\$\{\w+:-(.*)\}", r"\1", part) for part in learn_service()["entrypoint"])
+    assert python == "python"
+    path = Path(program).relative_to("/seraphim")
+    assert path.parts[0] in copied("train")
+    small = ("--depth=1", "--width=16", "--readouts=5", "--games_per_generation=20", "--steps=4", "--workers=1")
+    done = run_as_in("train", tmp_path, str(ROOT / path), "new", *flags, *small, "--generations=2")
+    assert done.returncode == 0, done.stderr
+    folder = ModelFolder(tmp_path, "new")
+    assert folder.champion().step == 2 * 4
+    assert read_window(folder.game_data, GAME, 1_000_000)[1].games == 2 * 20

@@ -1,0 +1,275 @@
+import gzip
+import io
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pairs import GAME, PLIES, play
+from rich.console import Console
+
+from seraphim.errors import GameError, RecordError
+from seraphim.game import load_game
+from seraphim.records.display import hexdump, summarize
+from seraphim.records.examples import GameRecord, decode, encode, with_end_of_file
+from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
+from seraphim.records.viewer import Choice, show_records, show_summary
+from seraphim.records.writer import GameWriter, RecordOptions
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "bin" / "tfrecord_viewer.py"
+
+
+def tictactoe_game(game_id, moves, result):
+    """Return a game of the cells of `moves`; a quarter of the visits went to the first other legal cell."""
+    game = load_game("tictactoe")
+    states = [game.initial(1)[0]]
+    policies = []
+    for action in moves:
+        policy = np.zeros(9, np.float32)
+        others = [cell for cell in np.flatnonzero(game.legal(states[-1][None])[0]) if cell != action]
+        policy[others[:1]] = 0.25
+        policy[action] = 0.75 if others else 1
+        policies.append(policy)
+        states.append(game.step(states[-1][None], np.array([action]))[0])
+    root_values = np.full(len(moves), 0.25, np.float32)
+    return encode(
+        game, GameRecord(game_id, np.array(states[:-1]), np.array(moves), np.array(policies), root_values, result)
+    )
+
+
+# X wins, O wins, draw, and X's win again.
+GAMES = [
+    tictactoe_game("one", [4, 0, 3, 1, 5], 1.0),
+    tictactoe_game("two", [0, 4, 1, 3, 8, 5], -1.0),
+    tictactoe_game("three", [4, 0, 1, 7, 6, 2, 5, 3, 8], 0.0),
+    tictactoe_game("four", [4, 0, 3, 1, 5], 1.0),
+]
+
+
+# What a tf.train.SequenceExample looks like, whose first part is that of an example.
+NO_EXAMPLE = to_example({"context": Feature("int64_list", [1])}) + b"\x12\x00"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with GameWriter(tmp_path / "data", RecordOptions(games_per_file=2)) as writer:
+        for game in GAMES:
+            writer.add(game)
+    return tmp_path / "data"
+
+
+def shown(path, show=show_records, *arguments):
+    console = Console(width=160, record=True, file=io.StringIO())
+    show(path, console, *arguments)
+    return console.export_text()
+
+
+def write_payloads(path, *payloads):
+    path.write_bytes(b"".join(map(frame, payloads)))
+    return path
+
+
+def test_a_position_is_drawn_with_its_board_its_visits_and_what_was_played(folder):
+    text = shown(folder / "batch-0000001.tfrecord", show_records, Choice(record=4))
+    lines = [line.rstrip() for line in text.splitlines()]
+    assert lines[0].startswith("batch-0000001.tfrecord · record 4 ──")
+    assert [line[:7] for line in lines[1:5]] == ["  1 2 3", "a O O ·", "b X X ·", "c · · ·"]
+    assert "b3  75.0% ██████████████████████ ← played" in lines[1]
+    assert "a3  25.0% ████████" in lines[2]
+    assert "c3   0.0%" in lines[5]
+    assert "game     one, ply 4" in text
+    assert "to move  player 0" in text
+    assert "search   +0.25 for the player to move" in text
+    assert "result   +1.00 (won) for the player to move" in text
+    assert "played   b3" in text
+    assert "a1" not in text
+
+
+def test_without_a_choice_the_first_game_of_the_newest_file_is_shown(folder):
+    text = shown(folder, show_records, Choice())
+    assert text.count("batch-0000002.tfrecord · record") == 9
+    assert text.count("game     three, ply") == 9
+
+
+def test_records_are_chosen_by_number_limit_and_game(folder):
+    first = folder / "batch-0000001.tfrecord"
+    assert shown(first, show_records, Choice(limit=7)).count("· record") == 7
+    text = shown(first, show_records, Choice(record=4, limit=2))
+    assert "record 4 " in text
+    assert "record 5 " in text
+    assert text.count("· record") == 2
+    text = shown(folder, show_records, Choice(game_id="two"))
+    assert text.count("game     two, ply") == text.count("· record") == 6
+    assert "batch-0000001.tfrecord · record 5 " in text
+
+
+def test_a_game_without_a_result_says_so(tmp_path):
+    path = write_payloads(tmp_path / "file", *encode(GAME, play(0, plies=1)))
+    assert "result   none: cut off" in shown(path, show_records, Choice())
+
+
+def test_a_long_list_of_actions_is_cut(tmp_path):
+    path = write_payloads(tmp_path / "file", *encode(GAME, play(0)))
+    text = shown(path, show_records, Choice(record=0))
+    assert "88 more" in text
+    assert text.count("← played") == 1
+
+
+def test_a_choice_that_is_not_there_is_an_error(folder):
+    with pytest.raises(RecordError, match="no game 'nix' in "):
+        shown(folder, show_records, Choice(game_id="nix"))
+    with pytest.raises(RecordError, match=r"no record 99 in .*batch-0000002.tfrecord: records are counted from 0"):
+        shown(folder, show_records, Choice(record=99))
+    with pytest.raises(RecordError, match="there is no file or folder"):
+        shown(folder / "nix", show_records, Choice())
+    with pytest.raises(RecordError, match=r"no TFRecord file in .*: run bin/generate_games.py first"):
+        shown(Path(__file__).parent, show_records, Choice())
+
+
+def test_a_damaged_file_is_shown_as_far_as_it_is_whole(folder):
+    path = folder / "batch-0000002.tfrecord"
+    path.write_bytes(path.read_bytes()[:-1])
+    text = shown(folder, show_records, Choice(limit=99))
+    assert text.count("· record") == 9 + 4
+    assert "is damaged (truncated: the record at byte" in text.replace("\n", " ")
+
+
+def test_a_record_of_an_unknown_game_is_shown_by_its_features(tmp_path):
+    example = to_example(parse_example(GAMES[0][0]) | {"game": Feature("bytes_list", [b"nosuchgame"])})
+    path = write_payloads(tmp_path / "file", example)
+    text = shown(path, show_records, Choice())
+    assert "nosuchgame" in text
+    assert "--game names the game's module" in text.replace("\n", " ")
+    with pytest.raises(GameError, match="there is no game 'neither'"):
+        shown(path, show_records, Choice(), "neither")
+    with pytest.raises(RecordError, match="holds positions of nosuchgame, but the game is tictactoe"):
+        shown(path, show_records, Choice(), "tictactoe")
+
+
+def test_foreign_examples_are_shown_by_their_features(tmp_path):
+    features = {
+        "label": Feature("int64_list", [-3]),
+        "weights": Feature("float_list", [0.5] * 100),
+        "text": Feature("bytes_list", [b"hello [bold]"]),
+        "image": Feature("bytes_list", [b"\x00\xff" * 50]),
+        "nothing": Feature("empty", []),
+    }
+    text = shown(write_payloads(tmp_path / "file", *[to_example(features)] * 5), show_records, Choice())
+    assert text.count("· record") == 3
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "label int64 1 -3" in lines
+    assert "weights float 100 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, …" in lines
+    assert "text bytes 1 12 bytes: 'hello [bold]'" in lines
+    assert "image bytes 1 100 bytes: " + " ".join(["00 ff"] * 12) in lines
+    assert "nothing empty 0" in lines
+
+
+@pytest.mark.parametrize("payload", [b"", b"hello world, this is text", bytes(range(256)) * 2, NO_EXAMPLE])
+def test_records_that_are_no_examples_are_shown_by_their_bytes(tmp_path, payload):
+    text = shown(write_payloads(tmp_path / "file", payload), show_records, Choice())
+    assert f"{len(payload)} bytes, no tf.train.Example" in text
+    assert hexdump(payload).plain.splitlines()[-1] in text
+
+
+def test_a_dump_has_offsets_hexadecimals_and_what_is_printable():
+    assert hexdump(b"AB\x00" * 6).plain.splitlines()[1:] == [
+        "000000  41 42 00 41 42 00 41 42 00 41 42 00 41 42 00 41  AB.AB.AB.AB.AB.A",
+        "000010  42 00                                            B.",
+    ]
+    assert hexdump(bytes(1000)).plain.splitlines()[-1] == "… 744 more bytes"
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zlib.compress])
+def test_compressed_files_are_shown(tmp_path, compress):
+    path = write_payloads(tmp_path / "file", *GAMES[0])
+    path.write_bytes(compress(path.read_bytes()))
+    assert "game     one, ply 0" in shown(path, show_records, Choice())
+
+
+def test_a_summary_counts_games_results_moves_and_duplicates():
+    game = load_game("tictactoe")
+    summary = summarize(game, decode(game, [example for examples in GAMES for example in examples]))
+    assert summary.games == 4
+    assert summary.positions == 25
+    assert (summary.first_wins, summary.draws, summary.second_wins, summary.cut_off) == (2, 1, 1, 0)
+    assert summary.distinct_games == 3
+    assert summary.moves[0] == {"b2": 3, "a1": 1}
+    assert summary.distinct[:4] == [1, 2, 2, 3]
+    assert [moves.total() for moves in summary.moves] == [4, 4, 4, 4, 4, 2, 1, 1, 1]
+    assert summary.distinct_positions == sum(summary.distinct) == 16
+
+
+def test_a_summary_counts_games_that_were_cut_off_apart_from_draws():
+    games = [play(seed, plies=3) for seed in range(3)] + [play(9)._replace(result=0.0)]
+    summary = summarize(GAME, decode(GAME, [example for game in games for example in encode(GAME, game)]))
+    assert (summary.cut_off, summary.draws) == (3, 1)
+
+
+def test_the_first_player_is_the_first_also_where_the_last_move_is_the_seconds():
+    games = [play(seed) for seed in range(30)]
+    summary = summarize(GAME, decode(GAME, [example for game in games for example in encode(GAME, game)]))
+    results = [game.result for game in games]
+    assert summary.first_wins == results.count(1.0)
+    assert summary.second_wins == results.count(-1.0)
+    assert summary.positions == 30 * PLIES
+
+
+def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
+    record = play(1)
+    late = record._replace(
+        **{name: getattr(record, name)[2:] for name in ("states", "actions", "policies", "root_values")}, first_ply=2
+    )
+    *examples, last = encode(GAME, late)
+    text = shown(write_payloads(tmp_path / "file", *examples, with_end_of_file(last)), show_summary)
+    assert "6.0 plies on average" in text
+    assert "positions  4," in text
+
+
+def test_a_summary_is_printed_with_every_file(folder):
+    (folder / "batch-0000003.tfrecord").touch()
+    text = shown(folder, show_summary)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "games 4 of tictactoe, 3 (75.0%) distinct" in lines
+    assert "results 2 (50.0%) won by the first player, 1 (25.0%) drawn, 1 (25.0%) won by the second player" in lines
+    assert "length 6.2 plies on average, at most 9" in lines
+    assert "positions 25, 16 (64.0%) distinct" in lines
+    assert "b2 75.0% ██████████████████████" in lines
+    assert "0 4 1 (25.0%) b2 75.0% a1 25.0%" in lines
+    assert any(line.startswith("batch-0000001.tfrecord 2 11 ") for line in lines)
+    assert any(line.startswith("batch-0000003.tfrecord damaged (truncated") for line in lines)
+
+
+def test_a_summary_of_a_file_cut_off_between_two_games_calls_it_damaged(folder):
+    write_payloads(folder / "batch-0000001.tfrecord", *GAMES[0])
+    assert "the end of the file is missing" in shown(folder, show_summary)
+
+
+def test_a_summary_of_foreign_files_counts_records(tmp_path):
+    write_payloads(tmp_path / "some.tfrecord", b"one", b"three")
+    assert "some.tfrecord  foreign  2          8" in shown(tmp_path, show_summary)
+
+
+def run_viewer(*arguments, shell_pipe=""):
+    command = " ".join([sys.executable, str(PROGRAM), *map(str, arguments)]) + shell_pipe
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+
+
+def test_the_program_shows_records_to_a_pipe_that_closes_early(folder):
+    done = run_viewer(folder, shell_pipe=" | head -n 1")
+    assert done.stdout.startswith("batch-0000002.tfrecord · record 0 ──")
+    assert done.stderr == ""
+
+
+def test_the_program_prints_a_summary(folder):
+    done = run_viewer(folder, "--summary")
+    assert done.returncode == 0
+    assert "won by the first player" in done.stdout
+
+
+def test_the_program_says_what_it_expects():
+    done = run_viewer()
+    assert done.returncode == 1
+    assert done.stderr == "tfrecord_viewer.py: expected one file or folder, not 0: try gamedata/NAME\n"

@@ -1,0 +1,102 @@
+/**
+ * Runs what the tests of the engine ask for: reads one JSON object from standard input, writes one to standard output.
+ *
+ *     {"rules": URL of a rules.js, "task": "search" | "rules" | "truth" | "conversation", ...}
+ */
+
+import {readFileSync} from 'node:fs';
+import {Conversation} from '../../../seraphim/web/engine/conversation.js';
+import {Search} from '../../../seraphim/web/engine/search.js';
+import {exactResults} from '../../../seraphim/web/engine/truth.js';
+import {evaluate} from './hash_network.js';
+
+const request = JSON.parse(readFileSync(0, 'utf8'));
+const {default: game} = await import(request.rules);
+
+/** Plays all readouts; returns what the search found, in the form of `found` in tests/web/test_js_search.py. */
+function run(search, readouts) {
+  const observation = new Uint8Array(game.observationShape.reduce((cells, length) => cells * length, 1));
+  search.begin(readouts);
+  for (let leaf = search.advance(); leaf !== null; leaf = search.advance()) {
+    game.observe(leaf, observation);
+    const told = request.outputs?.[game.toWords(leaf).join()];
+    const {logits, value} = told ? {logits: told.slice(0, -1), value: told.at(-1)} : evaluate(game, observation);
+    search.supply(logits, value);
+  }
+  const visits = new Array(game.numActions).fill(0);
+  for (const candidate of search.candidates) visits[candidate.action] = candidate.visits;
+  const {best, value, proven, candidates} = search;
+  return {visits, best, value, proven, candidates};
+}
+
+/** Searches each position; then, where asked, goes on to its best successor, and searches that with what is known. */
+function searches() {
+  return request.states.map((words) => {
+    const search = new Search(game, request.options);
+    search.start(game.fromWords(words));
+    const found = [run(search, request.readouts)];
+    for (let more = 0; more < (request.moves ?? 0); more += 1) {
+      search.play(search.best);
+      if (game.outcome(search.state).ended) break;
+      found.push(run(search, request.readouts));
+    }
+    return found;
+  });
+}
+
+/** All that the rules say along games, each a list of actions. */
+function games() {
+  return request.games.map((actions) => {
+    const told = [];
+    let state = game.initial();
+    for (const action of [...actions, null]) {
+      const observation = new Uint8Array(game.observationShape.reduce((cells, length) => cells * length, 1));
+      game.observe(state, observation);
+      const words = game.toWords(state);
+      told.push({
+        words,
+        legal: game.legal(state),
+        to_play: game.toPlay(state),
+        outcome: game.outcome(state),
+        observation: [...observation],
+        board: game.board(state),
+        text: game.text(state),
+        line: game.line(state),
+        again: game.toWords(game.fromWords(words)),
+        progress: game.progress(state),
+        same: game.key(game.fromWords(words)) === game.key(state),
+        drawn: game.toWords(game.fromDrawing(game.text(state))),
+      });
+      if (action !== null) state = game.step(state, action);
+    }
+    return told;
+  });
+}
+
+/** The exact results of the moves in each position. */
+const truths = () => request.states.map((words) => exactResults(game, game.fromWords(words)));
+
+/** Everything that the engine says to the messages of a page, of which each waits for the answer to the one before. */
+async function conversation() {
+  const said = [];
+  const waiting = new Map();
+  const network = {description: 'hash', evaluate: async (observation) => evaluate(game, observation)};
+  const openModel = async (name) => {
+    if (name !== 'hash') throw new Error(`there is no model ${name}`);
+    return {snapshot: 'one', game, options: request.options ?? {}, network};
+  };
+  const send = (message) => {
+    said.push(message);
+    if (message.type !== 'analysis' || message.done) waiting.get(message.id)?.();
+  };
+  const told = new Conversation(openModel, send, () => new Promise(setImmediate));
+  for (const message of request.messages) {
+    const answered = new Promise((resolve) => waiting.set(message?.id ?? null, resolve));
+    void told.hear(message);
+    if (!message?.hurried) await answered;
+  }
+  return said;
+}
+
+const tasks = {search: searches, rules: games, truth: truths, conversation};
+process.stdout.write(JSON.stringify(await tasks[request.task ?? 'search']()));

@@ -1,0 +1,200 @@
+"""The engine in the browser, run by node: what it answers to the messages of a page, compared with the server's."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import random_states
+from test_js_search import GAMES, HashNetwork, ask_node, in_words, needs_node, random_games
+
+import tictactoe
+from seraphim.game import load_game, load_game_module, solved
+from seraphim.search.analysis import Analysis
+from seraphim.search.options import SearchOptions
+from seraphim.server.engine import messages
+
+pytestmark = needs_node
+
+OPEN = {"id": 1, "type": "open", "model": "hash", "snapshot": None}
+
+
+def talk(name: str, *told: Any, **request: Any) -> list[dict[str, Any]]:
+    """All that is answered after a model was opened."""
+    opened, *answers = ask_node(GAMES[name][1], task="conversation", messages=[OPEN, *told], **request)
+    assert opened["type"] == "opened"
+    return answers
+
+
+def position(identity: int, *moves: int) -> dict[str, Any]:
+    return {"id": identity, "type": "position", "start": None, "moves": list(moves)}
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+def test_positions_are_told_as_the_server_tells_them(name: str) -> None:
+    game = GAMES[name][0]
+    lines = [moves[:ply] for moves in random_games(game, 6, seed=1) for ply in range(len(moves) + 1)]
+    answers = talk(name, *(position(place, *moves) for place, moves in enumerate(lines)))
+    module = load_game_module(name)
+    for place, (moves, answer) in enumerate(zip(lines, answers, strict=True)):
+        line = messages.to_line(module, game, None, tuple(moves))
+        assert answer == {"id": place, "type": "position", **messages.to_position(game, line)}
+
+
+def test_a_position_may_start_anywhere() -> None:
+    game, module = load_game("connectfour"), load_game_module("connectfour")
+    words = in_words(module.position_from_moves("445352")[None])[0]
+    (answer,) = talk("connectfour", {"id": 2, "type": "position", "start": words, "moves": [0, 6]})
+    line = messages.to_line(module, game, tuple(map(int, words)), (0, 6))
+    assert answer == {"id": 2, "type": "position", **messages.to_position(game, line)}
+
+
+def test_a_model_is_opened_as_on_the_server() -> None:
+    game = GAMES["connectfour"][0]
+    (opened,) = ask_node(GAMES["connectfour"][1], task="conversation", messages=[OPEN])
+    assert opened == {
+        "id": 1,
+        "type": "opened",
+        "model": "hash",
+        "snapshot": "one",
+        "game": messages.to_game_info(game, solved=True),
+        "engine": "hash",
+    }
+
+
+def test_thinking_goes_on_where_it_stopped() -> None:
+    game = GAMES["connectfour"][0]
+    think = {"type": "think", "readouts": 300}
+    answers = talk(
+        "connectfour", position(2, 3), {"id": 3, **think}, {"id": 4, **think}, position(5, 3, 2), {"id": 6, **think}
+    )
+    done = {answer["id"]: answer for answer in answers if answer.get("done")}
+    analysis = Analysis(game, HashNetwork(game), SearchOptions(cache_megabytes=1), leaves=1)
+    analysis.play(3)
+    analysis.more(600)
+    assert [each["visits"] for each in done[4]["candidates"]] == [each.visits for each in analysis.candidates()]
+    assert done[4]["readouts"] == 600
+    analysis.play(2)
+    analysis.more(300)
+    assert [each["visits"] for each in done[6]["candidates"]] == [each.visits for each in analysis.candidates()]
+    assert [each["label"] for each in done[6]["candidates"]] == [str(each.action + 1) for each in analysis.candidates()]
+    assert done[6]["value_first"] == done[6]["value"] == pytest.approx(analysis.value)
+    assert done[4]["value_first"] == -done[4]["value"]
+
+
+def test_an_analysis_has_the_parts_of_the_servers() -> None:
+    (*_, answer) = talk("tictactoe", {"id": 2, "type": "think", "readouts": 50})
+    described = {
+        "id",
+        "type",
+        *"readouts value value_first best seconds readouts_per_second proven candidates done".split(),
+    }
+    assert set(answer) == described
+    candidate = set("action label prior searched_prior visits share q u proven variation actions".split())
+    assert all(set(each) == candidate for each in answer["candidates"])
+
+
+@pytest.mark.parametrize(
+    "ending", [position(3, 0), {"id": 3, "type": "think", "readouts": 1}, {"id": 3, "type": "stop"}]
+)
+def test_another_message_ends_a_thought(ending: dict[str, Any]) -> None:
+    endless = {"id": 2, "type": "think", "readouts": 100_000, "hurried": True}
+    answers = talk("connectfour", endless, ending)
+    first = [answer for answer in answers if answer["id"] == 2]
+    assert [answer["done"] for answer in first] == [False] * (len(first) - 1) + [True]
+    assert first[-1]["readouts"] < 100_000
+    assert answers.index(first[-1]) < min(place for place, answer in enumerate(answers) if answer["id"] == 3)
+
+
+def test_a_proven_position_needs_no_more_readouts() -> None:
+    won = position(2, 0, 3, 1, 4)  # X completes a1 a2 a3
+    (*_, answer) = talk("tictactoe", won, {"id": 3, "type": "think", "readouts": 5000}, options={"solver": True})
+    assert answer["proven"]
+    assert answer["value"] == 1
+    assert answer["best"] == 2
+    assert answer["readouts"] < 5000
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        ({"id": 7, "type": "jump"}, "type must be one of"),
+        ({"id": 7, "type": "toString"}, "type must be one of"),
+        ({"id": 7, "type": "think", "readouts": 0}, "readouts must be an int from 1 to 100,000, not 0"),
+        ({"id": 7, "type": "think"}, "readouts must be"),
+        ({"id": 7, "type": "position", "start": None, "moves": ["3"]}, "moves must be"),
+        ({"id": 7, "type": "position", "start": None, "moves": [9]}, "move 1, 9, is not legal"),
+        ({"id": 7, "type": "position", "start": None, "moves": [3] * 7}, "move 7, 4, is not legal"),
+        ({"id": 7, "type": "position", "start": ["1", "1"], "moves": []}, "start is no position of connectfour"),
+        ({"id": 7, "type": "position", "start": ["x"], "moves": []}, "start is no position of connectfour"),
+        ({"id": 7, "type": "load", "text": "4459"}, "move 4 is 9"),
+        ({"id": 7, "type": "load", "text": "4444444"}, "move 7, 4, is not legal"),
+        ({"id": 7, "type": "open", "model": "nobody", "snapshot": None}, "there is no model nobody"),
+        ({"id": None, "type": "stop"}, "int id"),
+        ("nonsense", "int id"),
+        (None, "int id"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_told_and_nothing_else_happens(message: Any, sentence: str) -> None:
+    error, answer = talk("connectfour", message, position(8, 3))
+    assert error["type"] == "error"
+    assert error["id"] == (message.get("id") if isinstance(message, dict) else None)
+    assert sentence in error["message"]
+    assert answer["moves"] == [3]
+
+
+def test_without_a_model_only_open_is_answered() -> None:
+    (answer,) = ask_node(GAMES["tictactoe"][1], task="conversation", messages=[position(2)])
+    assert answer == {"id": 2, "type": "error", "message": "no model is open: send a message open before position"}
+
+
+def test_where_the_game_is_over_there_is_nothing_to_think_about() -> None:
+    over = position(2, 0, 3, 1, 4, 2)
+    _, *answers = talk("tictactoe", over, {"id": 3, "type": "think", "readouts": 5}, {"id": 4, "type": "truth"})
+    assert all("the game is over here" in answer["message"] for answer in answers)
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+def test_moves_and_drawings_are_read(name: str) -> None:
+    game = GAMES[name][0]
+    moves = random_games(game, 1, seed=2)[0][:5]
+    labels = " ".join(game.action_label(action) for action in moves)
+    state = random_states(game, 1, seed=3)[0]
+    drawn = game.render(state)
+    texts = [labels, labels.replace(" ", ", ").upper(), drawn, drawn.replace("·", ".").replace("\n", "/")]
+    answers = talk(name, *({"id": place, "type": "load", "text": text} for place, text in enumerate(texts)))
+    assert [(answer["start"], answer["moves"]) for answer in answers] == [(None, moves)] * 2 + [
+        (in_words(state[None])[0], [])
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    ["X X X\n. . .\n. . .", "X X X\nO O O\n. . .", "X O X\n. ? .\n. . .", "X O\n. .", "O O O\nX X X\nX . ."],
+)
+def test_drawings_that_show_no_position_are_refused_here_and_there(drawing: str) -> None:
+    with pytest.raises(Exception, match="."):
+        tictactoe.state_from_board(drawing)
+    (answer,) = talk("tictactoe", {"id": 2, "type": "load", "text": drawing})
+    assert answer["type"] == "error"
+
+
+def test_the_truth_is_that_of_the_solver() -> None:
+    game = GAMES["tictactoe"][0]
+    states = np.unique(random_states(game, 150, seed=4), axis=0)
+    for state, told in zip(states, ask_node(GAMES["tictactoe"][1], task="truth", states=in_words(states)), strict=True):
+        exact = solved.solve(tictactoe, game, state, 10)  # type: ignore[arg-type]
+        assert told == {str(action): each._asdict() for action, each in exact.items()}
+
+
+def test_the_truth_of_too_large_a_game_is_refused() -> None:
+    (answer,) = talk("connectfour", {"id": 2, "type": "truth"})
+    assert answer["type"] == "error"
+    assert "too many positions" in answer["message"]
+
+
+def test_the_engine_imports_nothing_from_elsewhere() -> None:
+    for file in (Path(__file__).parents[2] / "seraphim/web/engine").glob("*.js"):
+        imports = [line for line in file.read_text().splitlines() if line.startswith("import ")]
+        assert all("'./" in line for line in imports), file.name

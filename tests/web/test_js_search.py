@@ -1,0 +1,278 @@
+"""The engine in the browser against the Python one: its rules move for move, its search visit for visit."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from games import MOVES_TWICE, Wait
+from reference import random_states
+
+from seraphim.game import Array, Game, PlainRules, board_of, load_game
+from seraphim.inference import load_inference
+from seraphim.search.analysis import Analysis
+from seraphim.search.options import SearchOptions
+from seraphim.storage.models import ModelFolder
+
+ROOT = Path(__file__).parents[2]
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="node, which runs the engine of browsers here, is not installed")
+pytestmark = needs_node
+
+TWICE = PlainRules(MOVES_TWICE)
+GAMES: dict[str, tuple[Game, Path]] = {
+    "tictactoe": (load_game("tictactoe"), ROOT / "tictactoe/rules.js"),
+    "connectfour": (load_game("connectfour"), ROOT / "connectfour/rules.js"),
+    "double moves": (TWICE, ROOT / "tests/web/js/double_nim.js"),
+}
+BOARD_GAMES = ["tictactoe", "connectfour"]
+
+
+def ask_node(rules: Path, **request: object) -> Any:
+    done = subprocess.run(
+        [str(NODE), ROOT / "tests/web/js/driver.js"],
+        input=json.dumps({"rules": rules.as_uri(), **request}),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def in_words(states: Array) -> list[list[str]]:
+    return [[str(word) for word in row] for row in states.tolist()]
+
+
+class HashNetwork:
+    """A network of integers, which tests/web/js/hash_network.js computes alike to the last bit."""
+
+    name = description = "hash"
+    overlaps = False
+
+    def __init__(self, game: Game) -> None:
+        self._num_outputs = game.num_actions + 1
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        rows = observations.reshape(len(observations), -1).astype(np.uint32)
+        bits = np.full(len(rows), 0x811C9DC5, np.uint32)
+        for column in rows.T:
+            bits = (bits ^ column) * np.uint32(0x01000193)
+        steps = np.arange(1, self._num_outputs + 1, dtype=np.uint32) * np.uint32(0x9E3779B9)
+        numbers = self._scrambled(bits[:, None] + steps)
+        return (6 * numbers[:, :-1] - 3).astype(np.float32), (2 * numbers[:, -1] - 1).astype(np.float32)
+
+    @staticmethod
+    def _scrambled(bits: Array) -> Array:
+        bits = (bits ^ bits >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+        bits = (bits ^ bits >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+        return ((bits ^ bits >> np.uint32(16)) >> np.uint32(8)) / 2.0**24
+
+
+class Recorded:
+    """A network that remembers what it said of each position."""
+
+    overlaps = False
+
+    def __init__(self, game: Game, inference: Any) -> None:
+        self.name = self.description = "recorded"
+        self.outputs: dict[str, list[float]] = {}
+        self._game, self._inference = game, inference
+        self._states: dict[bytes, str] = {}
+
+    def observe(self, states: Array) -> Array:
+        observations = self._game.observe(states)
+        for state, observation in zip(in_words(states), observations, strict=True):
+            self._states[observation.tobytes()] = ",".join(state)
+        return observations
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        logits, values = self._inference.infer(observations)
+        for observation, row, value in zip(observations, logits, values, strict=True):
+            self.outputs[self._states[observation.tobytes()]] = [*row.tolist(), float(value)]
+        return logits, values
+
+
+class Observed:
+    """A game whose observations a Recorded sees."""
+
+    def __init__(self, game: Game, recorded: Recorded) -> None:
+        self._game, self.observe = game, recorded.observe
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._game, name)
+
+
+def found(analysis: Analysis, num_actions: int) -> dict[str, Any]:
+    """What the Python search found, in the form of tests/web/js/driver.js."""
+    candidates = analysis.candidates()
+    visits = np.zeros(num_actions, int)
+    for candidate in candidates:
+        visits[candidate.action] = candidate.visits
+    return {
+        "visits": visits.tolist(),
+        "best": analysis.best,
+        "value": analysis.value,
+        "proven": analysis.proven,
+        "candidates": [{**vars(each), "variation": list(each.variation)} for each in candidates],
+    }
+
+
+def searched(
+    game: Game, inference: Any, options: SearchOptions, states: Array, readouts: int, moves: int = 0
+) -> list[list[dict[str, Any]]]:
+    """The same as `searches` of tests/web/js/driver.js."""
+    everything = []
+    for state in states:
+        analysis = Analysis(game, inference, options, leaves=1)
+        analysis.start(state)
+        analysis.more(readouts)
+        results = [found(analysis, game.num_actions)]
+        for _ in range(moves):
+            analysis.play(analysis.best)
+            if game.outcome(analysis.state[None])[0][0]:
+                break
+            analysis.more(readouts)
+            results.append(found(analysis, game.num_actions))
+        everything.append(results)
+    return everything
+
+
+def assert_equal(ours: list[list[dict[str, Any]]], theirs: list[list[dict[str, Any]]]) -> None:
+    assert len(ours) == len(theirs)
+    for python, javascript in zip(ours, theirs, strict=True):
+        assert [each["visits"] for each in javascript] == [each["visits"] for each in python]
+        assert [each["best"] for each in javascript] == [each["best"] for each in python]
+        assert [each["proven"] for each in javascript] == [each["proven"] for each in python]
+        for one, other in zip(python, javascript, strict=True):
+            assert other["value"] == pytest.approx(one["value"], abs=1e-6)
+            for expected, candidate in zip(one["candidates"], other["candidates"], strict=True):
+                assert candidate["prior"] == expected["prior"]  # as both round to float32
+                assert candidate == {
+                    name: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
+                    for name, value in expected.items()
+                }
+
+
+# ---------------------------------------------------------------- search
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("solver", [False, True], ids=["", "solver"])
+def test_visits_equal_those_of_the_python_search(name: str, solver: bool) -> None:
+    game, rules = GAMES[name]
+    options = SearchOptions(solver=solver, cache_megabytes=1)
+    states = random_states(game, 52, seed=1)
+    ours = searched(game, HashNetwork(game), options, states, readouts=300)
+    assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=300))
+    assert any(result["proven"] for results in ours for result in results) == solver
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"fpu": "parent"},
+    {"fpu": "reduction", "fpu_reduction": 0.3, "solver": True},
+    {"cpuct": 0.6, "cpuct_base": 50.0},
+    {"leaf": "playout"},
+    {"fast_wins": 0.9},
+    {"leaf": "playout", "solver": True, "fpu": "reduction"},
+    {"leaf": "playout", "fpu": "parent"},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    # Fast wins need to know how far a game has got, which only these two tell.
+    [(name, changed) for name in GAMES for changed in CHANGES if "fast_wins" not in changed or name in BOARD_GAMES],
+    ids=str,
+)
+def test_every_option_that_matters_without_noise_matters_alike(name: str, changed: dict[str, Any]) -> None:
+    game, rules = GAMES[name]
+    options = SearchOptions(**changed, cache_megabytes=1)
+    states = random_states(game, 10, seed=2)
+    ours = searched(game, HashNetwork(game), options, states, readouts=150)
+    assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=150))
+
+
+def test_playouts_are_cut_off_alike() -> None:
+    game = PlainRules(Wait())
+    options = SearchOptions(leaf="playout", cache_megabytes=1)
+    states = game.initial(1)
+    ours = searched(game, HashNetwork(game), options, states, readouts=30)
+    rules = ROOT / "tests/web/js/wait.js"
+    assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=30))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_tree_is_kept_over_moves_alike(name: str) -> None:
+    game, rules = GAMES[name]
+    options = SearchOptions(solver=True, cache_megabytes=1)
+    states = random_states(game, 8, seed=3)
+    ours = searched(game, HashNetwork(game), options, states, readouts=120, moves=4)
+    assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=120, moves=4))
+
+
+def test_visits_are_equal_on_the_outputs_of_the_trained_model() -> None:
+    game, rules = GAMES["connectfour"]
+    folder = ModelFolder(ROOT, "connectfour")
+    recorded = Recorded(game, load_inference(folder.champion().path, game, "litert"))
+    states = random_states(game, 50, seed=4)
+    options = folder.settings().search
+    ours = searched(Observed(game, recorded), recorded, options, states, readouts=100)  # type: ignore[arg-type]
+    theirs = ask_node(rules, options=vars(options), states=in_words(states), readouts=100, outputs=recorded.outputs)
+    assert_equal(ours, theirs)
+
+
+# ---------------------------------------------------------------- rules
+
+
+def random_games(game: Game, count: int, seed: int) -> list[list[int]]:
+    rng = np.random.default_rng(seed)
+    games = []
+    for _ in range(count):
+        state, actions = game.initial(1), []
+        while not game.outcome(state)[0][0]:
+            actions.append(int(rng.choice(np.flatnonzero(game.legal(state)[0]))))
+            state = game.step(state, np.array(actions[-1:]))
+        games.append(actions)
+    return games
+
+
+@pytest.mark.parametrize("name", BOARD_GAMES)
+def test_rules_are_those_of_python(name: str) -> None:
+    game, rules = GAMES[name]
+    games = random_games(game, 80, seed=5)
+    results = set()
+    for actions, positions in zip(games, ask_node(rules, task="rules", games=games), strict=True):
+        state = game.initial(1)
+        for ply, told in enumerate(positions):
+            ended, result = game.outcome(state)
+            board = board_of(game, state[0])
+            assert board is not None
+            assert told == {
+                "words": in_words(state)[0],
+                "legal": np.flatnonzero(game.legal(state)[0]).tolist(),
+                "to_play": int(game.to_play(state)[0]),
+                "outcome": {"ended": bool(ended[0]), "result": float(result[0])},
+                "observation": game.observe(state)[0].ravel().tolist(),
+                "board": {
+                    "rows": board.cells.shape[0],
+                    "columns": board.cells.shape[1],
+                    "cells": board.cells.tolist(),
+                    "marks": list(board.marks),
+                    "targets": {str(action): [list(cell) for cell in cells] for action, cells in board.targets.items()},
+                },
+                "text": game.render(state[0]),
+                "line": [list(cell) for cell in board.line],
+                "again": in_words(state)[0],
+                "progress": pytest.approx(float(game.progress(state)[0])),  # type: ignore[attr-defined]
+                "same": True,
+                "drawn": in_words(state)[0],
+            }
+            if ended[0]:
+                results.add(float(result[0]))
+            if ply < len(actions):
+                state = game.step(state, np.array([actions[ply]]))
+    assert {1.0, -1.0} <= results
