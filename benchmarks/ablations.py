@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from seraphim.evaluation.error_rates import network_moves, search_positions
-from seraphim.evaluation.mistakes import load_position_sets, mistakes
+from seraphim.evaluation.mistakes import mistakes
 from seraphim.game import Array, load_game
+from seraphim.game.solved import load_position_sets
 from seraphim.inference import load_inference
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.storage.models import ModelFolder
 from seraphim.training.curve import CURVE, read_curve
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from seraphim.network.architectures import NetworkOptions
+from seraphim.options import NetworkOptions
 
 PRECISION = "float32"  # of the network
 GAMES = 128  # B: games under way at a time; more of them are not faster

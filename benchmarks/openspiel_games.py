@@ -18,10 +18,10 @@ from seraphim.game import Game, load_game
 from seraphim.game.conformance import check_game
 from seraphim.game.openspiel import PREFIX, playable_games
 from seraphim.inference import Uniform
+from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import decode
 from seraphim.records.writer import encode_games
-from seraphim.search.options import SearchOptions
-from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay
 
 RANDOM_GAMES = 5
 COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plies", "cut off", "twins", "seconds")

@@ -17,9 +17,7 @@ from seraphim.diagnostics.benchmark import Figures, measure_uniform, measure_wor
 from seraphim.errors import SettingsError
 from seraphim.game import load_game
 from seraphim.inference import Precision, Runtime, load_inference
-from seraphim.network.architectures import NetworkOptions
-from seraphim.search.options import SearchOptions
-from seraphim.selfplay.games import SelfPlayOptions
+from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import bootstrap

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from seraphim.game import load_game_module
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.settings import OPTIONS, PREFIX, SELF_PLAY_SEARCH, Settings
 
 Part = Literal[

@@ -1,6 +1,6 @@
 """Every option of a model in one value, `Settings`, and its file `settings.json`.
 
-A default exists once, in the dataclass of the module that uses it; a game overrides some of them in its
+A default exists once, in `seraphim.options`; a game overrides some of them in its
 `SETTINGS`; `settings.json` holds the result; a flag overrides that for one run.
 
 The section `search` is complete, and every search follows it. `self_play_search` has only the options that differ in
@@ -12,16 +12,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.gate import GateOptions
 from seraphim.game import load_game_module
-from seraphim.network.architectures import NetworkOptions
-from seraphim.records.writer import RecordOptions
-from seraphim.search.options import SearchOptions
-from seraphim.selfplay.games import SelfPlayOptions
-from seraphim.training.fit import TrainingOptions
+from seraphim.options import (
+    GateOptions,
+    NetworkOptions,
+    RecordOptions,
+    SearchOptions,
+    SelfPlayOptions,
+    TrainingOptions,
+    checked,
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ SECTIONS: dict[str, type] = {
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    return {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
+    return {field.name: get_type_hints(kind, include_extras=True)[field.name] for field in dataclasses.fields(kind)}
 
 
 OPTIONS: dict[str, str] = {
@@ -163,11 +166,11 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
         if not isinstance(values, Mapping):
             raise SettingsError(f"section {section!r} must be an object, not {values!r}")
         hints = _hints(SECTIONS[section])
-        checked = {option: _checked(option, value, hints) for option, value in values.items()}
+        options = {option: _checked(option, value, hints) for option, value in values.items()}
         if section == SELF_PLAY_SEARCH:
-            changes["self_play_overrides"] = checked
+            changes["self_play_overrides"] = options
         else:
-            changes[section] = dataclasses.replace(getattr(settings, section), **checked)
+            changes[section] = dataclasses.replace(getattr(settings, section), **options)
     return dataclasses.replace(settings, **changes)
 
 
@@ -195,13 +198,4 @@ def _checked(option: str, value: Any, hints: Mapping[str, Any]) -> Any:
     if option not in hints:
         _check_replaced(option, value)
         raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(hints)}")
-    expected = hints[option]
-    choices = get_args(expected)
-    if expected is float and type(value) is int:
-        return float(value)
-    if choices:
-        if value not in choices:
-            raise SettingsError(f"{option} must be one of {', '.join(map(str, choices))}, not {value!r}")
-    elif type(value) is not expected:
-        raise SettingsError(f"{option} must be {expected.__name__}, not {value!r}")
-    return value
+    return checked(option, value, hints[option])

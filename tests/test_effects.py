@@ -17,12 +17,12 @@ from seraphim.evaluation.gate import judge
 from seraphim.evaluation.players import minimax_player, random_player
 from seraphim.game import Symmetries
 from seraphim.network import architectures
+from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.play.opponent import PlayOptions
 from seraphim.play.session import Session, SessionOptions
 from seraphim.records.writer import Positions
-from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
-from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit

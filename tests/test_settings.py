@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seraphim.errors import SettingsError
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.settings import Settings, default_settings, dump_settings, load_settings
 
 GUMBEL = {"root": "gumbel", "readouts": 32}

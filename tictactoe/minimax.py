@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.evaluation.mistakes import PositionSet
 from seraphim.game import Array
+from seraphim.game.solved import PositionSet
 from tictactoe.game import CELLS, FULL, GAME
 
 

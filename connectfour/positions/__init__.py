@@ -24,8 +24,9 @@ import numpy as np
 
 from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import PositionSet, Split
+from seraphim.evaluation.mistakes import Split
 from seraphim.game import Array
+from seraphim.game.solved import PositionSet
 
 FOLDER = Path(__file__).parent
 NAMES = ("begin-easy", "begin-medium", "begin-hard", "middle-easy", "middle-medium", "end-easy")

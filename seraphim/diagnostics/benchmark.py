@@ -20,10 +20,10 @@ from seraphim.game import Game, load_game
 from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
 from seraphim.machine import count_cores
 from seraphim.network import architectures, saved_model
+from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.search.analysis import LEAVES, Analysis
-from seraphim.search.options import SearchOptions
 from seraphim.search.search import batch_size
-from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay
 from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings, default_settings

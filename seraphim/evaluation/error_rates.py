@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.evaluation.mistakes import PositionSet, mistakes
+from seraphim.evaluation.mistakes import mistakes
 from seraphim.game import Array, Game
+from seraphim.game.solved import PositionSet
 from seraphim.inference import Inference
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.search import Result, Search
 
 NETWORK = 0  # readouts of the network's move without search

@@ -6,11 +6,9 @@ Knows players, no models. AlphaGo Zero took a new network if it won more than 55
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from seraphim.errors import SettingsError
 from seraphim.evaluation.match import (
     PAIR_POINTS,
     MatchResult,
@@ -22,42 +20,13 @@ from seraphim.evaluation.match import (
 )
 from seraphim.evaluation.players import Choose
 from seraphim.game import Game
-
-Gate = Literal["off", "score", "sprt"]
+from seraphim.options import GateOptions
 
 ERROR_RATE = 0.05
 """How often the sequential test may take a snapshot that is no better, or refuse one as good as `gate_score`."""
 
 _LIMIT = math.log((1 - ERROR_RATE) / ERROR_RATE)
 _OPENINGS_AT_A_TIME = 16  # between two looks at the sequential test
-
-
-@dataclass(frozen=True)
-class GateOptions:
-    """Options of the gate."""
-
-    gate: Gate = "off"
-    """Which snapshots become champion: all with `off`; those that make more than `gate_score` of the points in
-    `gate_games` against the champion with `score` (AGZ: in 400); `sprt` plays only until that is certain enough."""
-    gate_games: int = 40
-    """Games of the match, or the most with `sprt`, which then decides by what is more likely; `sprt` needs hundreds."""
-    gate_score: float = 0.55
-    """Share of points, where a draw counts half (AGZ: 0.55)."""
-
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: a value is out of range.
-        """
-        for name, holds, expected in (
-            ("gate", self.gate in ("off", "score", "sprt"), "off, score or sprt"),
-            ("gate_games", self.gate_games >= 2, "at least 2"),
-            ("gate_score", 0.5 <= self.gate_score < 1, "from 0.5 to below 1"),
-            ("gate_score", self.gate != "sprt" or self.gate_score > 0.5, "above 0.5 for sprt"),
-        ):
-            if not holds:
-                raise SettingsError(f"{name} must be {expected}, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,11 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.evaluation.players import Choose
-from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.game import Array, Game
+from seraphim.game.solved import PositionSet
 
 Split = Literal["validation", "test"]  # positions to choose by, and others for the figures that are reported
 TOLERANCE = 1e-6  # two float32 that differ by less mean the same value
-
-
-class PositionSet(NamedTuple):
-    """Unfinished positions, solved."""
-
-    name: str
-    states: Array  # int64 [P, W]
-    action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
 
 
 class Mistakes(NamedTuple):
@@ -87,36 +80,6 @@ class Evaluation:
                 f"loses from the start {' and '.join(losing)}" if losing else f"never loses from the start{where}"
             )
         return "; ".join(parts)
-
-
-def load_position_sets(name: str, function: str = "position_sets") -> list[PositionSet]:
-    """Return the solved positions that a game offers, an empty list if none.
-
-    Args:
-        name: package or module of the game.
-        function: what it calls them: by default those that a model may be chosen by.
-
-    Raises:
-        GameError: there is no such game, or its solved positions do not fit its rules.
-    """
-    game = load_game(name)
-    position_sets: list[PositionSet] = getattr(load_game_module(name), function, list)()
-    for positions in position_sets:
-        shapes = (positions.states.shape[1:], positions.action_values.shape)
-        if shapes != ((game.state_words,), (len(positions.states), game.num_actions)):
-            raise GameError(
-                f"{positions.name!r} of {name} has states {positions.states.shape} and action values "
-                f"{positions.action_values.shape}: expected [P, {game.state_words}] and [P, {game.num_actions}]"
-            )
-        legal = game.legal(positions.states)
-        wrong = (np.isnan(positions.action_values) == legal).any(axis=1) | ~legal.any(axis=1)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise GameError(
-                f"{positions.name!r} of {name} must hold unfinished positions, with a value for each legal action and "
-                f"NaN for all others, but does not here:\n{game.render(positions.states[row])}"
-            )
-    return position_sets
 
 
 def mistakes(positions: PositionSet, actions: Array) -> Array:

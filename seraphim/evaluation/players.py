@@ -5,14 +5,14 @@ the same seed plays the same games. Knows the search; knows nothing of matches, 
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError
-from seraphim.game import Array, Game, load_game_module
+from seraphim.errors import SettingsError
+from seraphim.game import Array, Game
+from seraphim.game.solved import PerfectActions
 from seraphim.inference import Inference, Uniform
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.rng import fork, stream_key
 from seraphim.search.search import Search, draw_actions
 
@@ -27,17 +27,6 @@ MOST_POSITIONS = 1 << 18  # that a minimax player looks beyond at a time
 MOST_NODES = 1 << 20  # in all trees of a pure MCTS at a time, about
 
 _PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in connect four
-
-
-class PerfectActions(Protocol):
-    """What a game's module may offer as `perfect_actions`."""
-
-    def __call__(self, states: Array, seconds: float | None = None, /) -> Array:
-        """Return which actions keep the exact result of unfinished states int64 [P, W], bool [P, A].
-
-        A game that knows how long wins take may leave out slower wins and faster losses. With `seconds`, the time for
-        each position, it returns what is best as far as it knows by then.
-        """
 
 
 def search_player(game: Game, inference: Inference, options: SearchOptions) -> Choose:
@@ -129,18 +118,6 @@ def solver_player(game: Game, perfect_actions: PerfectActions, seed: int = 0, se
     """
     stream = stream_key(f"solver-player-{seed}")
     return lambda states: draw_actions(perfect_actions(states, seconds) & game.legal(states), _keys(stream, states))
-
-
-def load_perfect_actions(name: str) -> PerfectActions:
-    """Return the solver that a game offers.
-
-    Raises:
-        GameError: there is no such game, or it offers none.
-    """
-    perfect_actions: PerfectActions | None = getattr(load_game_module(name), "perfect_actions", None)
-    if perfect_actions is None:
-        raise GameError(f"{name} has no solver: its module offers no perfect_actions(states, seconds)")
-    return perfect_actions
 
 
 def _keys(stream: np.uint64, states: Array) -> Array:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import PositionSet, Split, load_position_sets
+from seraphim.evaluation.mistakes import Split
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
+from seraphim.game.solved import PositionSet, load_position_sets
 from seraphim.search.search import Result
 
 # What a game calls its sets, for the weak error and for the strong one.

@@ -19,6 +19,7 @@ from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, wri
 from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import Match
 from seraphim.game import Game, load_game
+from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
@@ -126,7 +127,7 @@ class Field:
         if kind == "mcts" and _is_positive(text):
             return [Entrant(name, lambda: players.mcts_player(game, int(text)))]
         if kind == "solver" and (not text or _is_positive(text.replace(".", "", 1))):
-            perfect_actions = players.load_perfect_actions(module)
+            perfect_actions = load_perfect_actions(module)
             seconds = float(text) if text else None
             return [self._drawing(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))]
         raise SettingsError(f"{name!r} is no player: expected {_KINDS}")

@@ -12,20 +12,17 @@ conformance/   checks a game against its contract, and two forms of a game again
 
 from seraphim.game.interface import (
     EMPTY,
-    FAMILIES,
     Array,
     Board,
     Game,
-    PlainGame,
-    PlainRules,
     Symmetries,
     board_of,
     cell_name,
     cells_from_drawing,
     identity_symmetry,
-    load_game,
-    load_game_module,
 )
+from seraphim.game.loading import FAMILIES, load_game, load_game_module
+from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
     "EMPTY",

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import PositionSet
 from seraphim.game import Array, Game, PlainGame, PlainRules
+from seraphim.game.solved import PositionSet
 
 MOST_POSITIONS = 1_000_000  # that play may reach
 

@@ -10,8 +10,27 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation.players import PerfectActions
-from seraphim.game import Array, Game
+from seraphim.game.interface import Array, Game
+from seraphim.game.loading import load_game, load_game_module
+
+
+class PositionSet(NamedTuple):
+    """Unfinished positions, solved."""
+
+    name: str
+    states: Array  # int64 [P, W]
+    action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+
+
+class PerfectActions(Protocol):
+    """What a game's module may offer as `perfect_actions`."""
+
+    def __call__(self, states: Array, seconds: float | None = None, /) -> Array:
+        """Return which actions keep the exact result of unfinished states int64 [P, W], bool [P, A].
+
+        A game that knows how long wins take may leave out slower wins and faster losses. With `seconds`, the time for
+        each position, it returns what is best as far as it knows by then.
+        """
 
 
 class MoveResults(Protocol):
@@ -39,6 +58,48 @@ class Truth(NamedTuple):
     result: int | None  # 1 a win, 0 a draw, -1 a loss; None where the game tells only what is best
     best: bool
     plies: int | None  # to the end of the game, this move included
+
+
+def load_position_sets(name: str, function: str = "position_sets") -> list[PositionSet]:
+    """Return the solved positions that a game offers, an empty list if none.
+
+    Args:
+        name: package or module of the game.
+        function: what it calls them: by default those that a model may be chosen by.
+
+    Raises:
+        GameError: there is no such game, or its solved positions do not fit its rules.
+    """
+    game = load_game(name)
+    position_sets: list[PositionSet] = getattr(load_game_module(name), function, list)()
+    for positions in position_sets:
+        shapes = (positions.states.shape[1:], positions.action_values.shape)
+        if shapes != ((game.state_words,), (len(positions.states), game.num_actions)):
+            raise GameError(
+                f"{positions.name!r} of {name} has states {positions.states.shape} and action values "
+                f"{positions.action_values.shape}: expected [P, {game.state_words}] and [P, {game.num_actions}]"
+            )
+        legal = game.legal(positions.states)
+        wrong = (np.isnan(positions.action_values) == legal).any(axis=1) | ~legal.any(axis=1)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise GameError(
+                f"{positions.name!r} of {name} must hold unfinished positions, with a value for each legal action and "
+                f"NaN for all others, but does not here:\n{game.render(positions.states[row])}"
+            )
+    return position_sets
+
+
+def load_perfect_actions(name: str) -> PerfectActions:
+    """Return the solver that a game offers.
+
+    Raises:
+        GameError: there is no such game, or it offers none.
+    """
+    perfect_actions: PerfectActions | None = getattr(load_game_module(name), "perfect_actions", None)
+    if perfect_actions is None:
+        raise GameError(f"{name} has no solver: its module offers no perfect_actions(states, seconds)")
+    return perfect_actions
 
 
 def is_solved(module: ModuleType) -> bool:

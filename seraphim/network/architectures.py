@@ -11,18 +11,15 @@ import math
 import os
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Game
 from seraphim.network.native_log import without_native_log
-
-Kind = Literal["mlp", "resnet"]
-Activation = Literal["relu", "leaky_relu"]
+from seraphim.options import NetworkOptions
 
 LEAKY_SLOPE = 0.3  # below 0, of a leaky ReLU; Keras's own until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
@@ -30,56 +27,6 @@ _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
 
 BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
-
-
-@dataclass(frozen=True)
-class NetworkOptions:
-    """Options of the network, fixed when a model is made; `AGZ` is AlphaGo Zero (Silver et al. 2017)."""
-
-    kind: Kind = "resnet"
-    """Architecture: `mlp`, for an observation of any shape, or `resnet`, for one of rows, columns and planes (AGZ)."""
-    depth: int = 3
-    """Hidden layers of an mlp."""
-    width: int = 128
-    """Units in each hidden layer of an mlp."""
-    blocks: int = 5
-    """Residual blocks of a resnet (AGZ: 19 or 39)."""
-    filters: int = 64
-    """Filters of each convolution of a resnet (AGZ: 256)."""
-    kernel_size: int = 3
-    """Rows and columns that a filter of a resnet sees (AGZ: 3)."""
-    policy_filters: int = 32
-    """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
-    value_filters: int = 32
-    """Filters of the 1×1 convolution before a resnet's value (AGZ: 1, on a board of 361 points)."""
-    activation: Activation = "relu"
-    """What follows each hidden layer: `relu` (AGZ), or `leaky_relu`, which keeps 0.3 of what is below 0."""
-    value_width: int = 64
-    """Units in the hidden layer of the value head (AGZ: 256)."""
-    l2: float = 1e-4
-    """Weight c of the penalty c·‖θ‖² on kernels in the loss (AGZ: 0.0001)."""
-
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: a value is out of range.
-        """
-        for name, holds, expected in (
-            ("kind", self.kind in ("mlp", "resnet"), "mlp or resnet"),
-            ("depth", self.depth >= 1, "at least 1"),
-            ("width", self.width >= 1, "at least 1"),
-            ("blocks", self.blocks >= 0, "0 or more"),
-            ("filters", self.filters >= 1, "at least 1"),
-            ("kernel_size", self.kernel_size >= 1, "at least 1"),
-            ("policy_filters", self.policy_filters >= 1, "at least 1"),
-            ("value_filters", self.value_filters >= 1, "at least 1"),
-            ("activation", self.activation in ("relu", "leaky_relu"), "relu or leaky_relu"),
-            ("value_width", self.value_width >= 1, "at least 1"),
-            ("l2", self.l2 >= 0, "0 or more"),
-        ):
-            if not holds:
-                raise SettingsError(f"{name} must be {expected}, not {getattr(self, name)}")
 
 
 def tensorflow() -> ModuleType:

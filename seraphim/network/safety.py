@@ -5,16 +5,13 @@ hold what the models of Seraphim are made of, and nothing else: a network with o
 lists here. A SavedModel is a program for TensorFlow, and is not examined: see `seraphim.inference.archive`.
 """
 
-import ast
 import json
-import sys
 import zipfile
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import GameError, ModelError
+from seraphim.errors import ModelError
 
 _CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
 _ENTRIES = {_CONFIG, "metadata.json", _WEIGHTS}
@@ -84,23 +81,6 @@ def damaged(file: Path, error: Exception) -> ModelError:
     )
 
 
-def check_game_module(name: str) -> None:
-    """Check that a module that is named as a game mentions GAME, before it is imported.
-
-    Raises:
-        GameError: it does not.
-    """
-    spec = _find(name)
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return  # there is none, or nothing that can be read: importing it will tell
-    try:
-        tree = ast.parse(Path(spec.origin).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return
-    if not {"GAME", "*", "__getattr__"} & set(_names(tree)):
-        raise GameError(f"module {name!r} offers no GAME: name a package or module that does, such as tictactoe")
-
-
 # ---------------------------------------------------------------- Keras archives
 
 
@@ -134,26 +114,3 @@ def _is_known(module: str | None, name: str) -> bool:
 
 
 # ---------------------------------------------------------------- modules of games
-
-
-def _find(name: str) -> ModuleSpec | None:
-    # As the import system would, but without importing the packages above it.
-    spec: ModuleSpec | None = None
-    parts = name.split(".")
-    for length in range(1, len(parts) + 1):
-        path = spec.submodule_search_locations if spec else None
-        if length > 1 and path is None:
-            return None
-        found = (finder.find_spec(".".join(parts[:length]), path) for finder in sys.meta_path)
-        spec = next((each for each in found if each), None)
-    return spec
-
-
-def _names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).split(".")[0]
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name

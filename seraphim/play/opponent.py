@@ -14,8 +14,8 @@ from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.tree import GameTree, Node
 from seraphim.inference import Inference
+from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis, Candidate
-from seraphim.search.options import SearchOptions
 
 Chooser = Literal["search", "raw"]
 Temperature = Literal["cold", "hot", "auto"]

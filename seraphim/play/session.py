@@ -12,12 +12,13 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.game import load_game, saved_games
+from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree, Node
 from seraphim.inference import Inference
+from seraphim.options import SearchOptions
+from seraphim.play import game_files
 from seraphim.play.opponent import Opponent, PlayOptions, Reading, Watch
-from seraphim.search.options import SearchOptions
 
 Human = Literal["first", "second", "both", "none"]
 
@@ -226,7 +227,7 @@ class Session:
             GameError: it is none of these, or a move is not legal.
             RecordError: the file cannot be read, or is of another game.
         """
-        loaded = saved_games.find(self.game_name, text.strip())
+        loaded = game_files.find(self.game_name, text.strip())
         if isinstance(loaded, GameTree):
             self.tree = loaded
         else:
@@ -247,7 +248,7 @@ class Session:
         Raises:
             RecordError: it cannot be written, or there is such a file that is no saved game.
         """
-        saved_games.save(self.tree, Path(file))
+        game_files.save(self.tree, Path(file))
 
     def settings(self) -> dict[str, Any]:
         """Return all options that can be changed, by name."""

@@ -2,8 +2,8 @@
 
 Knows both formats and none of our features: those are `seraphim.records.examples`. The messages are declared here,
 field by field as in TensorFlow's `example.proto` and `feature.proto`, in a descriptor pool of their own:
-TensorFlow may be imported in the same process. Examples whose features have fixed sizes have a `Layout`, by which NumPy fills and reads
-whole columns of them, some ten times as fast as the message library.
+TensorFlow may be imported in the same process. Examples whose features have fixed sizes have a `Layout`, by which
+NumPy fills and reads whole columns of them, some ten times as fast as the message library.
 """
 
 import struct

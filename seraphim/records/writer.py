@@ -11,13 +11,13 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from seraphim.errors import RecordError, SettingsError
+from seraphim.errors import RecordError
+from seraphim.options import RecordOptions
 from seraphim.records.examples import GameRecord, Positions, encode, encode_games, end_of
 from seraphim.records.files import PARTIAL, publish, whole_games, writing
 from seraphim.records.index import (
@@ -52,23 +52,6 @@ SECONDS_TO_PUBLISH = 2.0
 """How long a game may wait for others until it is published."""
 
 _CHECKS = 20  # how often a writer looks for files to remove, while as many positions are written as are kept
-
-
-@dataclass(frozen=True)
-class RecordOptions:
-    """Options of the files that hold finished games."""
-
-    games_per_file: int = 100
-    """Most games in a file; files are removed when training can no longer draw from them (max_window)."""
-
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: a value is out of range.
-        """
-        if self.games_per_file < 1:
-            raise SettingsError(f"games_per_file must be at least 1, not {self.games_per_file}")
 
 
 class Journal:

@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.selection import Rule, exploration_weight, to_rule
 from seraphim.search.tree import MOST_ACTIONS, NO_CHILD, Trees, slots

@@ -13,9 +13,9 @@ import numpy as np
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
+from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
-from seraphim.search.options import SearchOptions
 from seraphim.search.rng import uniform_of
 from seraphim.search.selection import considered_visits, to_rule
 from seraphim.search.terminal_value import check_fast_wins, worth

@@ -12,7 +12,7 @@ import numpy as np
 
 from seraphim.game import Array
 from seraphim.jit import kernel
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.tree import LOST, NO_PARENT, OPEN
 
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION = range(3)

@@ -6,17 +6,15 @@ and the model: it does not depend on which other games are under way, so any pro
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from queue import Queue
 from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
+from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.writer import GameRecord
-from seraphim.search.options import SearchOptions
 from seraphim.search.rng import fork, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
 from seraphim.search.terminal_value import worth
@@ -25,35 +23,6 @@ from seraphim.search.terminal_value import worth
 _MOVED_TOGETHER = 0.2
 _PURPOSES = 4  # streams of a ply
 _NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
-
-
-@dataclass(frozen=True)
-class SelfPlayOptions:
-    """Options of self-play."""
-
-    concurrent_games: int = 256
-    """Games under way at a time in each worker process: the batch of the network."""
-    games_per_generation: int = 1000
-    """Games that a champion plays before it is trained, where bin/learn.py does both."""
-    random_plies: int = 0
-    """Most random moves, 0 to so many, that a game begins with; they are not recorded, and bring games into positions
-    that good play does not reach."""
-    random_share: float = 1.0
-    """Share of games that begin with random moves."""
-
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: a value is out of range.
-        """
-        for name in ("concurrent_games", "games_per_generation"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.random_plies < 0:
-            raise SettingsError(f"random_plies must be 0 or more, not {self.random_plies}")
-        if not 0 < self.random_share <= 1:
-            raise SettingsError(f"random_share must be above 0, up to 1, not {self.random_share}")
 
 
 def game_id(stream: str, number: int) -> str:

@@ -1,7 +1,7 @@
 """Models and game data on disk.
 
-    atomic       files that appear whole, pointers, locks
-    locks        a file that one process holds at a time
-    snapshots    the snapshots of a model
-    models       the folder of a model
+atomic       files that appear whole, pointers, locks
+locks        a file that one process holds at a time
+snapshots    the snapshots of a model
+models       the folder of a model
 """

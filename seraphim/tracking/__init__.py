@@ -1,5 +1,5 @@
 """The figures of a run, as TensorBoard and MLflow show them.
 
-    tensorboard    event files
-    mlflow         runs in MLflow, and the log of both
+tensorboard    event files
+mlflow         runs in MLflow, and the log of both
 """

@@ -5,14 +5,13 @@ Knows no files of game data and no snapshots: `seraphim.training.trainer` joins 
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import SettingsError
 from seraphim.game import Symmetries
 from seraphim.network import architectures
+from seraphim.options import TrainingOptions
 from seraphim.records.schema import is_sparse
 from seraphim.records.sparse import SparseRows
 from seraphim.records.writer import Positions
@@ -22,72 +21,6 @@ LOG_EVERY = 100  # steps between two points in TensorBoard
 SETTLING = 32  # batches that tell the statistics of batch normalization, at the end of a training
 PREFETCH = 32  # batches prepared ahead; no fewer than the steps of one execution
 PREFETCH_BYTES = 64 * 2**20  # of them at most, where batches are large
-
-
-TrainingPrecision = Literal["float32", "bfloat16"]
-Optimizer = Literal["adam", "sgd"]
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Options of the training; `AGZ` is AlphaGo Zero (Silver et al. 2017), `KataGo` is Wu (2019)."""
-
-    learning_rate: float = 1e-3
-    """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
-    optimizer: Optimizer = "adam"
-    """How steps are made of gradients: by `adam`, or by `sgd` with momentum (AGZ); fixed when a model is made."""
-    momentum: float = 0.9
-    """Share of sgd's last step in the next one (AGZ: 0.9); fixed when a model is made."""
-    learning_rate_half_life: int = 0
-    """Steps in which the step size is halved, again and again; 0: never (AGZ: tenths at 400,000 and 600,000 steps)."""
-    batch_size: int = 512
-    """Positions in a batch (AGZ: 2048)."""
-    steps: int = 1000
-    """Batches trained on before the next snapshot is published (AGZ: 1000)."""
-    precision: TrainingPrecision = "float32"
-    """Arithmetic of convolutions and products: float32, or bfloat16, which is faster on processors that have it."""
-    value_loss_weight: float = 1.0
-    """Weight of the value's loss against the policy's cross-entropy (AGZ: 1)."""
-    root_value_share: float = 0.0
-    """Share of the search's value in what the value is to learn; the rest is how the game ended (AGZ: 0)."""
-    average_positions: bool = False
-    """Whether equal positions of the window become one, with the mean of what they teach and a weight that grows with
-    the logarithm of their number (AlphaZero.jl)."""
-    window_start: int = 25_000
-    """Positions c up to which all game data is trained on; from there the window grows slower (KataGo: 250,000)."""
-    window_exponent: float = 0.75
-    """Exponent alpha of the window's growth (KataGo: 0.75)."""
-    window_growth: float = 0.4
-    """Growth beta of the window per new position, where it begins to grow slower (KataGo: 0.4)."""
-    max_window: int = 1_000_000
-    """Most positions in the window, which is held in memory."""
-    max_snapshots: int = 10
-    """Newest snapshots kept on disk; the champion is kept in any case."""
-
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: a value is out of range.
-        """
-        for name, holds, expected in (
-            ("learning_rate", self.learning_rate > 0, "above 0"),
-            ("learning_rate_half_life", self.learning_rate_half_life >= 0, "0 or more"),
-            ("optimizer", self.optimizer in ("adam", "sgd"), "adam or sgd"),
-            ("momentum", 0 <= self.momentum < 1, "from 0 to below 1"),
-            ("batch_size", self.batch_size >= 1, "at least 1"),
-            ("steps", self.steps >= 1, "at least 1"),
-            ("precision", self.precision in ("float32", "bfloat16"), "float32 or bfloat16"),
-            ("value_loss_weight", self.value_loss_weight >= 0, "0 or more"),
-            ("root_value_share", 0 <= self.root_value_share <= 1, "from 0 to 1"),
-            ("window_start", self.window_start >= 1, "at least 1"),
-            ("window_exponent", 0 < self.window_exponent <= 1, "above 0, up to 1"),
-            ("window_growth", 0 < self.window_growth <= 1, "above 0, up to 1"),
-            ("max_window", self.max_window >= 1, "at least 1"),
-            ("max_snapshots", self.max_snapshots >= 1, "at least 1"),
-        ):
-            if not holds:
-                raise SettingsError(f"{name} must be {expected}, not {getattr(self, name)}")
 
 
 class Losses(NamedTuple):

@@ -11,9 +11,8 @@ from benchmarks import mctx_peer, openspiel_peer, peers
 from seraphim.diagnostics.benchmark import Figures
 from seraphim.game import Game, load_game
 from seraphim.inference import Uniform
-from seraphim.network.architectures import NetworkOptions
-from seraphim.search.options import SearchOptions
-from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 
 

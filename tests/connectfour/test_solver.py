@@ -26,9 +26,10 @@ from connectfour.positions import (
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
 from connectfour.solver import MoveScores, Score, Solver
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.mistakes import Split, load_position_sets
+from seraphim.evaluation.mistakes import Split
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
+from seraphim.game.solved import load_position_sets
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 Cells = tuple[int, ...]

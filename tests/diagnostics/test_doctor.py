@@ -15,10 +15,10 @@ from rich.console import Console
 from seraphim.diagnostics import doctor, installation
 from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_data, check_model
 from seraphim.inference import Uniform
+from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
-from seraphim.records.writer import GameWriter, RecordOptions, total_positions
-from seraphim.search.options import SearchOptions
-from seraphim.selfplay.games import SelfPlay, SelfPlayOptions
+from seraphim.records.writer import GameWriter, total_positions
+from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME

@@ -16,9 +16,9 @@ from connectfour.game import position_from_moves
 from seraphim.errors import GameError
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.error_rates import NETWORK, Rate
-from seraphim.evaluation.mistakes import PositionSet
+from seraphim.game.solved import PositionSet
 from seraphim.inference import Uniform
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.loop import Stop, learn

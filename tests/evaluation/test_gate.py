@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.gate import GateOptions, judge, log_likelihood_ratio
+from seraphim.evaluation.gate import judge, log_likelihood_ratio
 from seraphim.evaluation.players import Choose, minimax_player, random_player
 from seraphim.game import Array
+from seraphim.options import GateOptions
 from seraphim.search.rng import fork, stream_key, uniform_of
 from tictactoe.game import GAME
 

@@ -8,18 +8,10 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import (
-    Evaluation,
-    Losses,
-    Mistakes,
-    PositionSet,
-    evaluate,
-    load_position_sets,
-    loses_from_start,
-    mistakes,
-)
+from seraphim.evaluation.mistakes import Evaluation, Losses, Mistakes, evaluate, loses_from_start, mistakes
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import solve
+from seraphim.game.solved import PositionSet, load_position_sets
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 

@@ -13,15 +13,9 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation import players
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.mistakes import Losses, loses_from_start, mistakes
-from seraphim.evaluation.players import (
-    Choose,
-    load_perfect_actions,
-    mcts_player,
-    minimax_player,
-    random_player,
-    solver_player,
-)
+from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from seraphim.game import Array, Game, PlainRules
+from seraphim.game.solved import load_perfect_actions
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions, position_sets
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import load_position_sets
 from seraphim.game import Array, PlainGame
 from seraphim.game.exhaustive import Solution, UnsolvedError, solve
+from seraphim.game.solved import load_position_sets
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 

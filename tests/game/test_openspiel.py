@@ -8,15 +8,16 @@ import pyspiel
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.game import load_game, load_game_module, saved_games
+from seraphim.game import load_game, load_game_module
 from seraphim.game.conformance import check_game
 from seraphim.game.notation import format_moves, label_in, parse_moves
 from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
 from seraphim.game.tree import GameTree
 from seraphim.inference import Uniform
+from seraphim.options import SearchOptions
+from seraphim.play import game_files
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.tfrecord import FRAME_BYTES
-from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 
 
@@ -204,8 +205,8 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
     play(tree, 12)
     tree.go(tree.find("A", 5))
     play(tree, 9, seed=2)
-    saved_games.save(tree, tmp_path / "game.txt")
-    again = saved_games.load(name, tmp_path / "game.txt")
+    game_files.save(tree, tmp_path / "game.txt")
+    again = game_files.load(name, tmp_path / "game.txt")
     assert isinstance(again, GameTree)
     assert again.actions() == tree.actions()
     assert {line: len(nodes) for line, nodes in again.lines().items()} == {

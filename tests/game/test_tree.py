@@ -15,11 +15,12 @@ from seraphim.game import Game, PlainRules, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.inference import Uniform
+from seraphim.options import RecordOptions, SearchOptions
+from seraphim.play import game_files
 from seraphim.play.opponent import PlayOptions
 from seraphim.play.session import Session, SessionOptions
 from seraphim.records.examples import GameRecord, encode
-from seraphim.records.writer import GameWriter, RecordOptions
-from seraphim.search.options import SearchOptions
+from seraphim.records.writer import GameWriter
 
 FOUR = connectfour.GAME
 NIM = PlainRules(games.NIM)
@@ -244,24 +245,24 @@ def test_moves_with_spaces_in_their_names_are_saved_too() -> None:
 
 
 def test_a_file_is_loaded_whether_it_is_a_game_moves_or_a_drawing(tmp_path: Path) -> None:
-    saved_games.save(branched(), tmp_path / "game.txt")
+    game_files.save(branched(), tmp_path / "game.txt")
     (tmp_path / "moves.txt").write_text("4453\n")
     (tmp_path / "board.txt").write_text(FOUR.render(connectfour.position_from_moves("4453")))
-    game = saved_games.find("connectfour", str(tmp_path / "game.txt"))
+    game = game_files.find("connectfour", str(tmp_path / "game.txt"))
     assert isinstance(game, GameTree) and columns(game) == "443"
-    assert saved_games.find("connectfour", str(tmp_path / "moves.txt")) == (None, [3, 3, 4, 2], [])
-    board = saved_games.find("connectfour", str(tmp_path / "board.txt"))
+    assert game_files.find("connectfour", str(tmp_path / "moves.txt")) == (None, [3, 3, 4, 2], [])
+    board = game_files.find("connectfour", str(tmp_path / "board.txt"))
     assert isinstance(board, saved_games.Position) and board.start is not None
 
 
 def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
     file = tmp_path / "game.txt"
-    saved_games.save(played("4"), file)
-    saved_games.save(played("44"), file)
+    game_files.save(played("4"), file)
+    game_files.save(played("44"), file)
     assert "A: 44\n" in file.read_text()
     file.write_text("my diary")
     with pytest.raises(RecordError, match="game.txt exists and is no saved game: choose another name"):
-        saved_games.save(played("4"), file)
+        game_files.save(played("4"), file)
     assert file.read_text() == "my diary"
 
 
@@ -269,7 +270,7 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecordError, match="cannot write|is no saved game"):
-        saved_games.save(played("4"), Path(name))
+        game_files.save(played("4"), Path(name))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -311,10 +312,10 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def test_a_record_is_loaded_with_the_game_that_it_is_of(recorded: Path) -> None:
-    found = saved_games.find("tictactoe", f"{recorded}:3")
+    found = game_files.find("tictactoe", f"{recorded}:3")
     assert found == (None, parse_moves(tictactoe.GAME, "a1 b1 a2"), parse_moves(tictactoe.GAME, "b2 a3"))
-    assert saved_games.find("tictactoe", str(recorded)) == (None, [], parse_moves(tictactoe.GAME, "a1 b1 a2 b2 a3"))
-    assert saved_games.find("tictactoe", f"{recorded.parent}:4")[1] == parse_moves(tictactoe.GAME, "a1 b1 a2 b2")
+    assert game_files.find("tictactoe", str(recorded)) == (None, [], parse_moves(tictactoe.GAME, "a1 b1 a2 b2 a3"))
+    assert game_files.find("tictactoe", f"{recorded.parent}:4")[1] == parse_moves(tictactoe.GAME, "a1 b1 a2 b2")
 
 
 def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(recorded: Path) -> None:
@@ -332,7 +333,7 @@ def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(record
 
 
 def test_a_game_that_is_not_recorded_from_its_start_begins_where_it_is(recorded: Path) -> None:
-    found = saved_games.find("tictactoe", f"{recorded}:6")
+    found = game_files.find("tictactoe", f"{recorded}:6")
     assert isinstance(found, saved_games.Position) and found.start is not None
     assert tictactoe.GAME.render(found.start) == "  1 2 3\na · · ·\nb · · ·\nc X O ·"
     assert (found.actions, found.ahead) == ([3], [4, 0])
@@ -352,4 +353,4 @@ def test_a_record_that_is_not_there_is_told(name: str, place: str, problem: str,
     (recorded.parent / "empty.tfrecord").write_bytes(b"")
     (recorded.parent / "torn.tfrecord").write_bytes(recorded.read_bytes()[:-3])
     with pytest.raises(RecordError, match=problem):
-        saved_games.find(name, place.format(file=recorded, folder=recorded.parent))
+        game_files.find(name, place.format(file=recorded, folder=recorded.parent))

@@ -12,7 +12,7 @@ import pytest
 from seraphim.errors import SettingsError
 from seraphim.game import Array
 from seraphim.network import architectures
-from seraphim.network.architectures import NetworkOptions
+from seraphim.options import NetworkOptions
 from tictactoe.game import GAME
 
 MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)

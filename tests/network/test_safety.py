@@ -27,7 +27,7 @@ from seraphim.export.site import Chosen, Library, write_site
 from seraphim.game import load_game
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, safety, saved_model
-from seraphim.network.architectures import NetworkOptions
+from seraphim.options import NetworkOptions
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training.trainer import Trainer
 from tictactoe.game import GAME

@@ -16,10 +16,9 @@ from seraphim.errors import ModelError
 from seraphim.game import Array
 from seraphim.inference import Runtime, load_inference
 from seraphim.network import architectures, saved_model
-from seraphim.network.architectures import NetworkOptions
 from seraphim.network.saved_model import ARCHIVE
+from seraphim.options import NetworkOptions, TrainingOptions
 from seraphim.training import fit
-from seraphim.training.fit import TrainingOptions
 from tictactoe.game import GAME
 
 Snapshots = dict[NetworkOptions, Path]

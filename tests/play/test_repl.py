@@ -30,12 +30,12 @@ from seraphim.game import Array, load_game
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.inference import Inference, Uniform
+from seraphim.options import SearchOptions
 from seraphim.play import screen
 from seraphim.play.opponent import PlayOptions
 from seraphim.play.repl import Interactive
 from seraphim.play.session import MOST_READOUTS, Session, SessionOptions
 from seraphim.play.terminal import printable
-from seraphim.search.options import SearchOptions
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
 PLAY = PlayOptions()

@@ -15,20 +15,13 @@ from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 
 from seraphim.errors import RecordError, SettingsError
 from seraphim.game import PlainRules, load_game
+from seraphim.options import RecordOptions
 from seraphim.records.examples import decode
 from seraphim.records.files import published_files, read_examples, reading
 from seraphim.records.index import NumberSet, played_numbers, stream_and_number
 from seraphim.records.sparse import SparseRows
 from seraphim.records.tfrecord import Feature, frame, frames, parse_example, to_example
-from seraphim.records.writer import (
-    DamageError,
-    GameWriter,
-    RecordOptions,
-    encode,
-    encode_games,
-    read_window,
-    total_positions,
-)
+from seraphim.records.writer import DamageError, GameWriter, encode, encode_games, read_window, total_positions
 from seraphim.storage import atomic
 
 HERE = Path(__file__).parent

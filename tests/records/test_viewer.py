@@ -12,11 +12,12 @@ from rich.console import Console
 
 from seraphim.errors import GameError, RecordError
 from seraphim.game import load_game
+from seraphim.options import RecordOptions
 from seraphim.records.display import hexdump, summarize
 from seraphim.records.examples import GameRecord, decode, encode, with_end_of_file
 from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
 from seraphim.records.viewer import Choice, show_records, show_summary
-from seraphim.records.writer import GameWriter, RecordOptions
+from seraphim.records.writer import GameWriter
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "bin" / "tfrecord_viewer.py"

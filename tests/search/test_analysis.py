@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
+from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
-from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from tictactoe.game import TicTacToe
 

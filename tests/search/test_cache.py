@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
+from seraphim.options import SearchOptions
 from seraphim.search.cache import MISS, Cache, allocate_cache, find_slot, first_slot, num_slots, store_row
-from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from tictactoe.game import TicTacToe
 

@@ -5,7 +5,7 @@ import pytest
 from reference import ArbitraryNetwork, random_states
 
 from seraphim.game import Array, identity_symmetry
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.rng import stream_key, uniform
 from seraphim.search.search import Result, Search
 from seraphim.search.selection import considered_visits

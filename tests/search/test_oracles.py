@@ -28,7 +28,7 @@ from reference import ArbitraryNetwork
 
 from seraphim.game import Array, Game, PlainGame, PlainRules, load_game
 from seraphim.inference import Inference, Uniform
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.search import Result, Search
 
 History = tuple[int, ...]

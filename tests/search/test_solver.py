@@ -11,7 +11,7 @@ from reference import ArbitraryNetwork, random_states
 from connectfour.game import ConnectFour
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
-from seraphim.search.options import Root, SearchOptions
+from seraphim.options import Root, SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.tree import KNOWN, LOST, OPEN, slots
 from tictactoe.game import TicTacToe

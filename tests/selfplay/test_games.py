@@ -12,9 +12,9 @@ from reference import ArbitraryNetwork
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
+from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.writer import GameRecord, encode_games
-from seraphim.search.options import SearchOptions
-from seraphim.selfplay.games import SelfPlay, SelfPlayOptions, game_id, number_in, play_together
+from seraphim.selfplay.games import SelfPlay, game_id, number_in, play_together
 from seraphim.selfplay.pool import play_games
 from seraphim.settings import Settings
 from tictactoe.game import TicTacToe

@@ -16,10 +16,11 @@ import pytest
 
 from seraphim.errors import ModelError, RecordError, WorkerError
 from seraphim.game import load_game
+from seraphim.options import RecordOptions
 from seraphim.records.files import published_files, read_examples, whole_games
 from seraphim.records.index import played_numbers
 from seraphim.records.tfrecord import parse_example
-from seraphim.records.writer import GameWriter, RecordOptions, read_window, total_positions
+from seraphim.records.writer import GameWriter, read_window, total_positions
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings

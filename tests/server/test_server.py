@@ -29,7 +29,8 @@ import connectfour
 from seraphim.errors import CapacityError
 from seraphim.game import Game
 from seraphim.inference import load_inference
-from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.options import RecordOptions
+from seraphim.records.writer import GameRecord, GameWriter, encode
 from seraphim.search.analysis import Analysis
 from seraphim.server import middleware
 from seraphim.server.engine.model_host import Host

@@ -18,10 +18,11 @@ from pathlib import Path
 from pairs import GAME, play
 
 from seraphim.errors import RecordError
+from seraphim.options import RecordOptions
 from seraphim.records.examples import encode
 from seraphim.records.files import published_files, read_examples
 from seraphim.records.tfrecord import parse_example
-from seraphim.records.writer import GameWriter, RecordOptions, read_window
+from seraphim.records.writer import GameWriter, read_window
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "unlink", "close")
 FAILED = 3

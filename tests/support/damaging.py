@@ -9,11 +9,12 @@ from pairs import play
 from rich.console import Console
 
 from seraphim.game import load_game
+from seraphim.options import RecordOptions
 from seraphim.records.examples import decode, encode
 from seraphim.records.files import published_files, read_examples
 from seraphim.records.index import total_positions
 from seraphim.records.viewer import Choice, show_records, show_summary
-from seraphim.records.writer import GameWriter, Positions, RecordOptions, read_window
+from seraphim.records.writer import GameWriter, Positions, read_window
 
 GAME = load_game("tictactoe")
 ALL = 1_000_000

@@ -7,7 +7,7 @@ import numpy as np
 
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.search.selection import considered_visits  # equal to mctx's, see test_gumbel.py
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import load_position_sets
 from seraphim.game import Array
 from seraphim.game.conformance import check_game
+from seraphim.game.solved import load_position_sets
 from seraphim.settings import default_settings
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets, solve

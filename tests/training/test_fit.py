@@ -11,13 +11,13 @@ import pytest
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.network import architectures, saved_model
-from seraphim.network.architectures import NetworkOptions
+from seraphim.options import NetworkOptions, Optimizer, TrainingOptions
 from seraphim.records.sparse import SparseRows, from_dense
 from seraphim.records.writer import Positions
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
-from seraphim.training.fit import Batches, Optimizer, TrainingOptions, train, window_size
+from seraphim.training.fit import Batches, train, window_size
 from tictactoe.game import GAME
 
 MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)

@@ -9,8 +9,8 @@ import pytest
 from test_scalars import shown
 
 from seraphim.errors import ModelError, SettingsError
-from seraphim.evaluation.gate import GateOptions
 from seraphim.network.saved_model import load_model
+from seraphim.options import GateOptions
 from seraphim.records.files import published_files
 from seraphim.records.index import played_numbers
 from seraphim.settings import Settings, default_settings

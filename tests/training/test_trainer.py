@@ -13,7 +13,8 @@ import pytest
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
 from seraphim.network import saved_model
-from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.options import RecordOptions
+from seraphim.records.writer import GameRecord, GameWriter, encode
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import fit, trainer

@@ -10,8 +10,8 @@ from test_js_search import GAMES, HashNetwork, ask_node, in_words, needs_node, r
 
 import tictactoe
 from seraphim.game import load_game, load_game_module, solved
+from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
-from seraphim.search.options import SearchOptions
 from seraphim.server.engine import messages
 
 pytestmark = needs_node

@@ -13,8 +13,8 @@ from reference import random_states
 
 from seraphim.game import Array, Game, PlainRules, board_of, load_game
 from seraphim.inference import load_inference
+from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
-from seraphim.search.options import SearchOptions
 from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[2]

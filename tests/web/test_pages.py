@@ -17,7 +17,8 @@ import connectfour
 import tictactoe
 from seraphim.game import Game, PlainRules, load_game
 from seraphim.game.notation import label_in
-from seraphim.records.writer import GameRecord, GameWriter, RecordOptions, encode
+from seraphim.options import RecordOptions
+from seraphim.records.writer import GameRecord, GameWriter, encode
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import bootstrap

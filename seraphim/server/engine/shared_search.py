@@ -18,8 +18,8 @@ import numpy as np
 from seraphim.errors import GameError, SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
+from seraphim.options import SearchOptions
 from seraphim.search.analysis import LEAVES, Finding, find
-from seraphim.search.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.selection import to_rule
 from seraphim.search.tree import EDGE, NODE

@@ -16,7 +16,7 @@ from reference import ArbitraryNetwork
 import tictactoe
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.search.options import SearchOptions
+from seraphim.options import SearchOptions
 from seraphim.server.engine import messages
 from seraphim.server.engine.client import Conversation
 from seraphim.server.engine.engine import Engine

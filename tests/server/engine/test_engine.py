@@ -16,8 +16,8 @@ import tictactoe
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
+from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
-from seraphim.search.options import SearchOptions
 from seraphim.server.engine import messages
 from seraphim.server.engine.engine import Engine, Seat
 from seraphim.server.engine.shared_search import SharedSearch

@@ -1,0 +1,102 @@
+"""How a game is found by its name."""
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from seraphim.errors import GameError
+from seraphim.game.interface import Game
+from seraphim.game.plain import PlainGame, PlainRules
+
+FAMILIES = "seraphim.games"  # the group of entry points of those who offer many games
+
+
+def load_game_module(name: str) -> ModuleType:
+    """Import the package or module of a game, e.g. `tictactoe` or `mine.breakthrough`; it offers `GAME`.
+
+    A name such as `openspiel:hex` is a game of a family: a function that is installed as an entry point of the group
+    FAMILIES makes what its module would be.
+
+    Raises:
+        GameError: there is no such module or family, or it offers no `GAME`.
+    """
+    cure = "name a package or module that offers GAME, such as tictactoe"
+    family, colon, _ = name.partition(":")
+    if colon:
+        return _family(family)(name)
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise GameError(f"{name!r} is not a game: {cure}")
+    if "" not in sys.path:
+        sys.path.append("")  # a game in the current folder needs no installation
+    check_game_module(name)  # a settings.json may name any module there is
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise  # the game's own imports are its author's business
+        raise GameError(f"there is no game {name!r}: {cure}") from error
+    if not hasattr(module, "GAME"):
+        raise GameError(f"module {name!r} offers no GAME: {cure}")
+    return module
+
+
+def load_game(name: str) -> Game:
+    """Return the game that `load_game_module` finds.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    game = load_game_module(name).GAME
+    return PlainRules(game) if isinstance(game, PlainGame) else game
+
+
+def _family(name: str) -> Callable[[str], ModuleType]:
+    found = {point.name: point for point in entry_points(group=FAMILIES)}
+    if name not in found:
+        raise GameError(f"there is no family of games {name!r}: expected {' or '.join(sorted(found)) or 'none here'}")
+    return found[name].load()
+
+
+def check_game_module(name: str) -> None:
+    """Check that a module that is named as a game mentions GAME, before it is imported.
+
+    Raises:
+        GameError: it does not.
+    """
+    spec = _find(name)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return  # there is none, or nothing that can be read: importing it will tell
+    try:
+        tree = ast.parse(Path(spec.origin).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    if not {"GAME", "*", "__getattr__"} & set(_names(tree)):
+        raise GameError(f"module {name!r} offers no GAME: name a package or module that does, such as tictactoe")
+
+
+def _find(name: str) -> ModuleSpec | None:
+    # As the import system would, but without importing the packages above it.
+    spec: ModuleSpec | None = None
+    parts = name.split(".")
+    for length in range(1, len(parts) + 1):
+        path = spec.submodule_search_locations if spec else None
+        if length > 1 and path is None:
+            return None
+        found = (finder.find_spec(".".join(parts[:length]), path) for finder in sys.meta_path)
+        spec = next((each for each in found if each), None)
+    return spec
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).split(".")[0]
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name

@@ -1,0 +1,150 @@
+"""Games whose rules are plain Python, one position at a time."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game.interface import Array, Symmetries, identity_symmetry
+
+
+class PlainGame:
+    """Base class for rules written one position at a time in plain Python; `PlainRules` makes a `Game` of them.
+
+    A state is any hashable object. If it is a tuple of `state_words` ints, nothing else is needed; otherwise
+    override `to_words` and `from_words`, because states are also stored in files and sent between processes.
+    """
+
+    name: str
+    num_actions: int
+    observation_shape: tuple[int, ...]
+    state_words: int
+    max_plies: int
+
+    def initial(self) -> Hashable:
+        """Return the initial state."""
+        raise NotImplementedError
+
+    def step(self, state: Any, action: int) -> Hashable:
+        """Return the state after a legal action."""
+        raise NotImplementedError
+
+    def legal(self, state: Any) -> Sequence[int]:
+        """Return the legal actions of an unfinished state."""
+        raise NotImplementedError
+
+    def to_play(self, state: Any) -> int:
+        """Return the player to move, 0 or 1."""
+        raise NotImplementedError
+
+    def outcome(self, state: Any) -> float | None:
+        """Return the result for player 0 in [-1, 1], or None if the game goes on."""
+        raise NotImplementedError
+
+    def observe(self, state: Any) -> Array:
+        """Return the network's input, small non-negative ints of shape `observation_shape`, for the player to move."""
+        raise NotImplementedError
+
+    def symmetries(self) -> Symmetries:
+        """Return the symmetries of the board; by default the identity alone."""
+        return identity_symmetry(self.observation_shape, self.num_actions)
+
+    def render(self, state: Any) -> str:
+        """Return a drawing of a state in plain text."""
+        return str(state)
+
+    def action_label(self, action: int) -> str:
+        """Return the usual name of an action; by default its number."""
+        return str(action)
+
+    def parse_action(self, text: str) -> int:
+        """Return the action that `text` names.
+
+        Raises:
+            GameError: `text` names no action of this game.
+        """
+        for action in range(self.num_actions):
+            if self.action_label(action) == text.strip():
+                return action
+        raise GameError(f"{text!r} is no action of {self.name}: expected one like {self.action_label(0)!r}")
+
+    def to_words(self, state: Any) -> Sequence[int]:
+        """Return the state as `state_words` ints of 64 bits, exactly."""
+        return tuple(state)
+
+    def from_words(self, words: tuple[int, ...]) -> Hashable:
+        """Return the state that `to_words` gave these ints for."""
+        return words
+
+
+class PlainRules:
+    """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python.
+
+    It works everywhere a batched game does and is the slow path: about ten microseconds a readout.
+    """
+
+    def __init__(self, plain: PlainGame) -> None:
+        self._plain = plain
+        self.name = plain.name
+        self.num_actions = plain.num_actions
+        self.observation_shape = tuple(plain.observation_shape)
+        self.state_words = plain.state_words
+        self.max_plies = plain.max_plies
+        self.symmetries = plain.symmetries
+        self.action_label = plain.action_label
+        self.parse_action = plain.parse_action
+        if hasattr(plain, "board"):
+            self.board = lambda state: plain.board(self._objects(state[None])[0])
+        if hasattr(plain, "label_in"):
+            self.label_in = lambda state, action: plain.label_in(self._objects(state[None])[0], action)
+
+    def _objects(self, states: Array) -> list[Any]:
+        return [self._plain.from_words(tuple(row)) for row in states.tolist()]
+
+    def _words(self, objects: Sequence[Any]) -> Array:
+        rows = [self._plain.to_words(state) for state in objects]
+        if any(len(row) != self.state_words for row in rows):
+            raise GameError(
+                f"{self.name}: a state has {len(rows[0])} words but state_words is {self.state_words}: "
+                "make states tuples of that many ints, or override to_words and from_words"
+            )
+        return np.array(rows, np.int64).reshape(len(rows), self.state_words)
+
+    def initial(self, batch: int) -> Array:
+        """See `Game.initial`."""
+        return np.repeat(self._words([self._plain.initial()]), batch, axis=0)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        """See `Game.step`."""
+        pairs = zip(self._objects(states), actions.tolist(), strict=True)
+        return self._words([self._plain.step(state, action) for state, action in pairs])
+
+    def legal(self, states: Array) -> Array:
+        """See `Game.legal`."""
+        legal = np.zeros((len(states), self.num_actions), np.bool_)
+        for row, state in enumerate(self._objects(states)):
+            if self._plain.outcome(state) is None:
+                legal[row, list(self._plain.legal(state))] = True
+        return legal
+
+    def to_play(self, states: Array) -> Array:
+        """See `Game.to_play`."""
+        return np.array([self._plain.to_play(state) for state in self._objects(states)], np.int8)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        """See `Game.outcome`."""
+        results = [self._plain.outcome(state) for state in self._objects(states)]
+        ended = np.array([result is not None for result in results], np.bool_)
+        return ended, np.array([result or 0.0 for result in results], np.float32)
+
+    def observe(self, states: Array) -> Array:
+        """See `Game.observe`."""
+        observations = np.empty((len(states), *self.observation_shape), np.uint8)
+        for row, state in enumerate(self._objects(states)):
+            observations[row] = self._plain.observe(state)
+        return observations
+
+    def render(self, state: Array) -> str:
+        """See `Game.render`."""
+        return self._plain.render(self._objects(state[None])[0])
