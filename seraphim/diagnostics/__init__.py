@@ -1,7 +1,9 @@
 """What is installed, how fast it is, and whether models and game data are intact.
 
-doctor          runs every check and prints what to do
-data_checks     checks model and game-data folders
-installation    versions, processor, runtimes
-benchmark       the speed of search and self-play, and where the time goes
+In dependency order:
+
+    data_checks     checks model and game-data folders
+    installation    versions, processor, runtimes
+    benchmark       the speed of search and self-play, and where the time goes
+    doctor          runs every check and prints what to do
 """

@@ -1,5 +1,7 @@
 """Models for other programs and for browsers.
 
-formats    a model as one file for LiteRT or ONNX, checked against the SavedModel
-site       a static web site with the engine in the browser
+In dependency order:
+
+    formats    a model as one file for LiteRT or ONNX, checked against the SavedModel
+    site       a static web site with the engine in the browser
 """

@@ -1,13 +1,17 @@
 """The rules of games: what a game offers, how it is found, its moves as text, and what is true in it.
 
-interface      what a game is, batched; `PlainGame`, one position at a time; how a game is found by its name
-notation       moves as text: labels, reading and writing
-tree           the history of a game with its variations
-saved_games    positions and games in text and in files
-exhaustive     every position of a small game, solved
-solved         exact results of the moves of a position
-openspiel      the games of OpenSpiel
-conformance/   checks a game against its contract, and two forms of a game against each other
+In dependency order:
+
+    interface       what a game is: batched rules
+    notation        moves as text: labels, reading and writing
+    tree            the history of a game with its variations
+    saved_games     positions and games in text and in files
+    openspiel       the games of OpenSpiel
+    conformance/    checks a game against its contract, and two forms of a game against each other
+    plain           rules in plain Python, one position at a time
+    loading         finds a game by its name
+    solved          exact results of the moves of a position
+    exhaustive      every position of a small game, solved
 """
 
 from seraphim.game.interface import (

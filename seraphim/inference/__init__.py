@@ -2,14 +2,12 @@
 
 In dependency order:
 
-    interface    what the search needs of a model, and what the runtimes share
-    openvino     runs a SavedModel by OpenVINO
-    litert       runs a small network, or few positions at a time, by LiteRT
-    archive      a network as TensorFlow may have it: built from the Keras archive, compared with the SavedModel
-    tensorflow   runs a network by TensorFlow
-    loading      a snapshot, loaded by one of them, by a rule
-
-Each outside library is imported only in the module of its name, and only when it is asked for.
+    interface     what the search needs of a model, and what the runtimes share
+    openvino      runs a SavedModel by OpenVINO
+    litert        runs a small network, or few positions at a time, by LiteRT
+    archive       a network as TensorFlow may have it: built from the Keras archive, compared with the SavedModel
+    tensorflow    runs a network by TensorFlow
+    loading       a snapshot, loaded by one of them, by a rule
 """
 
 from seraphim.inference.archive import load_network

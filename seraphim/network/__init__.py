@@ -1,7 +1,9 @@
 """Dual-head Keras networks, and their files.
 
-architectures    the mlp and the residual network
-saved_model      a network as the files of a snapshot, and loaded again
-safety           checks a Keras archive before it is loaded
-native_log       keeps start-up messages of C++ libraries off the terminal
+In dependency order:
+
+    safety           checks a Keras archive before it is loaded
+    native_log       keeps start-up messages of C++ libraries off the terminal
+    architectures    the mlp and the residual network
+    saved_model      a network as the files of a snapshot, and loaded again
 """

@@ -1,8 +1,10 @@
 """Self-play: many games at once, on every core and on every machine.
 
-games        many games at once, played by the search against itself
-pool         what all pools of workers share
-processes    a pool of worker processes
-generate     the workers' games into files
-cluster/     a pool of workers on the machines of a Ray cluster
+In dependency order:
+
+    games        many games at once, played by the search against itself
+    pool         what all pools of workers share
+    processes    a pool of worker processes
+    generate     the workers' games into files
+    cluster/     a pool of workers on the machines of a Ray cluster
 """

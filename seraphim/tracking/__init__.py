@@ -1,5 +1,7 @@
 """The figures of a run, as TensorBoard and MLflow show them.
 
-tensorboard    event files
-mlflow         runs in MLflow, and the log of both
+In dependency order:
+
+    tensorboard    event files
+    mlflow         runs in MLflow, and the log of both
 """

@@ -1,8 +1,5 @@
 """Whether a game can be relied on: the contract of `seraphim.game`, checked by random play; two forms of a game; speed.
 
-Knows the contract and no game. Rules that break it make a search wrong without a sign, so each finding names the rule,
-tells the fewest moves that were found to show it, and draws the position.
-
 In dependency order:
 
     finding      a rule that a game breaks, and where
