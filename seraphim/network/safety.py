@@ -22,7 +22,10 @@ _KERAS_MODULES = frozenset(
     f"keras.{module}" for module in "initializers losses optimizers optimizers.schedules regularizers".split()
 )
 _KERAS_OBJECTS = frozenset(
-    ["keras.DTypePolicy", _MODEL, "seraphim.network.architectures.FusedBatchNormalization"]
+    ["keras.DTypePolicy", _MODEL]
+    + [
+        f"seraphim.{module}.FusedBatchNormalization" for module in ("network.architectures", "networks")
+    ]  # 0.1.0: networks
     + [
         f"keras.layers.{layer}"
         for layer in "Activation Add AveragePooling2D BatchNormalization Concatenate Conv2D Dense DepthwiseConv2D "
