@@ -94,7 +94,7 @@ def test_what_tests_need_is_installed_and_skips_become_failures(tmp_path: Path) 
     apt += f'[ "$1" = update ] || {{ : > {tmp_path}/bin/$name; chmod +x {tmp_path}/bin/$name; }}'
     done = run_ci(tmp_path, apt)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "make audit with CI=1\nmake test with CI=1\n"
+    assert done.stdout == "make audit licenses with CI=1\nmake test test-all with CI=1\n"
 
 
 def test_what_cannot_be_installed_is_told_by_name(tmp_path: Path) -> None:
@@ -102,4 +102,4 @@ def test_what_cannot_be_installed_is_told_by_name(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     *told, audit, test = done.stdout.splitlines()
     assert [line.partition(" is not installed: ")[0] for line in told] == ["chromium", "nodejs", "npm", "util-linux"]
-    assert (audit, test) == ("make audit with CI=true", "make test with CI=true")
+    assert (audit, test) == ("make audit licenses with CI=true", "make test test-all with CI=true")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 
 def shown(folder: Path) -> dict[str, list[tuple[int, float]]]:
