@@ -27,13 +27,14 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game, load_game_module
     from seraphim.game.conformance import check_agreement, check_game, draw_speeds, measure_speed
     from seraphim.game.exhaustive import UnsolvedError, solve
+    from seraphim.game.features import module_features
 
     names = arguments[1:]
     if not 1 <= len(names) <= 2:
         raise GameError("which game? Try: check_game.py tictactoe, or two forms of it: tictactoe tictactoe.plain")
     for name in names:
         module = load_game_module(name)
-        read_board = getattr(module, "state_from_board", None)
+        read_board = module_features(module).state_from_board
         print(check_game(module.GAME, GAMES.value, SEED.value, read_board), flush=True)
     games = {name: load_game(name) for name in names}
     if len(games) == 2:

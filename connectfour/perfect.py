@@ -6,8 +6,9 @@ from functools import cache, lru_cache
 import numpy as np
 
 from connectfour.game import COLUMNS, GAME
-from connectfour.solver import MoveScores, Solver
+from connectfour.solver import Solver
 from seraphim.game import Array
+from seraphim.game.features import MoveResults
 
 _TABLE_MEGABYTES = 256
 _MOST_REMEMBERED = 1 << 16  # positions
@@ -32,7 +33,7 @@ def perfect_actions(states: Array, seconds: float | None = None) -> Array:
     return np.array(best, np.bool_).reshape(-1, COLUMNS)
 
 
-def action_results(state: Array, seconds: float) -> MoveScores:
+def action_results(state: Array, seconds: float) -> MoveResults:
     """Return what each move of an unfinished position int64 [2] is worth, as far as so many seconds tell.
 
     Raises:
@@ -56,7 +57,7 @@ def _solver() -> Solver:
     return Solver(_TABLE_MEGABYTES)
 
 
-def _best(scores: MoveScores, legal: Array) -> Array:
+def _best(scores: MoveResults, legal: Array) -> Array:
     # Which of the legal actions, bool [K]; one of unknown result counts as a draw.
     results, plies = np.nan_to_num(scores.results[legal]), scores.plies[legal]
     best = results == results.max()

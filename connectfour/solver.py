@@ -14,6 +14,7 @@ from connectfour.bitsets import BOTTOM, CELLS
 from connectfour.game import COLUMNS, FULL, GAME
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
+from seraphim.game.features import MoveResults
 
 SLICE = 500_000  # nodes between two looks at the clock: less than a tenth of a second
 ENDLESS = 1 << 62
@@ -25,13 +26,6 @@ class Score(NamedTuple):
 
     result: int  # for the player to move: 1 a win, 0 a draw, -1 a loss
     plies: int  # to the end of the game: the fastest win, the slowest loss
-
-
-class MoveScores(NamedTuple):
-    """What the moves of a position are worth under best play, for the player who makes them."""
-
-    results: Array  # float32 [A]: 1, 0 or -1; NaN where the move is illegal, or unknown
-    plies: Array  # float32 [A]: plies to the end of the game, this move included; NaN where illegal, or unknown
 
 
 class Solver:
@@ -108,7 +102,7 @@ class Solver:
 
     def solve_moves(
         self, state: Array, max_nodes: int | None = None, max_seconds: float | None = None, *, weak: bool = False
-    ) -> MoveScores:
+    ) -> MoveResults:
         """Return what each move of an unfinished position is worth.
 
         The bounds are those of all moves together, each of which gets its share of what is left. A result may be known
@@ -124,7 +118,7 @@ class Solver:
             GameError: play does not lead to this state, or the game is over in it.
         """
         _checked(state)
-        scores = MoveScores(np.full(COLUMNS, np.nan, np.float32), np.full(COLUMNS, np.nan, np.float32))
+        scores = MoveResults(np.full(COLUMNS, np.nan, np.float32), np.full(COLUMNS, np.nan, np.float32))
         actions = np.flatnonzero(GAME.legal(state[None])[0])
         successors = GAME.step(np.repeat(state[None], len(actions), axis=0), actions)
         ended, results = GAME.outcome(successors)
@@ -141,7 +135,7 @@ class Solver:
                 scores.plies[action] = _score(low, mask.bit_count()).plies + 1
         return scores
 
-    def solve_all(self, states: Array) -> MoveScores:
+    def solve_all(self, states: Array) -> MoveResults:
         """Return what each move of unfinished positions int64 [P, 2] is worth: arrays [P, A], without bounds.
 
         Raises:
@@ -149,7 +143,7 @@ class Solver:
         """
         scores = [self.solve_moves(state) for state in states]
         empty = np.empty((0, COLUMNS), np.float32)
-        return MoveScores(
+        return MoveResults(
             np.stack([one.results for one in scores]) if scores else empty,
             np.stack([one.plies for one in scores]) if scores else empty,
         )

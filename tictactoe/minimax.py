@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.game import Array
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import MoveResults, PositionSet
 from tictactoe.game import CELLS, FULL, GAME
 
 
@@ -18,13 +18,6 @@ class Layer(NamedTuple):
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
     plies: Array  # float32 [P]: to the end of the game by fastest wins and slowest losses
     action_plies: Array  # float32 [P, A]: likewise, the action included; NaN where illegal
-
-
-class ActionResults(NamedTuple):
-    """What the actions of a position are worth."""
-
-    results: Array  # float32 [A]: exact, for the player to move; NaN where illegal
-    plies: Array  # float32 [A]: to the end of the game, the action included; NaN where illegal
 
 
 @cache
@@ -56,11 +49,11 @@ def perfect_actions(states: Array, _seconds: float | None = None) -> Array:
     return values == np.nanmax(values, axis=1, keepdims=True)
 
 
-def action_results(state: Array, _seconds: float) -> ActionResults:
+def action_results(state: Array, _seconds: float) -> MoveResults:
     """Return what the actions of an unfinished, reachable state int64 [2] are worth."""
     layer = solve()[int(state[0] | state[1]).bit_count()]
     row = np.searchsorted(_keys(layer.states), _keys(state[None]))[0]
-    return ActionResults(layer.action_values[row], layer.action_plies[row])
+    return MoveResults(layer.action_values[row], layer.action_plies[row])
 
 
 def _reachable() -> list[Array]:

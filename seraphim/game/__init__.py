@@ -2,7 +2,8 @@
 
 In dependency order:
 
-    interface       what a game is: batched rules
+    interface       the contract of a game: batched rules
+    features        what a game may offer beyond that
     notation        moves as text: labels, reading and writing
     tree            the history of a game with its variations
     saved_games     positions and games in text and in files
@@ -14,18 +15,18 @@ In dependency order:
     exhaustive      every position of a small game, solved
 """
 
+from seraphim.game.features import board_of
 from seraphim.game.interface import (
     EMPTY,
     Array,
     Board,
     Game,
     Symmetries,
-    board_of,
     cell_name,
     cells_from_drawing,
     identity_symmetry,
 )
-from seraphim.game.loading import FAMILIES, load_game, load_game_module
+from seraphim.game.loading import FAMILIES, load_features, load_game, load_game_module
 from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "cell_name",
     "cells_from_drawing",
     "identity_symmetry",
+    "load_features",
     "load_game",
     "load_game_module",
 ]

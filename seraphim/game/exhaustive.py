@@ -16,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import PositionSet
 
 MOST_POSITIONS = 1_000_000  # that play may reach
 

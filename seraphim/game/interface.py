@@ -1,12 +1,7 @@
-"""What a game is: batched rules, an adapter for plain-Python rules, and how a game is found by name.
+"""The contract of a game: batched rules.
 
-Knows no particular game. A game is any object with the members of `Game`; it is found through its package or
-module, which offers it as `GAME` (and, optionally, its own defaults as `SETTINGS`, solved positions to be checked
-against as `position_sets()`, other settings by name as `PRESETS`, and `state_from_board(text)`, which reads a drawing
-of a position as `GAME.render` writes it). A game that is played on a board may offer `board(state)`, see `Board`; one
-without is shown as the text of `render`. A game that calls an action by other names in other positions offers
-`label_in(state, action)`, names without spaces and commas. A game whose fast wins may count more offers
-`progress(states)`, see `seraphim.search.terminal_value`. `seraphim.game.conformance` checks a game.
+Knows no particular game. A game is any object with the members of `Game`, which its package or module offers as `GAME`.
+What a game may offer beyond that is in `seraphim.game.features`. `seraphim.game.conformance` checks a game.
 
 Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` shape of an observation,
 `S` symmetries.
@@ -35,11 +30,7 @@ class Symmetries(NamedTuple):
 
 
 class Board(NamedTuple):
-    """A position as a grid of cells, for people.
-
-    What the optional member `board(state)` of a game returns: of a `Game` for a state int64 [W], of a `PlainGame` for
-    one of its own states. `board_of` asks any game for it.
-    """
+    """A position as a grid of cells, for people: what the optional member `board(state)` of a game returns."""
 
     cells: Array  # int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top
     marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0 and one of player 1
@@ -107,12 +98,6 @@ class Game(Protocol):
         Raises:
             GameError: `text` names no action of this game.
         """
-
-
-def board_of(game: Game, state: Array) -> Board | None:
-    """Return a state int64 [W] as a board, or None if the game offers no `board`."""
-    board = getattr(game, "board", None)
-    return None if board is None else board(state)
 
 
 def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: str) -> Array:

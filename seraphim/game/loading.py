@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from seraphim.errors import GameError
+from seraphim.game.features import ModuleFeatures, module_features
 from seraphim.game.interface import Game
 from seraphim.game.plain import PlainGame, PlainRules
 
@@ -53,6 +54,15 @@ def load_game(name: str) -> Game:
     """
     game = load_game_module(name).GAME
     return PlainRules(game) if isinstance(game, PlainGame) else game
+
+
+def load_features(name: str) -> ModuleFeatures:
+    """Return what the module that `load_game_module` finds offers beside the game.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    return module_features(load_game_module(name))
 
 
 def _family(name: str) -> Callable[[str], ModuleType]:

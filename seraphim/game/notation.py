@@ -11,25 +11,31 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
+
+
+def labels_vary(game: Game) -> bool:
+    """Return whether the label of an action depends on the position, because the game offers `label_in`."""
+    return features_of(game).label_in is not None
 
 
 def label_in(game: Game, state: Array, action: int) -> str:
-    """Return what a legal action is called in a state int64 [W]: its `action_label`, unless the game offers more."""
-    offered = getattr(game, "label_in", None)
+    """Return the label of a legal action in a state int64 [W]."""
+    offered = features_of(game).label_in
     return game.action_label(action) if offered is None else offered(state, action)
 
 
 def labels_in(game: Game, states: Array, actions: Array) -> list[str]:
-    """Return what each of some actions [B] is called in its state [B, W]."""
-    if not hasattr(game, "label_in"):
+    """Return the label of each action [B] in its state [B, W]."""
+    if not labels_vary(game):
         labels = {action: game.action_label(action) for action in np.unique(actions).tolist()}
         return [labels[action] for action in actions.tolist()]
     return [label_in(game, state, action) for state, action in zip(states, actions.tolist(), strict=True)]
 
 
 def labels_along(game: Game, state: Array, actions: Sequence[int]) -> list[str]:
-    """Return what actions are called that are played one after the other from a state int64 [W]."""
-    if not hasattr(game, "label_in"):
+    """Return the labels of actions that are played one after the other from a state int64 [W]."""
+    if not labels_vary(game):
         return [game.action_label(action) for action in actions]
     labels = []
     for action in actions:
@@ -48,7 +54,7 @@ def format_moves(game: Game, actions: Sequence[int], together: bool = True, star
         start: the state int64 [W] before the first of them, by default the game's initial one.
     """
     labels = labels_along(game, game.initial(1)[0] if start is None else start, actions)
-    return join_labels(labels, _labels(game), together and not hasattr(game, "label_in"))
+    return join_labels(labels, _labels(game), together and not labels_vary(game))
 
 
 def join_labels(labels: Sequence[str], all_labels: Sequence[str], together: bool = False) -> str:
@@ -76,7 +82,7 @@ def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     Raises:
         GameError: a part of the text names no action of the game.
     """
-    if hasattr(game, "label_in"):
+    if labels_vary(game):
         return _parse_along(game, text, game.initial(1)[0] if start is None else start)
     labels = _labels(game)
     if _has_separators(labels):
@@ -93,7 +99,7 @@ def parse_move(game: Game, text: str, state: Array) -> int:
     Raises:
         GameError: the text names none.
     """
-    if not hasattr(game, "label_in"):
+    if not labels_vary(game):
         return int(game.parse_action(text))
     labels = {label_in(game, state, int(action)): int(action) for action in np.flatnonzero(game.legal(state[None])[0])}
     wanted = text.strip()

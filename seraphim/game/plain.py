@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
+from seraphim.game.features import features_of
 from seraphim.game.interface import Array, Symmetries, identity_symmetry
 
 
@@ -94,10 +95,11 @@ class PlainRules:
         self.symmetries = plain.symmetries
         self.action_label = plain.action_label
         self.parse_action = plain.parse_action
-        if hasattr(plain, "board"):
-            self.board = lambda state: plain.board(self._objects(state[None])[0])
-        if hasattr(plain, "label_in"):
-            self.label_in = lambda state, action: plain.label_in(self._objects(state[None])[0], action)
+        board, label_in = features_of(plain).board, features_of(plain).label_in
+        if board is not None:
+            self.board = lambda state: board(self._objects(state[None])[0])
+        if label_in is not None:
+            self.label_in = lambda state, action: label_in(self._objects(state[None])[0], action)
 
     def _objects(self, states: Array) -> list[Any]:
         return [self._plain.from_words(tuple(row)) for row in states.tolist()]

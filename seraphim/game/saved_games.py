@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
-from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.game import Array, Game, load_features, load_game
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
 
@@ -44,11 +44,10 @@ def read_position(name: str, text: str) -> Position:
     Raises:
         GameError: it is neither, or a move is not legal.
     """
-    module, game = load_game_module(name), load_game(name)
+    game, read_board = load_game(name), load_features(name).state_from_board
     try:
         actions = parse_moves(game, text)
     except GameError as error:
-        read_board = getattr(module, "state_from_board", None)
         if len(text.strip().replace("/", "\n").splitlines()) > 1:
             if read_board is None:
                 raise GameError(f"{name} reads no drawn boards: give the moves that lead to the position") from error

@@ -24,11 +24,11 @@ from connectfour.positions import (
     strong_position_sets,
 )
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
-from connectfour.solver import MoveScores, Score, Solver
+from connectfour.solver import Score, Solver
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.mistakes import Split
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
+from seraphim.game.features import MoveResults, Split
 from seraphim.game.solved import load_position_sets
 
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -81,7 +81,7 @@ def minimax_moves(cells: Cells) -> dict[int, Score]:
     return {action: Score(-score.result, score.plies + 1) for action, score in below.items()}
 
 
-def known_moves(scores: MoveScores) -> dict[int, Score]:
+def known_moves(scores: MoveResults) -> dict[int, Score]:
     """The moves of which everything is known."""
     known = np.flatnonzero(~np.isnan(scores.plies))
     return {int(action): Score(int(scores.results[action]), int(scores.plies[action])) for action in known}
@@ -444,7 +444,7 @@ def test_the_end_of_games_is_what_minimax_finds_in_the_set() -> None:
     solved = read_positions("end-easy")
     for row in range(100):
         truth = minimax_moves(to_cells(solved.states[row]))
-        assert known_moves(MoveScores(solved.results[row], solved.plies[row])) == truth
+        assert known_moves(MoveResults(solved.results[row], solved.plies[row])) == truth
 
 
 def test_the_sets_are_offered_as_every_game_offers_them() -> None:
@@ -464,7 +464,7 @@ def test_the_strong_error_counts_slower_wins_and_faster_losses() -> None:
         solved = read_positions(Path(weak.name).name, "test" if weak.name.startswith("test/") else "validation")
         assert np.array_equal(np.sign(strong.action_values), weak.action_values, equal_nan=True)
         for row in range(50):
-            moves = known_moves(MoveScores(solved.results[row], solved.plies[row]))
+            moves = known_moves(MoveResults(solved.results[row], solved.plies[row]))
             best = max(map(preference, moves.values()))
             right = {action for action, score in moves.items() if preference(score) == best}
             highest = strong.action_values[row] >= np.nanmax(strong.action_values[row]) - 1e-6

@@ -9,6 +9,7 @@ from seraphim.game.conformance.calls import Calls, raised
 from seraphim.game.conformance.finding import Place, kind_of, name_actions
 from seraphim.game.conformance.members import IDENTITY
 from seraphim.game.conformance.walks import THOROUGH_PLIES, Look, Trail
+from seraphim.game.features import features_of
 from seraphim.game.notation import label_in, labels_along
 
 ReadBoard = Callable[[str], Array]
@@ -190,7 +191,7 @@ class ContractWalk:
             self._calls.fail("state_from_board reads what render draws", f"it read this:\n{drawn}", 0)
 
     def _check_progress(self, call: Callable[..., tuple[Array, ...]], ended: Array) -> None:
-        if not hasattr(self._game, "progress"):
+        if features_of(self._game).progress is None:
             return
         (progress,) = call("progress", self._states)
         in_range = ~ended | ((progress >= 0) & (progress <= 1))
