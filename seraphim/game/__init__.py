@@ -25,6 +25,7 @@ from seraphim.game.interface import (
     cell_name,
     cells_from_drawing,
     identity_symmetry,
+    random_actions,
 )
 from seraphim.game.loading import FAMILIES, load_features, load_game, load_game_module
 from seraphim.game.plain import PlainGame, PlainRules
@@ -45,4 +46,5 @@ __all__ = [
     "load_features",
     "load_game",
     "load_game_module",
+    "random_actions",
 ]

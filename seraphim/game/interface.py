@@ -100,6 +100,11 @@ class Game(Protocol):
         """
 
 
+def random_actions(legal: Array, generator: np.random.Generator) -> Array:
+    """Return an action int [B] for each row of `legal`, bool [B, A], uniformly at random among those that are True."""
+    return (generator.random(legal.shape) * legal).argmax(axis=1)
+
+
 def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: str) -> Array:
     """Read a drawn board: one row a line, or rows with `/` between them.
 

@@ -100,7 +100,7 @@ def test_the_rules_agree_with_plain_ones_on_every_move(played: Array) -> None:
 
 
 def test_the_plain_rules_keep_the_contract() -> None:
-    assert check_game(PLAIN, games=20).twins == 0
+    assert check_game(PLAIN, games=20).duplicates == 0
 
 
 # ---------------------------------------------------------------- wins and draws
@@ -208,7 +208,7 @@ def test_a_won_game_is_drawn_as_it_lies() -> None:
 @pytest.mark.kernels
 def test_the_rules_keep_the_contract_under_the_mirror_symmetry() -> None:
     report = check_game(GAME)
-    assert (report.symmetries, report.unchecked_symmetries, report.twins) == (2, 0, 0)
+    assert (report.symmetries, report.unchecked_symmetries, report.duplicates) == (2, 0, 0)
 
 
 def test_the_second_symmetry_mirrors_columns() -> None:

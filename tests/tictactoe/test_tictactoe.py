@@ -90,7 +90,7 @@ def test_a_text_that_is_no_cell_is_refused_with_an_example() -> None:
 
 def test_the_rules_keep_the_contract_under_all_eight_symmetries() -> None:
     report = check_game(GAME)
-    assert (report.symmetries, report.unchecked_symmetries, report.twins) == (8, 0, 0)
+    assert (report.symmetries, report.unchecked_symmetries, report.duplicates) == (8, 0, 0)
 
 
 def test_the_symmetries_are_eight_different_ones() -> None:
