@@ -100,11 +100,9 @@ class OpenSpielGame:
         return state
 
     def initial(self, batch: int) -> Array:
-        """See `seraphim.game.Game.initial`."""
         return np.zeros((batch, self.state_words), np.int64)
 
     def step(self, states: Array, actions: Array) -> Array:
-        """See `seraphim.game.Game.step`."""
         successors = states.copy()
         for row, action in zip(successors, actions.tolist(), strict=True):
             state = self._state(row).clone()
@@ -116,7 +114,6 @@ class OpenSpielGame:
         return successors
 
     def legal(self, states: Array) -> Array:
-        """See `seraphim.game.Game.legal`."""
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in zip(legal, states, strict=True):
             if state[0] < self._horizon:
@@ -124,7 +121,6 @@ class OpenSpielGame:
         return legal
 
     def to_play(self, states: Array) -> Array:
-        """See `seraphim.game.Game.to_play`."""
         return np.array([self._mover(self._state(row)) for row in states], np.int8)
 
     def _mover(self, state: Any) -> int:
@@ -173,7 +169,6 @@ class OpenSpielGame:
         return labels[action]
 
     def parse_action(self, text: str) -> int:
-        """See `seraphim.game.Game.parse_action`."""
         if not text.strip().isdecimal() or int(text) >= self.num_actions:
             raise GameError(f"{text.strip()!r} is no action of {self.name}: expected 0 to {self.num_actions - 1}")
         return int(text)

@@ -114,16 +114,13 @@ class PlainRules:
         return np.array(rows, np.int64).reshape(len(rows), self.state_words)
 
     def initial(self, batch: int) -> Array:
-        """See `Game.initial`."""
         return np.repeat(self._words([self._plain.initial()]), batch, axis=0)
 
     def step(self, states: Array, actions: Array) -> Array:
-        """See `Game.step`."""
         pairs = zip(self._objects(states), actions.tolist(), strict=True)
         return self._words([self._plain.step(state, action) for state, action in pairs])
 
     def legal(self, states: Array) -> Array:
-        """See `Game.legal`."""
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in enumerate(self._objects(states)):
             if self._plain.outcome(state) is None:
@@ -131,22 +128,18 @@ class PlainRules:
         return legal
 
     def to_play(self, states: Array) -> Array:
-        """See `Game.to_play`."""
         return np.array([self._plain.to_play(state) for state in self._objects(states)], np.int8)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        """See `Game.outcome`."""
         results = [self._plain.outcome(state) for state in self._objects(states)]
         ended = np.array([result is not None for result in results], np.bool_)
         return ended, np.array([result or 0.0 for result in results], np.float32)
 
     def observe(self, states: Array) -> Array:
-        """See `Game.observe`."""
         observations = np.empty((len(states), *self.observation_shape), np.uint8)
         for row, state in enumerate(self._objects(states)):
             observations[row] = self._plain.observe(state)
         return observations
 
     def render(self, state: Array) -> str:
-        """See `Game.render`."""
         return self._plain.render(self._objects(state[None])[0])

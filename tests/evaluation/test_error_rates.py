@@ -128,7 +128,7 @@ def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: 
     ("text", "message"),
     [
         ("", "holds no positions"),
-        ("44\n48\n", "line 2: move 2: '8' is no column: expected a digit from 1 to 7"),
+        ("44\n48\n", "line 2: move 2: '8' is not a column: expected a digit from 1 to 7"),
         ("4444444\n", "line 1: move 7: 4 is not legal here: expected one of 1 2 3 5 6 7"),
         ("1\n1212121\n", "line 2: the game is over"),
         ("12121212\n", "line 1: move 8: the game is over here"),

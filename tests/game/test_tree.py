@@ -182,7 +182,7 @@ def test_formatted_moves_are_read_again(game: Game, together: bool) -> None:
 
 
 def test_a_move_that_is_none_is_named_with_its_place() -> None:
-    with pytest.raises(GameError, match="move 3: '9' is no column"):
+    with pytest.raises(GameError, match="move 3: '9' is not a column"):
         parse_moves(FOUR, "4492")
 
 
@@ -203,7 +203,7 @@ def test_a_position_is_read_from_moves_or_from_a_drawing() -> None:
     ("name", "text", "problem"),
     [
         ("connectfour", "4444444", "move 7: 4 is not legal here"),
-        ("connectfour", "hello", "move 1: 'h' is no column"),
+        ("connectfour", "hello", "move 1: 'h' is not a column"),
         ("tictactoe", "X.O/.X.", "a board of 2 rows: expected 3 rows of 3 cells"),
         ("games", "X.O/.X.", "games reads no drawn boards: give the moves"),
     ],
