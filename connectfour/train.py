@@ -8,7 +8,10 @@ TensorBoard shows models/NAME/logs.
 """
 
 from connectfour.presets import PRESETS
-from seraphim.training.command import run
+from seraphim import cli
+from seraphim.training.command import define_command
+
+main = define_command("connectfour", PRESETS)
 
 if __name__ == "__main__":
-    run("connectfour", PRESETS)
+    cli.run(main)

@@ -7,8 +7,11 @@
 TensorBoard shows models/NAME/logs.
 """
 
-from seraphim.training.command import run
+from seraphim import cli
+from seraphim.training.command import define_command
 from tictactoe.presets import PRESETS
 
+main = define_command("tictactoe", PRESETS)
+
 if __name__ == "__main__":
-    run("tictactoe", PRESETS)
+    cli.run(main)

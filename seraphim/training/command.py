@@ -1,7 +1,7 @@
 """The command `train.py` of a game: makes a new model, or trains its champion on the games it has played."""
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from seraphim import cli
 from seraphim.effects import Part
@@ -13,8 +13,8 @@ STORED: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "che
 """The parts of a run whose options a new model stores."""
 
 
-def run(game_name: str, presets: Collection[str]) -> None:
-    """Define the flags of `train.py`, and run it for a game, by package or module, that has these presets."""
+def define_command(game_name: str, presets: Collection[str]) -> Callable[[Sequence[str]], None]:
+    """Define the flags of `train.py`, and return its `main` for a game, by package or module, with these presets."""
     init, seed = cli.define_init()
     preset = cli.define_preset(f"Settings that a new model starts from: {', '.join(presets)}.")
     cli.define_tracking()
@@ -33,4 +33,4 @@ def run(game_name: str, presets: Collection[str]) -> None:
             with cli.tracking(folder, "train", settings, seed=seed.value) as log:
                 print(retrain(folder, game, settings, seed.value, quiet=not sys.stdout.isatty(), log=log))
 
-    cli.run(main)
+    return main
