@@ -68,7 +68,7 @@ class PlainGame:
         for action in range(self.num_actions):
             if self.action_label(action) == text.strip():
                 return action
-        raise GameError(f"{text!r} is no action of {self.name}: expected one like {self.action_label(0)!r}")
+        raise GameError(f"{text!r} is not an action of {self.name}: expected one like {self.action_label(0)!r}")
 
     def to_words(self, state: Any) -> Sequence[int]:
         """Return the state as `state_words` ints of 64 bits, exactly."""
@@ -80,10 +80,7 @@ class PlainGame:
 
 
 class PlainRules:
-    """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python.
-
-    It works everywhere a batched game does and is the slow path: about ten microseconds a readout.
-    """
+    """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python, about ten microseconds a readout."""
 
     def __init__(self, plain: PlainGame) -> None:
         self._plain = plain

@@ -88,7 +88,7 @@ def test_a_long_game_is_solved() -> None:
 @pytest.mark.parametrize(
     ("game", "most", "reason"),
     [
-        (games.ENDLESS, 100, "endless is not solved: play can come back to a position, so it need not end"),
+        (games.ENDLESS, 100, "endless is not solved: a position can recur, so a game need not end"),
         (games.NIM, 29, "nim is not solved: play can reach more than 29 positions"),
     ],
 )

@@ -221,7 +221,7 @@ def test_a_plain_game_may_offer_a_board() -> None:
 
 
 def test_a_text_that_names_no_action_is_refused_with_an_example() -> None:
-    with pytest.raises(GameError, match="'5' is no action of nim: expected one like 'take 1'"):
+    with pytest.raises(GameError, match="'5' is not an action of nim: expected one like 'take 1'"):
         PlainRules(games.NIM).parse_action("5")
 
 

@@ -277,15 +277,15 @@ def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "this is no saved game: expected a first line such as game: tictactoe"),
+        ("", "this is not a saved game: expected a first line such as game: tictactoe"),
         ("game: tictactoe\nA: a1", "this is a game of tictactoe, not of connectfour"),
         ("game: connectfour\nA: 4444444", "line 2 of the saved game: 4 is not legal here"),
         ("game: connectfour\nA: 44\nB after A7: 1", "line 3 of the saved game: line A has 2 moves"),
-        ("game: connectfour\nnonsense", "line 2 of the saved game: 'nonsense' is no line of moves"),
-        ("game: connectfour\nat: nowhere", "line 2 of the saved game: 'at: nowhere' names no place"),
-        ("game: connectfour\nstart: x", "a start of whole numbers is expected, not 'start: x'"),
+        ("game: connectfour\nnonsense", "line 2 of the saved game: 'nonsense' is not a line of moves"),
+        ("game: connectfour\nat: nowhere", "line 2 of the saved game: 'at: nowhere' names no position"),
+        ("game: connectfour\nstart: x", "expected a start of whole numbers, not 'start: x'"),
         ("game: connectfour\nstart: 1 2 3", "a state of connectfour has 2 words, but the start has 3"),
-        ("game: connectfour\nstart: 1 99999999999999999999", "a start of whole numbers is expected"),
+        ("game: connectfour\nstart: 1 99999999999999999999", "expected a start of whole numbers"),
     ],
 )
 def test_a_damaged_saved_game_is_told(text: str, problem: str) -> None:
