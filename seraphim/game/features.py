@@ -4,7 +4,6 @@ Members of the `GAME` object are in `GameFeatures`, functions and names of its m
 a game does not offer is None, or empty.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -102,9 +101,8 @@ class ModuleFeatures:
     """`rules.js` beside the module: where the rules in JavaScript are, or would be. For pages without a server."""
 
 
-@functools.cache
 def module_features(module: ModuleType) -> ModuleFeatures:
-    """Return what the module of a game offers; it is read once."""
+    """Return what the module of a game offers."""
     file = getattr(module, "__file__", None)
     return ModuleFeatures(
         position_sets=getattr(module, "position_sets", None),

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import games
@@ -311,9 +311,7 @@ def test_questions_to_the_solver_are_bounded_by_client_and_answered_in_turn() ->
         for page in pages:
             page.conversation.close()
 
-    solver = ModuleType("solver")
-    vars(solver).update(perfect_actions=perfect_actions)
-    converse(OneModel(tictactoe.GAME, solver), script, sessions=64)
+    converse(OneModel(tictactoe.GAME, SimpleNamespace(perfect_actions=perfect_actions)), script, sessions=64)
 
 
 def test_who_asks_for_nothing_rests_until_the_next_message() -> None:
