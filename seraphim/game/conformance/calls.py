@@ -73,16 +73,8 @@ class Calls:
     """The rules of a batched game, with checks of what they return."""
 
     def __init__(self, game: Game, generator: np.random.Generator, example: Callable[[int], Counterexample]) -> None:
-        """Set up the calls.
-
-        Args:
-            game: the rules.
-            generator: chooses the order of rows in repeated calls.
-            example: returns the position at a row of the batch.
-        """
-        self._game = game
-        self._generator = generator
-        self._example = example
+        """Take the rules, what chooses the order of rows in repeated calls, and what returns the position at a row."""
+        self._game, self._generator, self._example = game, generator, example
         self._results: dict[str, list[tuple[type, tuple[int, ...]]]] = {
             "step": [(np.int64, (game.state_words,))],
             "legal": [(np.bool_, (game.num_actions,))],

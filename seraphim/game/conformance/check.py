@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from seraphim.game import Array, Game, PlainGame, PlainRules
-from seraphim.game.conformance.agreement import AgreementWalk, Pair
+from seraphim.game.conformance.agreement import AgreementWalk
 from seraphim.game.conformance.calls import check_members, check_presence, checked_symmetries
 from seraphim.game.conformance.contract import THOROUGH_PLIES, ContractWalk, PlainWalk, ReadBoard
 from seraphim.game.conformance.walk import ContractError, Played, Walk, play_randomly, replay
@@ -121,11 +121,10 @@ def check_agreement(
     Raises:
         GameError: they are not the same game; the message says where, after as few moves as were found.
     """
-    pair = Pair(first, second, names or (first.name, second.name))
-    pair.check_members()
+    pair, names = (first, second), names or (first.name, second.name)
     generator = np.random.default_rng(seed)
-    walk, _ = _play(lambda batch: AgreementWalk(pair, batch), games, generator, first.max_plies)
-    return Agreement(pair.names, games, walk.positions)
+    walk, _ = _play(lambda batch: AgreementWalk(pair, names, batch), games, generator, first.max_plies)
+    return Agreement(names, games, walk.positions)
 
 
 def _play(

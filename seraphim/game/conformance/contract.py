@@ -38,21 +38,12 @@ class ContractWalk:
         batch: int,
         read_board: ReadBoard | None = None,
     ) -> None:
-        """Begin a batch of games.
-
-        Args:
-            game: the rules.
-            symmetries: of the game.
-            generator: chooses the rows and their order in repeated calls.
-            batch: how many games.
-            read_board: the `state_from_board` of the game, if it offers one.
+        """Begin a batch of games; the generator chooses rows and their order in repeated calls.
 
         Raises:
             ContractError: `initial` breaks the contract.
         """
-        self._game = game
-        self._symmetries = symmetries
-        self._read_board = read_board
+        self._game, self._symmetries, self._read_board = game, symmetries, read_board
         self._calls = Calls(game, generator, self._example)
         self._history = History()
         self._facts: dict[bytes, bytes] = {}  # all that the rules tell about each state
@@ -143,7 +134,13 @@ class ContractWalk:
             (to_play,), _ = call("to_play", states), call("observe", states)
             require(np.isin(to_play, (0, 1)), "to_play must be 0 or 1", lambda row: f"it is {to_play[row]}")
             self._check_drawings(legal[0])
-            self._check_progress(call, ended)
+            if features_of(self._game).progress is not None:
+                (progress,) = call("progress", states)
+                rule, in_range = (
+                    "progress must be from 0 to 1 where a game has ended",
+                    (progress >= 0) & (progress <= 1),
+                )
+                require(~ended | in_range, rule, lambda row: f"it is {progress[row]}")
             facts = [row.tobytes() for row in self._facts_of(states)]
             known = [self._facts.setdefault(state.tobytes(), row) for state, row in zip(states, facts, strict=True)]
             same = np.array([row == other for row, other in zip(facts, known, strict=True)])
@@ -194,14 +191,6 @@ class ContractWalk:
         if (self._facts_of(state[None]) != self._facts_of(self._states[:1])).any():
             drawn = self._game.render(state)
             self._calls.fail("state_from_board must read what render draws", f"it read this:\n{drawn}", 0)
-
-    def _check_progress(self, call: Callable[..., tuple[Array, ...]], ended: Array) -> None:
-        if features_of(self._game).progress is None:
-            return
-        (progress,) = call("progress", self._states)
-        in_range = ~ended | ((progress >= 0) & (progress <= 1))
-        rule = "progress must be from 0 to 1 where a game has ended"
-        self._calls.require(in_range, rule, lambda row: f"it is {progress[row]}")
 
     def _facts_of(self, states: Array) -> Array:
         # All that the rules tell about each state, float32 [B, prod(O) + A + 3].
