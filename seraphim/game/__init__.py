@@ -1,9 +1,9 @@
-"""The rules of games: what a game offers, how it is found, its moves as text, and what is true in it.
+"""Games: the contract, loading by name, moves as text, and exact results.
 
 In dependency order:
 
     interface       the contract of a game: batched rules
-    features        what a game may offer beyond that
+    features        the optional members of a game
     notation        moves as text: labels, reading and writing
     tree            the history of a game with its variations
     saved_games     positions and games in text and in files

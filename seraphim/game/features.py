@@ -1,7 +1,7 @@
-"""What a game may offer beyond its rules: every optional member, looked up here and nowhere else.
+"""The optional members of a game, all looked up here.
 
-Members of the `GAME` object are in `GameFeatures`, functions and names of its module in `ModuleFeatures`. A member that
-a game does not offer is None, or empty.
+Members of the `GAME` object are in `GameFeatures`, functions and names of its module in `ModuleFeatures`. A missing
+member is None, or empty.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ class GameFeatures:
 
 
 def features_of(game: object) -> GameFeatures:
-    """Return what the object offers that holds the rules of a game."""
+    """Return the optional members of a game, batched or plain."""
     return GameFeatures(**{field.name: getattr(game, field.name, None) for field in fields(GameFeatures)})
 
 
@@ -54,7 +54,7 @@ class PositionSet(NamedTuple):
 
 
 class MoveResults(NamedTuple):
-    """Results of the moves of one or more positions under best play, for the player who makes the move."""
+    """Results of moves under best play, for the player who makes the move."""
 
     results: Array  # float32 [..., A]: 1 a win, 0 a draw, -1 a loss; NaN where the move is illegal, or unknown
     plies: Array  # float32 [..., A]: plies to the end of the game, this move included; NaN where illegal, or unknown
@@ -66,8 +66,8 @@ class PerfectActions(Protocol):
     def __call__(self, states: Array, seconds: float | None = None, /) -> Array:
         """Return which actions keep the exact result of unfinished states int64 [P, W], bool [P, A].
 
-        A game that knows how long wins take may leave out slower wins and faster losses. With `seconds`, the time for
-        each position, it returns what is best as far as it knows by then.
+        A game that knows how long wins take may leave out slower wins and faster losses. `seconds` limits the time for
+        each position; the answer is then the best that is known.
         """
 
 
@@ -86,7 +86,7 @@ class ModuleFeatures:
     strong_test_position_sets: Callable[[], list[PositionSet]] | None
     """The positions of `test_position_sets` for the strong error."""
     perfect_actions: PerfectActions | None
-    """`perfect_actions(states, seconds)`: a solver that tells the best actions; a player of matches."""
+    """`perfect_actions(states, seconds)`: a solver that returns the best actions; a player in matches."""
     action_results: Callable[[Array, float], MoveResults] | None
     """`action_results(state, seconds)`: results of the actions [A] in an unfinished state int64 [W], as far as they are
     found in the time; the explorer shows them."""
@@ -102,7 +102,7 @@ class ModuleFeatures:
 
 
 def module_features(module: ModuleType) -> ModuleFeatures:
-    """Return what the module of a game offers."""
+    """Return the optional members of a game's module."""
     file = getattr(module, "__file__", None)
     return ModuleFeatures(
         position_sets=getattr(module, "position_sets", None),

@@ -57,7 +57,7 @@ def load_game(name: str) -> Game:
 
 
 def load_features(name: str) -> ModuleFeatures:
-    """Return what the module that `load_game_module` finds offers beside the game.
+    """Return the optional members of the module that `load_game_module` finds.
 
     Raises:
         GameError: there is no such game.

@@ -18,7 +18,7 @@ from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
-SPARE_PLIES = 128  # that a search may look beyond the last ply of such a game; later positions count as draws
+SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
 HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
 CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
 # The memory of a state of OpenSpiel, measured for every game: up to 8,500 bytes in Go, and up to 100 for each ply of

@@ -1,6 +1,6 @@
-"""Exact results of the moves of a position, as far as a game offers them; one position at a time, in a bounded time.
+"""Solved positions, and exact results of the moves of a position, as far as a game offers them.
 
-Solvers keep what they found and are used by one thread.
+Solvers remember positions and must be used by one thread.
 """
 
 from types import ModuleType
@@ -16,7 +16,7 @@ from seraphim.game.features import PerfectActions, PositionSet, module_features
 class MoveValue(NamedTuple):
     """The value of an action under best play, for the player who moves."""
 
-    result: int | None  # 1 a win, 0 a draw, -1 a loss; None where the game tells only what is best
+    result: int | None  # 1 a win, 0 a draw, -1 a loss; None where the game offers only the best moves
     best: bool
     plies: int | None  # to the end of the game, this move included; None where unknown
 

@@ -158,7 +158,7 @@ class GameTree:
         """Return the node of a line after `ply` moves from the root, by default its last one.
 
         Raises:
-            GameError: there is no such line, or it is not that long.
+            GameError: there is no such line, or it is shorter.
         """
         lines = self.lines()
         if line not in lines:

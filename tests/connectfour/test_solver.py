@@ -104,9 +104,9 @@ def test_every_move_near_the_end_is_worth_what_minimax_finds(plies: int) -> None
     solver = Solver(2)
     for moves in random_positions(plies, 15):
         state = position_from_moves(moves)
-        truth = minimax_moves(to_cells(state))
-        best = max(truth.values(), key=preference)
-        assert known_moves(solver.solve_moves(state)) == truth, moves
+        expected = minimax_moves(to_cells(state))
+        best = max(expected.values(), key=preference)
+        assert known_moves(solver.solve_moves(state)) == expected, moves
         assert solver.solve(state) == best, moves
         assert solver.solve_weakly(state) == best.result, moves
 
@@ -235,14 +235,14 @@ def test_what_is_not_proven_within_the_nodes_is_unknown_and_never_wrong(solver: 
     unknown = known = partly = 0
     for moves in random_positions(14, 10):
         state = position_from_moves(moves)
-        score, truth = solver.solve(state), solver.solve_moves(state)
+        score, expected = solver.solve(state), solver.solve_moves(state)
         assert score is not None
         for nodes in (0, 1, 10, 100, 1_000, 10_000, 100_000):
             assert Solver(2).solve(state, nodes) in (None, score)
             assert Solver(2).solve_weakly(state, nodes) in (None, score.result)
             scores = Solver(2).solve_moves(state, nodes)
-            for found, true in zip(scores, truth, strict=True):
-                assert (np.isnan(found) | (found == true)).all(), (moves, nodes)
+            for found, exact in zip(scores, expected, strict=True):
+                assert (np.isnan(found) | (found == exact)).all(), (moves, nodes)
             unknown += int(np.isnan(scores.results).any())
             known += int(not np.isnan(scores.plies).any())
             partly += int((~np.isnan(scores.results) & np.isnan(scores.plies)).any())
@@ -433,8 +433,8 @@ def test_a_sample_of_the_early_sets_is_solved_again(name: str) -> None:
 def test_the_end_of_games_is_what_minimax_finds_in_the_set() -> None:
     solved = read_positions("end-easy")
     for row in range(100):
-        truth = minimax_moves(to_cells(solved.states[row]))
-        assert known_moves(MoveResults(solved.results[row], solved.plies[row])) == truth
+        expected = minimax_moves(to_cells(solved.states[row]))
+        assert known_moves(MoveResults(solved.results[row], solved.plies[row])) == expected
 
 
 def test_the_sets_are_offered_as_every_game_offers_them() -> None:

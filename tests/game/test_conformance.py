@@ -1,4 +1,4 @@
-"""A game that breaks its contract is told so: each rule is broken here once, by a game that is right but for that."""
+"""Each rule of the contract is broken once, by a game that is otherwise right, and the check finds it."""
 
 import re
 import subprocess
@@ -109,7 +109,7 @@ def test_a_true_symmetry_of_a_plain_game_is_checked() -> None:
     assert check_game(Mirrored()).unchecked_symmetries == 0
 
 
-# ---------------------------------------------------------------- what a person reads
+# ---------------------------------------------------------------- messages
 
 
 def test_a_finding_names_the_rule_and_draws_the_position_after_its_moves() -> None:
@@ -124,7 +124,7 @@ def test_a_finding_names_the_rule_and_draws_the_position_after_its_moves() -> No
     assert "\n".join(lines[2:]) == board("··· ·X· ···")
 
 
-def test_a_finding_tells_all_moves_in_order() -> None:
+def test_a_finding_names_all_moves_in_order() -> None:
     def nobody_moves_at_the_end(self: TicTacToe, states: Array) -> Array:
         return np.where(GAME.outcome(states)[0], 2, GAME.to_play(states)).astype(np.int8)
 
@@ -199,7 +199,7 @@ def test_a_finding_of_a_move_leads_to_where_it_was_made() -> None:
 
 
 @pytest.mark.parametrize("form", [lambda plain: plain, PlainRules], ids=["plain", "batched"])
-def test_an_error_in_the_rules_is_told_with_its_line_and_position(form: Callable[[PlainGame], Any]) -> None:
+def test_an_error_in_the_rules_is_reported_with_its_line_and_position(form: Callable[[PlainGame], Any]) -> None:
     class Fragile(games.Nim):
         def legal(self, state: games.Words) -> Sequence[int]:
             return [[0, 1, 2], [0], [0, 1]][state[0] % 4]
@@ -360,7 +360,7 @@ def test_a_form_that_tells_more_states_apart_is_reported() -> None:
         ),
     ],
 )
-def test_what_differs_between_two_forms_is_told_after_few_moves(members: dict[str, object], message: str) -> None:
+def test_a_difference_between_two_forms_is_shown_after_few_moves(members: dict[str, object], message: str) -> None:
     assert message in disagreement(**members)
 
 
@@ -505,7 +505,7 @@ def test_labels_that_do_not_come_back_are_found() -> None:
     )
 
 
-def test_a_parser_that_takes_everything_is_found() -> None:
+def test_a_parser_that_accepts_any_text_is_found() -> None:
     def parse(self: TicTacToe, text: str) -> int:
         return next((action for action in range(9) if GAME.action_label(action) == text), 0)
 

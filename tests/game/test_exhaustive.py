@@ -61,7 +61,7 @@ def test_values_are_those_of_a_naive_search_also_where_a_player_moves_twice(game
                 assert math.isnan(row[action])
 
 
-def test_a_result_between_win_and_draw_is_told() -> None:
+def test_a_result_between_win_and_draw_is_printed() -> None:
     class Halves(games.Nim):
         def outcome(self, state: games.Words) -> float | None:
             whole = super().outcome(state)

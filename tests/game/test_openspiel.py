@@ -79,7 +79,7 @@ def test_states_are_kept_up_to_a_bound_of_bytes_and_found_again_beyond_it() -> N
         assert len(game.cache) <= 10**6 // 9000
 
 
-def test_the_states_that_were_not_used_for_longest_go_first() -> None:
+def test_the_least_recently_used_states_go_first() -> None:
     cache = StateCache(100_000)
     for number in range(1000):
         cache.keep(b"%d" % number, number, plies=0)
@@ -225,7 +225,7 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
         ("elsewhere:hex", "there is no family of games 'elsewhere': expected openspiel"),
     ],
 )
-def test_what_is_not_played_is_refused_in_a_sentence(name: str, message: str) -> None:
+def test_an_unsupported_game_is_refused_in_a_sentence(name: str, message: str) -> None:
     with pytest.raises(GameError) as caught:
         load_game(name)
     assert message in str(caught.value)

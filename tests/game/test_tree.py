@@ -267,7 +267,7 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing/game.txt", ".", "/", "nul\0", "~nobodyatall/game"])
-def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecordError, match="cannot write|is no saved game"):
         game_files.save(played("4"), Path(name))
@@ -288,7 +288,7 @@ def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkey
         ("game: connectfour\nstart: 1 99999999999999999999", "expected a start of whole numbers"),
     ],
 )
-def test_a_damaged_saved_game_is_told(text: str, problem: str) -> None:
+def test_a_damaged_saved_game_is_reported(text: str, problem: str) -> None:
     with pytest.raises(RecordError, match=problem):
         saved_games.from_text(FOUR, text)
 
@@ -349,7 +349,7 @@ def test_a_game_that_is_not_recorded_from_its_start_begins_where_it_is(recorded:
         ("tictactoe", "{folder}/torn.tfrecord", "truncated"),
     ],
 )
-def test_a_record_that_is_not_there_is_told(name: str, place: str, problem: str, recorded: Path) -> None:
+def test_a_missing_record_is_reported(name: str, place: str, problem: str, recorded: Path) -> None:
     (recorded.parent / "empty.tfrecord").write_bytes(b"")
     (recorded.parent / "torn.tfrecord").write_bytes(recorded.read_bytes()[:-3])
     with pytest.raises(RecordError, match=problem):

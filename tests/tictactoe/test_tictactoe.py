@@ -36,7 +36,7 @@ def outcome(drawing: str) -> tuple[bool, float]:
         *("XO· OX· ··X", "O·X OX· X··"),
     ],
 )
-def test_three_in_a_row_win_for_whoever_has_them(drawing: str) -> None:
+def test_three_in_a_row_win_for_their_player(drawing: str) -> None:
     swapped = drawing.translate(str.maketrans("XO", "OX"))
     assert outcome(drawing) == (True, 1.0)
     assert outcome(swapped) == (True, -1.0)

@@ -91,7 +91,7 @@ class Walk(Protocol):
         """
 
     def advance(self, rows: Array, actions: Array) -> None:
-        """Go on from some rows, int [K], each as often as it is named, by a legal action in each, int [K].
+        """Play a legal action, int [K], in each of some rows, int [K]; a row may be named several times.
 
         Raises:
             ContractError: a rule does not hold of a move.
