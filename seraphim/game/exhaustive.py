@@ -108,37 +108,23 @@ def _explore(game: Game, max_positions: int) -> _Graph:
 
 
 def _value(game: Game, graph: _Graph, second: Array, results: Array) -> int:
-    # Fills in the results float32 [P] of unfinished positions, from the ends backwards: a position is next when all
-    # that follow it are known. Returns the plies of the longest game.
-    order = np.argsort(graph.targets, kind="stable")
-    sources = np.repeat(np.arange(len(graph.states)), np.diff(graph.firsts))[order]
-    lasts = np.searchsorted(graph.targets[order], np.arange(len(graph.states) + 1))  # the edges that lead to each
-    unknown = np.diff(graph.firsts)  # how many of the actions of each position have no value yet
-    known = np.flatnonzero(unknown == 0)
-    solved, waves = len(known), 0
-    while len(known):
-        before = sources[_ranges(lasts[known], lasts[known + 1])]
-        np.subtract.at(unknown, before, 1)
-        known = np.unique(before[unknown[before] == 0])
-        if len(known):
-            solved, waves = solved + len(known), waves + 1
-            edges = _ranges(graph.firsts[known], graph.firsts[known + 1])
-            starts = np.cumsum(np.concatenate([[0], np.diff(graph.firsts)[known][:-1]]))
-            # Player 1 wants the least; the greatest of the opposites is its opposite.
-            signs = np.where(second[known], np.float32(-1), np.float32(1))
-            values = results[graph.targets[edges]] * np.repeat(signs, np.diff(graph.firsts)[known])
-            results[known] = signs * np.maximum.reduceat(values, starts)
-    if solved < len(graph.states):
-        raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
+    # Fills in the results float32 [P] of unfinished positions, from the ends backwards: a wave solves the positions
+    # whose successors are all solved. Returns the number of waves, which is the plies of the longest game.
+    counts = np.diff(graph.firsts)
+    solved, unfinished, waves = counts == 0, np.flatnonzero(counts), 0
+    starts = graph.firsts[unfinished]
+    signs = np.where(second[unfinished], np.float32(-1), np.float32(1))  # player 1 maximizes the negative
+    edge_signs = np.repeat(signs, counts[unfinished])
+    while not solved.all():
+        ready = np.logical_and.reduceat(solved[graph.targets], starts) & ~solved[unfinished]
+        if not ready.any():
+            raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
+        values = signs * np.maximum.reduceat(results[graph.targets] * edge_signs, starts)
+        results[unfinished[ready]] = values[ready]
+        solved[unfinished[ready]] = True
+        waves += 1
     if waves > game.max_plies:
         raise UnsolvedError(
             f"{game.name} is not solved: a game can take {waves:,} plies, but is cut off after {game.max_plies:,}"
         )
     return waves
-
-
-def _ranges(starts: Array, ends: Array) -> Array:
-    # The numbers from each start up to its end, one range after the other.
-    lengths = ends - starts
-    offsets = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return offsets + np.arange(lengths.sum())
