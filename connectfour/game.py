@@ -3,7 +3,7 @@
 An action is a column, 0 to 6, named by its digit from 1 to 7; games are written as digits, `4453`. A state is two
 words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numbered column by column from the bottom:
 
-     6 13 20 27 34 41 48        always empty, so that no line runs on from one column into the next
+     6 13 20 27 34 41 48        always empty, so that no line continues from one column into the next
      5 12 19 26 33 40 47
      4 11 18 25 32 39 46
      3 10 17 24 31 38 45
@@ -11,7 +11,7 @@ words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numb
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42
 
-X moves first and the sides alternate, so the number of stones tells who is to move.
+X moves first and the sides alternate, so the number of stones decides the player to move.
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ An action is a cell, numbered
     6 7 8
 
 and named by row (a-c) and column (1-3): `a1` is cell 0, `b2` cell 4. A state is two words, the stones of player 0
-(X) and of player 1 (O) as bit sets of cells; X moves first, so the counts tell who is to move.
+(X) and of player 1 (O) as bit sets of cells; X moves first, so the counts decide the player to move.
 """
 
 from typing import Any
