@@ -24,7 +24,7 @@ from seraphim.records.writer import encode_games
 from seraphim.selfplay.games import SelfPlay
 
 RANDOM_GAMES = 5
-COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plies", "cut off", "twins", "seconds")
+COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plies", "cut off", "duplicates", "seconds")
 
 
 def play(game: Game, games: int, readouts: int) -> tuple[float, int]:
@@ -66,7 +66,7 @@ def main() -> None:
         shape = "×".join(map(str, game.observation_shape))
         cells = (name, game.num_actions, shape, f"{report.positions:,}", arguments.games, f"{plies:.0f}", cut_off)
         seconds = time.perf_counter() - started
-        print(f"| {' | '.join(map(str, cells))} | {report.twins:,} | {seconds:.0f} |", flush=True)
+        print(f"| {' | '.join(map(str, cells))} | {report.duplicates:,} | {seconds:.0f} |", flush=True)
     print(f"\n{len(names) - failed} of {len(names)} games keep the contract and were played")
     sys.exit(failed > 0)
 

@@ -1,11 +1,11 @@
-"""Check a game against the contract that the search relies on, and say how fast its rules are.
+"""Check a game against the contract that the search relies on, and measure how fast its rules are.
 
     python bin/check_game.py tictactoe
     python bin/check_game.py tictactoe tictactoe.plain
 
-plays random games, and prints what was played, or the first rule that the game breaks, with the fewest moves that show
-it. Two forms of one game are compared, too. A game whose positions are few is solved. Games are named by package or
-module, in the current folder or installed.
+plays random games, and prints their counts, or the first rule that the game breaks, with the fewest moves that show it.
+Two forms of one game are compared as well. A small game is solved. Games are named by package or module, in the current
+folder or installed.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from absl import flags
 from seraphim import cli
 
 GAMES = flags.DEFINE_integer("games", 200, "Random games to play.", lower_bound=1)
-SEED = flags.DEFINE_integer("seed", 0, "Of the random moves.", lower_bound=0)
+SEED = flags.DEFINE_integer("seed", 0, "Random seed of the moves.", lower_bound=0)
 SOLVE = flags.DEFINE_integer(
-    "solve", 20_000, "Solve the game if play can reach no more than so many positions; 0: do not try.", lower_bound=0
+    "solve", 20_000, "Solve the game if play can reach at most this many positions; 0 skips it.", lower_bound=0
 )
 
 
@@ -27,13 +27,14 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game, load_game_module
     from seraphim.game.conformance import check_agreement, check_game, draw_speeds, measure_speed
     from seraphim.game.exhaustive import UnsolvedError, solve
+    from seraphim.game.features import module_features
 
     names = arguments[1:]
     if not 1 <= len(names) <= 2:
         raise GameError("which game? Try: check_game.py tictactoe, or two forms of it: tictactoe tictactoe.plain")
     for name in names:
         module = load_game_module(name)
-        read_board = getattr(module, "state_from_board", None)
+        read_board = module_features(module).state_from_board
         print(check_game(module.GAME, GAMES.value, SEED.value, read_board), flush=True)
     games = {name: load_game(name) for name in names}
     if len(games) == 2:

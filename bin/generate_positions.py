@@ -2,8 +2,8 @@
 
     python bin/generate_positions.py --split=test
 
-writes connectfour/positions/test/*.txt, or goes on where it was stopped; a file that has its positions is left as it
-is. To make them anew, delete them. The same seed gives the same positions, however often it was interrupted. No
+writes connectfour/positions/test/*.txt, or continues where it was stopped; a complete file is left as it is. To
+regenerate files, delete them. The same seed gives the same positions, however often the program was interrupted. No
 position of a test set is in the validation set of its kind.
 """
 
@@ -17,15 +17,15 @@ from absl import flags
 
 from seraphim import cli
 
-SETS = flags.DEFINE_list("sets", None, "Names of the sets, with commas. Default: all.")
+SETS = flags.DEFINE_list("sets", None, "Comma-separated names of the sets. Default: all.")
 COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set.", lower_bound=1)
-MINUTES = flags.DEFINE_float("minutes", None, "Stop a set after that time. Default: at --count.", lower_bound=0)
+MINUTES = flags.DEFINE_float("minutes", None, "Time limit for each set. Default: none.", lower_bound=0)
 SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
-    "split", "validation", ["validation", "test"], "Sets to choose by, or sets for the figures that are reported."
+    "split", "validation", ["validation", "test"], "Sets to choose models by, or sets for reported figures."
 )
-SEED = flags.DEFINE_integer("seed", None, "Which positions are drawn. Default: the split's own.", lower_bound=0)
-TABLE = flags.DEFINE_integer("table", 1024, "Megabytes of the solver's table.", lower_bound=2)
-FOLDER = flags.DEFINE_string("folder", None, "Where to write. Default: the package's own folder.")
+SEED = flags.DEFINE_integer("seed", None, "Random seed of the positions. Default: the split's own.", lower_bound=0)
+TABLE = flags.DEFINE_integer("table", 1024, "Size of the solver's table in megabytes.", lower_bound=2)
+FOLDER = flags.DEFINE_string("folder", None, "Folder to write to. Default: the folder of the package.")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
 
     if len(arguments) > 1:
-        raise SettingsError(f"expected flags alone, not {arguments[1]!r}")
+        raise SettingsError(f"expected only flags, not {arguments[1]!r}")
     unknown = set(SETS.value or []) - set(positions.NAMES)
     if unknown:
         raise SettingsError(f"there is no set {min(unknown)!r}: expected some of {','.join(positions.NAMES)}")

@@ -1,4 +1,4 @@
-"""Connect four: rules, defaults, notation, and sets of positions with every move solved."""
+"""Connect four: rules, defaults, presets, an exact solver, and sets of solved positions."""
 
 from connectfour.game import GAME, SETTINGS, position_from_moves, state_from_board
 from connectfour.perfect import action_results, perfect_actions

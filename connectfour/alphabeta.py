@@ -1,24 +1,24 @@
 """The solver's kernels: alpha-beta search of connect four on bit sets, with a transposition table.
 
 Knows positions as two bit sets in the numbering of `connectfour.game`: the mover's stones, and the mask of all stones.
-Does not know states, moves to be scored, or clocks: that is `connectfour.solver`.
+Does not know states, single moves, or clocks: see `connectfour.solver`.
 
-A value is for the player to move: 0 for a draw, and for a win 22 minus the number of stones that the winner will have,
-so that faster wins are worth more; for a loss the negative of what it is worth to the winner. A position decides by its
-number of stones who wins at which ply, so values and plies to the end say the same.
+A value is for the player to move: 0 for a draw; for a win 22 minus the number of stones that the winner will have, so
+that faster wins have higher values; for a loss the negative value of the winner. Given the number of stones on the
+board, a value and the plies to the end determine each other.
 
-The search is that of the literature: the win by James D. Allen and Victor Allis (Allis, "A knowledge-based approach of
-Connect-Four", 1988, from which is also the pairing strategy below), John Tromp's Fhourstones (a table whose entries are
-kept by the work that they save, mirror images as one position), and Pascal Pons' lessons on solving connect four (moves
-that do not lose at once, moves ordered by the threats they make, null windows on the value). What is added here:
+The search follows the literature: the solutions by James D. Allen and Victor Allis (Allis, "A knowledge-based approach
+of Connect-Four", 1988, also the source of the pairing strategy below), John Tromp's Fhourstones (a table that keeps
+entries by the work they save, mirror images as one position), and Pascal Pons' lessons on solving connect four (moves
+that do not lose at once, moves ordered by the threats they make, null windows on the value). Additions:
 
 - A child that has lost at once, by two threats or by one above the other, ends its parent's search without being
-  entered; what tells it also gives the safe moves of the others, which are not computed again.
-- The table is asked about all children before any is entered, so that its answers are fetched at the same time: without
+  entered; the same computation gives the safe moves of the other children.
+- The table entries of all children are read before any is entered, so that they are fetched at the same time: without
   this and the next, waiting for memory takes half of the time.
-- Late positions, which are most and save little, have a small part of the table to themselves that stays in the
-  processor's cache; the latest are not kept at all.
-- The stack is an array, one frame for each ply, so that a search that is interrupted goes on where it was.
+- Late positions, which are the most and save little work, have a small part of the table of their own that stays in the
+  processor's cache; the latest are not stored.
+- The stack is an array, one frame for each ply, so that an interrupted search can be continued.
 """
 
 import numpy as np
@@ -40,18 +40,18 @@ from seraphim.jit import kernel
 
 CENTRE_FIRST = np.array([COLUMN << STRIDE * column for column in (3, 2, 4, 1, 5, 0, 6)], np.int64)
 
-BEST = CELLS // 2 + 1  # what a win without a stone would be worth: all values are below, and above its negative
-OPEN = 99  # instead of a value: not known yet
+BEST = CELLS // 2 + 1  # the value of a win without a stone: all values are between its negative and it
+OPEN = 99  # in place of a value: unknown yet
 
-# What a frame of the stack holds. Of a position, as its parent sets it:
+# The fields of a frame of the stack. Set by the parent of the position:
 MOVER, MASK, SAFE, ALPHA, BETA = range(5)  # SAFE: the moves after which the opponent does not win at once
-# found when it is entered:
-BEFORE, FOUND, SLOT, TAG, ENTERED = range(5, 10)  # what the table knew, the best value so far, its place, nodes so far
-CHILDREN, LEFT, RANKS = 10, 11, 12  # children; those to be searched; how promising each is, -1 once it is chosen
-MOVES, FOLLOWING, KEYS, ENTRIES = 19, 26, 33, 40  # of each child: the move, its SAFE, its key, what its slot held
+# set when it is entered:
+BEFORE, FOUND, SLOT, TAG, ENTERED = range(5, 10)  # lower bound of the table, best value so far, slot and tag, nodes
+CHILDREN, LEFT, RANKS = 10, 11, 12  # number of children; number to be searched; ranks, -1 once a child is chosen
+MOVES, FOLLOWING, KEYS, ENTRIES = 19, 26, 33, 40  # of each child: the move, its SAFE, its key, the entry of its slot
 FRAME = 48  # words
 
-# What the control words of a search hold.
+# The control words of a search.
 DEPTH, NODES, LOW, HIGH, WINDOW, STONES, BITS = range(7)
 CONTROL = 8
 IDLE = -1  # a depth: no search is interrupted
@@ -65,7 +65,7 @@ WORK_SHIFT = 2 * BOUND_BITS
 TAG_SHIFT = 3 * BOUND_BITS
 LATE_BITS = 16  # log2 of the pairs of entries for late positions: 1 MB
 LATE = 24  # stones: positions with as many are late
-LATEST = 37  # stones: positions with as many are not kept
+LATEST = 37  # stones: positions with as many are not stored
 
 
 @kernel
@@ -84,7 +84,7 @@ def _tag_of(key: int, stones: int, bits: int) -> int:
 @kernel
 def _paired_bound(mover: int, mask: int) -> int:
     # If every column has an even number of stones, the opponent can always answer in the same column (Allis'
-    # claimeven), and so gets all upper cells of the pairs, and leaves all lower ones to the mover.
+    # claimeven), and so gets the upper cell of every pair, and the mover the lower one.
     if mask + BOTTOM & UPPER_ROWS:
         return BEST
     if completes(mover | LOWER_ROWS & FULL & ~mask):
@@ -94,11 +94,11 @@ def _paired_bound(mover: int, mask: int) -> int:
 
 @kernel
 def _enter(table: Array, frames: Array, frame: int, stones: int, bits: int) -> int:
-    # Returns a value that settles the window of a position without looking at its moves, else OPEN.
+    # Returns a value that decides the window of a position without expanding it, else OPEN.
     if stones >= CELLS - 2:
         return 0  # a safe move, and one more that does not win
     mover, mask, alpha, beta = frames[frame + MOVER], frames[frame + MASK], frames[frame + ALPHA], frames[frame + BETA]
-    # The mover wins with the next stone but one at the earliest: a parent knows positions won or lost earlier.
+    # The mover wins with the second-next stone at the earliest: parents detect positions that end earlier.
     upper = BEST - 2 - (stones >> 1)
     lower = (stones + 5 >> 1) - BEST
     if stones & 1 == 0:
@@ -125,7 +125,7 @@ def _enter(table: Array, frames: Array, frame: int, stones: int, bits: int) -> i
 
 @kernel
 def _expand(table: Array, frames: Array, frame: int, stones: int, bits: int) -> int:
-    # Finds the children, and what their slots hold. Returns the value if a move wins by force at once, else OPEN.
+    # Finds the children and their table entries. Returns the value if a move wins by force at once, else OPEN.
     mover, mask, safe = frames[frame + MOVER], frames[frame + MASK], frames[frame + SAFE]
     children = 0
     for place in range(COLUMNS):
@@ -149,7 +149,7 @@ def _expand(table: Array, frames: Array, frame: int, stones: int, bits: int) -> 
 
 @kernel
 def _settle(table: Array, frames: Array, frame: int, stones: int, bits: int) -> int:
-    # Takes the children that the table settles off the list. Returns a value if that settles the position, else OPEN.
+    # Removes the children that the table decides. Returns a value if that decides the position, else OPEN.
     alpha, beta, found = frames[frame + ALPHA], frames[frame + BETA], frames[frame + FOUND]
     for child in range(frames[frame + CHILDREN]):
         key, entry = frames[frame + KEYS + child], frames[frame + ENTRIES + child]
@@ -157,7 +157,7 @@ def _settle(table: Array, frames: Array, frame: int, stones: int, bits: int) -> 
         if entry >> TAG_SHIFT != tag:
             entry = table[_slot_of(key, stones + 1, bits) + 1]
         if entry >> TAG_SHIFT == tag and entry:
-            # The child's bounds are the opponent's, so that they change sign and sides.
+            # The child's bounds are for the opponent, so they change sign and sides.
             lower = BEST - (entry >> BOUND_BITS & BOUND_MASK)
             upper = BEST - (entry & BOUND_MASK)
             if lower >= beta:
@@ -188,7 +188,7 @@ def _choose(frames: Array, frame: int) -> None:
 
 @kernel
 def _store(table: Array, frames: Array, frame: int, nodes: int) -> None:
-    # Keeps what was found of a position: the first entry of a pair is for what took most work.
+    # Stores the bounds of a position: the first entry of a pair is for the one that took more work.
     slot, tag, found = frames[frame + SLOT], frames[frame + TAG], frames[frame + FOUND]
     lower = found if found > frames[frame + ALPHA] else frames[frame + BEFORE]
     upper = found if found < frames[frame + BETA] else BEST - 1
@@ -203,7 +203,7 @@ def _store(table: Array, frames: Array, frame: int, nodes: int) -> None:
         elif work >= kept:
             table[slot + 1] = table[slot]
         else:
-            table[slot] -= 1 << WORK_SHIFT  # it ages, so as to make room some time
+            table[slot] -= 1 << WORK_SHIFT  # it ages, to make room eventually
             slot += 1
     entry = table[slot]
     if entry >> TAG_SHIFT == tag and entry:
@@ -214,7 +214,7 @@ def _store(table: Array, frames: Array, frame: int, nodes: int) -> None:
 
 @kernel
 def _search(table: Array, frames: Array, control: Array, most_nodes: int) -> int:
-    # Returns the value of the position in the first frame, as far as its window asks; or OPEN when out of nodes.
+    # Returns the value of the position in the first frame, clipped by its window; or OPEN when out of nodes.
     nodes, bits = control[NODES], control[BITS]
     depth = max(control[DEPTH], 0)
     while True:
@@ -245,13 +245,13 @@ def _search(table: Array, frames: Array, control: Array, most_nodes: int) -> int
 
 @kernel
 def begin(frames: Array, control: Array, mover: int, mask: int, low: int, high: int) -> None:
-    """Set the search to an unfinished position, whose value is asked for between `low` and `high`, both included."""
+    """Set the search to an unfinished position, and the bounds of its value to `low` and `high`, both included."""
     stones = count(mask)
     control[STONES], control[DEPTH], control[LOW], control[HIGH] = stones, IDLE, low, high
     playable = mask + BOTTOM & FULL
     safe = safe_moves(playable, completing(mask ^ mover) & FULL & ~mask)
     frames[MOVER], frames[MASK], frames[SAFE] = mover, mask, safe
-    # What is seen at a glance is between these.
+    # Bounds that need no search.
     lower, upper = (stones + 5 >> 1) - BEST, BEST - 2 - (stones >> 1)
     if playable & completing(mover):
         lower = upper = BEST - 1 - (stones >> 1)
@@ -270,13 +270,13 @@ def run(table: Array, frames: Array, control: Array, most_nodes: int) -> bool:
     """Search until LOW and HIGH of the control words meet, or until NODES has reached `most_nodes`.
 
     Returns:
-        whether they met. If not, the same call goes on; LOW and HIGH are bounds of the value.
+        whether they met. If not, LOW and HIGH are bounds of the value, and the same call continues.
     """
     while control[LOW] < control[HIGH]:
         low, high = control[LOW], control[HIGH]
         if control[DEPTH] == IDLE:
             window = low + (high - low) // 2
-            # Ask about values far from 0 first: they are near the end of the game, so that the search is not deep.
+            # Values far from 0 first: they are near the end of the game, so that the search is not deep.
             if window <= 0 and low // 2 < window:
                 window = -(-low // 2)
             elif window >= 0 and high // 2 > window:

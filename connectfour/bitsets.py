@@ -12,15 +12,15 @@ UPPER_ROWS = sum((1 << 1 | 1 << 3 | 1 << 5) << STRIDE * column for column in ran
 LOWER_ROWS = sum((1 << 0 | 1 << 2 | 1 << 4 | 1 << 6) << STRIDE * column for column in range(COLUMNS))
 KEY_BITS = STRIDE * COLUMNS  # of a key
 KEY_MASK = (1 << KEY_BITS) - 1
-MULTIPLIER = 0x19E3779B97F4A7  # odd, so that multiplication modulo 2^49 loses nothing
-MIRRORED = 14  # stones: with fewer, a position and its mirror image have one key
+MULTIPLIER = 0x19E3779B97F4A7  # odd, so that multiplication modulo 2^49 is invertible
+MIRRORED = 14  # stones: with fewer, a position and its mirror image share a key
 
 
 @kernel
 def count(stones: int) -> int:
     """Return the number of stones in a bit set."""
     number = 0
-    while stones:  # the compiler knows an instruction for this loop
+    while stones:  # compiled to a single instruction
         stones &= stones - 1
         number += 1
     return number
@@ -30,8 +30,8 @@ def count(stones: int) -> int:
 def completing(stones: int) -> int:
     """Return the cells that make four in a row with three of `stones`.
 
-    Cells beyond the board and taken ones are among them; of an upright line only the upper end, the one that is free
-    when the others are taken.
+    They include cells off the board and taken ones; of a vertical line only the upper end, which is free when the
+    others are taken.
     """
     pairs = stones & stones >> 1
     cells = (pairs & stones << 1) << 2
@@ -62,14 +62,14 @@ def safe_moves(playable: int, threats: int) -> int:
 
 @kernel
 def key_of(mover: int, mask: int, stones: int) -> int:
-    """Return the mixed key of a position; different positions have different keys, but for early mirror images."""
+    """Return the mixed key of a position; different positions have different keys, except early mirror images."""
     # In each column the mover's stones, below a bit for the lowest free cell.
     key = mover + mask + BOTTOM
     if stones < MIRRORED:
         mirrored = (key & 0x7F) << 42 | key >> 42 & 0x7F | (key & 0x3F80) << 28 | key >> 28 & 0x3F80
         mirrored |= (key & 0x1FC000) << 14 | key >> 14 & 0x1FC000 | key & 0xFE00000
         key = min(key, mirrored)
-    # Both steps can be undone, as the shift is more than half the bits.
+    # Both steps are invertible, as the shift is more than half the bits.
     key = key * MULTIPLIER & KEY_MASK
     key ^= key >> 25
     key = key * MULTIPLIER & KEY_MASK

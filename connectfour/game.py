@@ -3,7 +3,7 @@
 An action is a column, 0 to 6, named by its digit from 1 to 7; games are written as digits, `4453`. A state is two
 words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numbered column by column from the bottom:
 
-     6 13 20 27 34 41 48        always empty, so that no line runs on from one column into the next
+     6 13 20 27 34 41 48        always empty, so that no line continues from one column into the next
      5 12 19 26 33 40 47
      4 11 18 25 32 39 46
      3 10 17 24 31 38 45
@@ -11,10 +11,10 @@ words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numb
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42
 
-X moves first and the sides alternate, so the number of stones tells who is to move.
+X moves first and the sides alternate, so the number of stones decides the player to move.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,12 @@ DIGITS = "1234567"  # the names of the columns
 MARKS = ("X", "O")
 FEWEST_PLIES = 7  # of a game that is won
 
-# What differs from the defaults of the option classes, by section.
+# Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
-    # Some tens of readouts from a Gumbel root teach as much as hundreds by PUCT (Danihelka et al. 2022).
+    # Tens of readouts from a Gumbel root teach as much as hundreds by PUCT (Danihelka et al. 2022).
     "self_play_search": {"root": "gumbel", "readouts": 32},
-    # Most games begin somewhere else, because play that is good everywhere has seen bad positions too.
+    # Most games begin in a random position: good play everywhere requires having seen bad positions too.
     "self_play": {"games_per_generation": 4000, "random_plies": 28, "random_share": 0.7},
     "training": {
         "learning_rate_half_life": 4000,  # two hours are three times as long
@@ -67,7 +67,7 @@ def _has_line(stones: int) -> bool:
 
 
 def cells_of_lines(stones: int) -> int:
-    """Return the bit set of those of some stones that are part of four or more in a row."""
+    """Return the bit set of the stones that are part of four or more in a row."""
     found = 0
     for step in (1, STRIDE, STRIDE + 1, STRIDE - 1):
         lowest = stones & stones >> step & stones >> 2 * step & stones >> 3 * step
@@ -156,32 +156,14 @@ class ConnectFour:
     state_words = 2
     max_plies = ROWS * COLUMNS
 
+    step, legal, to_play = staticmethod(_step), staticmethod(_legal), staticmethod(_to_play)
+    outcome, observe = staticmethod(_outcome), staticmethod(_observe)
+
     def initial(self, batch: int) -> Array:
-        """See `seraphim.game.Game.initial`."""
         return np.zeros((batch, 2), np.int64)
 
-    def step(self, states: Array, actions: Array) -> Array:
-        """See `seraphim.game.Game.step`."""
-        return _step(states, actions)
-
-    def legal(self, states: Array) -> Array:
-        """See `seraphim.game.Game.legal`."""
-        return _legal(states)
-
-    def to_play(self, states: Array) -> Array:
-        """See `seraphim.game.Game.to_play`."""
-        return _to_play(states)
-
-    def outcome(self, states: Array) -> tuple[Array, Array]:
-        """See `seraphim.game.Game.outcome`."""
-        return _outcome(states)
-
-    def observe(self, states: Array) -> Array:
-        """See `seraphim.game.Game.observe`."""
-        return _observe(states)
-
     def progress(self, states: Array) -> Array:
-        """Return how far games have got, float64 [B]: 0 at 7 plies, the fewest that one may have, and 1 at 42."""
+        """Return how far games have got, float64 [B]: 0 at 7 plies, the fewest that end a game, and 1 at 42."""
         plies = np.bitwise_count(states).sum(axis=1, dtype=np.int64)
         return (plies - FEWEST_PLIES) / (self.max_plies - FEWEST_PLIES)
 
@@ -192,14 +174,12 @@ class ConnectFour:
         return Symmetries(np.stack([cells.ravel(), cells[:, ::-1].ravel()]), np.stack([columns, columns[::-1]]))
 
     def render(self, state: Array) -> str:
-        """See `seraphim.game.Game.render`."""
         first, second = (int(word) for word in state)
         marks = ["X" if first >> cell & 1 else "O" if second >> cell & 1 else "·" for cell in range(STRIDE * COLUMNS)]
         rows = [" ".join(marks[height::STRIDE]) for height in reversed(range(ROWS))]
         return "\n".join([" ".join(DIGITS), *rows])
 
     def board(self, state: Array) -> Board:
-        """See `seraphim.game.Board`."""
         first, second = (int(word) for word in state)
         lines = cells_of_lines(first) | cells_of_lines(second)
         cells = np.full((ROWS, COLUMNS), EMPTY, np.int8)
@@ -216,13 +196,11 @@ class ConnectFour:
         return Board(cells, MARKS, targets, tuple(places))
 
     def action_label(self, action: int) -> str:
-        """See `seraphim.game.Game.action_label`."""
         return DIGITS[action]
 
     def parse_action(self, text: str) -> int:
-        """See `seraphim.game.Game.parse_action`."""
         if text.strip() not in list(DIGITS):
-            raise GameError(f"{text.strip()!r} is no column: expected a digit from 1 to 7")
+            raise GameError(f"{text.strip()!r} is not a column: expected a digit from 1 to 7")
         return DIGITS.index(text.strip())
 
 
@@ -230,27 +208,39 @@ GAME = ConnectFour()
 
 
 def position_from_moves(moves: str) -> Array:
-    """Return the state int64 [2] after `moves` from the initial position, a digit from 1 to 7 each: `4453`.
+    """Return the state int64 [2] after a game that is written as digits from 1 to 7: `4453`; errors as below."""
+    return states_from_moves([moves])[0]
+
+
+def states_from_moves(games: Sequence[str]) -> Array:
+    """Return the states int64 [P, 2] after P games, each written as digits from 1 to 7: `4453`.
 
     Raises:
-        GameError: a character is no such digit, a column is full, or the game is over before the last move.
+        GameError: a character is not such a digit, a column is full, or a game is over before its last move.
     """
-    states = GAME.initial(1)
-    for place, action in enumerate(actions_from_moves(moves), start=1):
-        if GAME.outcome(states)[0][0]:
-            raise GameError(f"{moves!r} is no game: move {place} comes after its end")
-        if not GAME.legal(states)[0, action]:
-            raise GameError(f"{moves!r} is no game: move {place} is in column {DIGITS[action]}, which is full")
-        states = GAME.step(states, np.array([action]))
-    return states[0]
+    for moves in games:
+        for place, digit in enumerate(moves, start=1):
+            if digit not in DIGITS:
+                raise GameError(f"{moves!r} is not a game: move {place} is {digit!r}, not a digit from 1 to 7")
+    states = GAME.initial(len(games))
+    for ply in range(max(map(len, games), default=0)):
+        rows = np.array([row for row, moves in enumerate(games) if len(moves) > ply])
+        actions = np.array([DIGITS.index(games[row][ply]) for row in rows])
+        illegal = ~GAME.legal(states[rows])[np.arange(len(rows)), actions]
+        if illegal.any():
+            place = int(illegal.argmax())
+            over = GAME.outcome(states[rows])[0][place]
+            reason = "comes after its end" if over else f"is in column {DIGITS[actions[place]]}, which is full"
+            raise GameError(f"{games[rows[place]]!r} is not a game: move {ply + 1} {reason}")
+        states[rows] = GAME.step(states[rows], actions)
+    return states
 
 
 def state_from_board(text: str) -> Array:
     """Return the state int64 [2] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
 
     Raises:
-        GameError: it is no drawing of six rows of seven cells, a stone floats, or the players have not moved in turn
-            until the end.
+        GameError: the drawing does not have six rows of seven cells, or play cannot lead to the position.
     """
     cells = cells_from_drawing(text, ROWS, COLUMNS, "".join(MARKS), DIGITS)
     floating = (cells[:-1] != EMPTY) & (cells[1:] == EMPTY)
@@ -267,20 +257,3 @@ def state_from_board(text: str) -> Array:
     if _has_line((first, second)[_mover(first, second)]):
         raise GameError("four in a row of the player who did not move last: the game was over before")
     return np.array([first, second], np.int64)
-
-
-def actions_from_moves(moves: str) -> list[int]:
-    """Return the columns, 0 to 6, that `moves` names by their digits from 1 to 7; whether they are legal is not asked.
-
-    Raises:
-        GameError: a character is no such digit.
-    """
-    for place, digit in enumerate(moves, start=1):
-        if digit not in DIGITS:
-            raise GameError(f"{moves!r} is no game: move {place} is {digit!r}, not a digit from 1 to 7")
-    return [DIGITS.index(digit) for digit in moves]
-
-
-def moves_from_actions(actions: Iterable[int]) -> str:
-    """Return a game, given as its columns from 0 to 6, in digits; the inverse of `actions_from_moves`."""
-    return "".join(DIGITS[action] for action in actions)

@@ -6,44 +6,44 @@ from functools import cache, lru_cache
 import numpy as np
 
 from connectfour.game import COLUMNS, GAME
-from connectfour.solver import MoveScores, Solver
+from connectfour.solver import Solver
 from seraphim.game import Array
+from seraphim.game.features import MoveResults
 
 _TABLE_MEGABYTES = 256
-_MOST_REMEMBERED = 1 << 16  # positions
+_MAX_REMEMBERED = 1 << 16  # positions
 
 
 def perfect_actions(states: Array, seconds: float | None = None) -> Array:
     """Return the actions that win as fast or lose as slowly as possible, bool [P, A].
 
-    With a dozen stones on the board that takes a moment, with few of them minutes.
+    That takes a moment with a dozen stones on the board, and minutes with few of them.
 
     Args:
         states: unfinished positions, int64 [P, 2].
-        seconds: how long each of them may take; after that, what is unknown counts as a draw. None takes as long as it
-            takes.
+        seconds: time for each of them at most; after that, an unknown result counts as a draw. None sets no limit.
 
     Raises:
-        GameError: play does not lead to a state, or the game is over in it.
+        GameError: play cannot lead to a state, or the game is over in it.
     """
-    # A solver with endless time still looks at the clock, so that Ctrl-C ends it; one without a limit does not.
+    # A solver with endless time still reads the clock, so that Ctrl-C ends it; one without a limit does not.
     limit = math.inf if seconds is None else seconds
     best = [_best_columns(first, second, limit) for first, second in states.tolist()]
     return np.array(best, np.bool_).reshape(-1, COLUMNS)
 
 
-def action_results(state: Array, seconds: float) -> MoveScores:
-    """Return what each move of an unfinished position int64 [2] is worth, as far as so many seconds tell.
+def action_results(state: Array, seconds: float) -> MoveResults:
+    """Return the results and plies of the moves of an unfinished position int64 [2] that are found in `seconds`.
 
     Raises:
-        GameError: play does not lead to the state, or the game is over in it.
+        GameError: play cannot lead to the state, or the game is over in it.
     """
     return _solver().solve_moves(state, max_seconds=seconds)
 
 
-@lru_cache(_MOST_REMEMBERED)
+@lru_cache(_MAX_REMEMBERED)
 def _best_columns(first: int, second: int, seconds: float) -> Array:
-    # The best actions of one state, bool [A]. In many games, positions of the opening come again and again.
+    # The best actions of one state, bool [A]. Positions of the opening recur in many games.
     state = np.array([first, second], np.int64)
     legal = GAME.legal(state[None])[0]
     best = np.zeros(COLUMNS, np.bool_)
@@ -56,8 +56,8 @@ def _solver() -> Solver:
     return Solver(_TABLE_MEGABYTES)
 
 
-def _best(scores: MoveScores, legal: Array) -> Array:
-    # Which of the legal actions, bool [K]; one of unknown result counts as a draw.
+def _best(scores: MoveResults, legal: Array) -> Array:
+    # The best of the legal actions, bool [K]; one of unknown result counts as a draw.
     results, plies = np.nan_to_num(scores.results[legal]), scores.plies[legal]
     best = results == results.max()
     known = plies[best & ~np.isnan(plies)]

@@ -1,7 +1,7 @@
 """Connect four one position at a time, in plain Python: the same rules as `connectfour.game`, written independently.
 
-An example of the simplest form a game can have, the oracle of the tests, and what bin/benchmark.py measures compiled
-rules against.
+An example of the simplest form of a game, the oracle of the tests, and the baseline of the compiled rules in
+bin/benchmark.py.
 """
 
 from collections.abc import Sequence
@@ -37,39 +37,32 @@ class PlainConnectFour(PlainGame):
     max_plies = 42
 
     def initial(self) -> Cells:
-        """See `seraphim.game.PlainGame.initial`."""
         return (0,) * 42
 
     def step(self, state: Cells, action: int) -> Cells:
-        """See `seraphim.game.PlainGame.step`."""
         cells = list(state)
         lowest = max(row for row in range(6) if cells[7 * row + action] == 0)
         cells[7 * lowest + action] = 1 + self.to_play(state)
         return tuple(cells)
 
     def legal(self, state: Cells) -> Sequence[int]:
-        """See `seraphim.game.PlainGame.legal`."""
         return [column for column in range(7) if state[column] == 0]
 
     def to_play(self, state: Cells) -> int:
-        """See `seraphim.game.PlainGame.to_play`."""
         return (42 - state.count(0)) % 2
 
     def outcome(self, state: Cells) -> float | None:
-        """See `seraphim.game.PlainGame.outcome`."""
         for a, b, c, d in LINES:
             if 0 != state[a] == state[b] == state[c] == state[d]:
                 return 1.0 if state[a] == 1 else -1.0
         return None if 0 in state else 0.0
 
     def observe(self, state: Cells) -> Array:
-        """See `seraphim.game.PlainGame.observe`."""
         mine, other = (1, 2) if self.to_play(state) == 0 else (2, 1)
         board = np.array(state).reshape(6, 7)
         return np.stack([board == mine, board == other], axis=2).astype(np.uint8)
 
     def action_label(self, action: int) -> str:
-        """See `seraphim.game.PlainGame.action_label`."""
         return str(action + 1)
 
 

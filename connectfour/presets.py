@@ -1,10 +1,10 @@
-"""Settings of connect four by name: `train.py NAME --init --preset=…`. They stand in place of the game's `SETTINGS`."""
+"""Settings of connect four by name, for `train.py NAME --init --preset=…`, in place of the game's `SETTINGS`."""
 
 from typing import Any
 
 # DeepFour: AlphaZero's method for connect four, as its author describes it; 8 hours a generation on 16 threads, six
-# generations. A win counts 1.18 - 9·plies/350. A generation is 100,000 moves, which are about 3,000 games. What it does
-# not tell, such as how many games are under way at a time, is the default.
+# generations. A win counts 1.18 - 9·plies/350. A generation is 100,000 moves, about 3,000 games. Options that are not
+# described, such as the number of concurrent games, have their defaults.
 DEEPFOUR: dict[str, Any] = {
     "network": {
         "kind": "resnet",

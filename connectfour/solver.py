@@ -1,7 +1,7 @@
-"""The exact solver: the result of every move under best play, and how many plies it takes.
+"""The exact solver: the result of every move under best play, and the plies to the end of the game.
 
-Knows states, moves and bounds of the work; the search itself is `connectfour.alphabeta`. What is not proven within the
-bounds is unknown, never guessed.
+Knows states, moves and limits of nodes and time; the search itself is `connectfour.alphabeta`. A value that is not
+proven within the limits is unknown, never guessed.
 """
 
 import time
@@ -14,41 +14,35 @@ from connectfour.bitsets import BOTTOM, CELLS
 from connectfour.game import COLUMNS, FULL, GAME
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
+from seraphim.game.features import MoveResults
 
-SLICE = 500_000  # nodes between two looks at the clock: less than a tenth of a second
+SLICE = 500_000  # nodes between two readings of the clock: less than a tenth of a second
 ENDLESS = 1 << 62
 DECISIVE = alphabeta.BEST - 1  # the value of the fastest win
 
 
 class Score(NamedTuple):
-    """What a position, or a move, is worth under best play."""
+    """The value of a position, or a move, under best play."""
 
     result: int  # for the player to move: 1 a win, 0 a draw, -1 a loss
     plies: int  # to the end of the game: the fastest win, the slowest loss
-
-
-class MoveScores(NamedTuple):
-    """What the moves of a position are worth under best play, for the player who makes them."""
-
-    results: Array  # float32 [A]: 1, 0 or -1; NaN where the move is illegal, or unknown
-    plies: Array  # float32 [A]: plies to the end of the game, this move included; NaN where illegal, or unknown
 
 
 class Solver:
     """Solves positions of connect four, and remembers what it found from one to the next.
 
     Args:
-        table_megabytes: size of the transposition table. 64 do for positions with ten stones and more; openings gain
-            from more, while late positions are slower where the processor's cache holds less of it.
+        table_megabytes: size of the transposition table. 64 are enough for positions with ten stones or more; openings
+            gain from more, but late positions are slower where the processor's cache holds less of it.
 
     Raises:
-        SettingsError: the table would have no room.
+        SettingsError: the table would be too small.
     """
 
     def __init__(self, table_megabytes: int = 64) -> None:
         if table_megabytes < 2:
             raise SettingsError(f"a solver's table needs 2 megabytes or more, not {table_megabytes}")
-        # A pair of entries is 16 bytes; what is left beside the late positions' share, down to a power of two.
+        # A pair of entries is 16 bytes; the pairs beside those for late positions, rounded down to a power of two.
         bits = (table_megabytes * 2**20 // 16 - (1 << alphabeta.LATE_BITS)).bit_length() - 1
         self._table = np.zeros((2 << bits) + (2 << alphabeta.LATE_BITS), np.int64)
         self._frames = np.zeros((CELLS + 2) * alphabeta.FRAME, np.int64)
@@ -57,32 +51,32 @@ class Solver:
 
     @property
     def nodes(self) -> int:
-        """Return how many positions were searched so far, all calls together."""
+        """Return how many positions all calls together have searched."""
         return int(self._control[alphabeta.NODES])
 
     def clear(self) -> None:
-        """Forget all positions: the next is solved as if it were the first."""
+        """Empty the transposition table."""
         self._table[:] = 0
 
     def solve(self, state: Array, max_nodes: int | None = None, max_seconds: float | None = None) -> Score | None:
-        """Return what an unfinished position is worth for the player to move, None if unknown within the bounds.
+        """Return the value of an unfinished position for the player to move, None if it is unknown within the limits.
 
         Args:
-            state: int64 [2], as of `connectfour.game`.
-            max_nodes: how many positions may be searched; the same bound gives the same answer in a new solver.
-            max_seconds: how long; it is looked at about every tenth of a second.
+            state: int64 [2], see `connectfour.game`.
+            max_nodes: positions to search at most; the same limit gives the same answer in a new solver.
+            max_seconds: time at most; the clock is read about every tenth of a second.
 
         Raises:
-            GameError: play does not lead to this state, or the game is over in it.
+            GameError: play cannot lead to this state, or the game is over in it.
         """
         mover, mask = _checked(state)
         low, high = self._between(mover, mask, (-DECISIVE, DECISIVE), _Budget(self, max_nodes, max_seconds))
         return _score(low, mask.bit_count()) if low == high else None
 
     def solve_within(self, state: Array, plies: int) -> Score | None:
-        """Return what an unfinished position is worth if best play ends the game within some plies, else None.
+        """Return the value of an unfinished position if best play ends the game within some plies, else None.
 
-        Takes less than `solve`, which see for argument and errors, the fewer plies the less.
+        Faster than `solve`, with the same errors; the fewer plies, the faster.
         """
         mover, mask = _checked(state)
         stones = mask.bit_count()
@@ -98,9 +92,9 @@ class Solver:
         return None
 
     def solve_weakly(self, state: Array, max_nodes: int | None = None, max_seconds: float | None = None) -> int | None:
-        """Return 1 if the player to move wins, 0 for a draw, -1 for a loss, None if unknown within the bounds.
+        """Return 1 if the player to move wins, 0 for a draw, -1 for a loss, None if it is unknown within the limits.
 
-        Takes less than `solve`, which see for arguments and errors.
+        Faster than `solve`, with the same arguments and errors.
         """
         mover, mask = _checked(state)
         low, high = self._between(mover, mask, (-1, 1), _Budget(self, max_nodes, max_seconds))
@@ -108,27 +102,27 @@ class Solver:
 
     def solve_moves(
         self, state: Array, max_nodes: int | None = None, max_seconds: float | None = None, *, weak: bool = False
-    ) -> MoveScores:
-        """Return what each move of an unfinished position is worth.
+    ) -> MoveResults:
+        """Return the results and plies of each move of an unfinished position, both [A].
 
-        The bounds are those of all moves together, each of which gets its share of what is left. A result may be known
+        The limits are for all moves together, each of which gets an equal share of what is left. A result may be known
         where the plies are not.
 
         Args:
-            state: int64 [2], as of `connectfour.game`.
-            max_nodes: how many positions may be searched.
-            max_seconds: how long.
-            weak: find results only: all plies are NaN. Takes less.
+            state: int64 [2], see `connectfour.game`.
+            max_nodes: positions to search at most.
+            max_seconds: time at most.
+            weak: find results only, which is faster: all plies are NaN.
 
         Raises:
-            GameError: play does not lead to this state, or the game is over in it.
+            GameError: play cannot lead to this state, or the game is over in it.
         """
         _checked(state)
-        scores = MoveScores(np.full(COLUMNS, np.nan, np.float32), np.full(COLUMNS, np.nan, np.float32))
+        scores = MoveResults(np.full(COLUMNS, np.nan, np.float32), np.full(COLUMNS, np.nan, np.float32))
         actions = np.flatnonzero(GAME.legal(state[None])[0])
         successors = GAME.step(np.repeat(state[None], len(actions), axis=0), actions)
         ended, results = GAME.outcome(successors)
-        scores.results[actions[ended]] = np.abs(results[ended])  # who moves does not lose by that
+        scores.results[actions[ended]] = np.abs(results[ended])  # a move never loses at once
         scores.plies[actions[ended]] = np.nan if weak else 1
         budget, window = _Budget(self, max_nodes, max_seconds), (-1, 1) if weak else (-DECISIVE, DECISIVE)
         for done, (action, successor) in enumerate(zip(actions[~ended], successors[~ended], strict=True)):
@@ -141,21 +135,8 @@ class Solver:
                 scores.plies[action] = _score(low, mask.bit_count()).plies + 1
         return scores
 
-    def solve_all(self, states: Array) -> MoveScores:
-        """Return what each move of unfinished positions int64 [P, 2] is worth: arrays [P, A], without bounds.
-
-        Raises:
-            GameError: play does not lead to a state, or the game is over in it.
-        """
-        scores = [self.solve_moves(state) for state in states]
-        empty = np.empty((0, COLUMNS), np.float32)
-        return MoveScores(
-            np.stack([one.results for one in scores]) if scores else empty,
-            np.stack([one.plies for one in scores]) if scores else empty,
-        )
-
     def _between(self, mover: int, mask: int, window: tuple[int, int], budget: "_Budget") -> tuple[int, int]:
-        # Bounds of a value, cut off at both ends of the window; equal if it is known.
+        # Bounds of a value, clipped to the window; equal if it is known.
         alphabeta.begin(self._frames, self._control, mover, mask, *window)
         while not alphabeta.run(self._table, self._frames, self._control, budget.stop()) and not budget.spent():
             pass
@@ -163,7 +144,7 @@ class Solver:
 
 
 class _Budget:
-    """What a search may still take: nodes until a count, and time until a moment."""
+    """The limits of a search: a count of nodes, and a point in time."""
 
     def __init__(self, solver: Solver, max_nodes: int | None, max_seconds: float | None) -> None:
         self._solver = solver
@@ -171,13 +152,13 @@ class _Budget:
         self._last_moment = None if max_seconds is None else time.monotonic() + max_seconds
 
     def share(self, parts: int) -> "_Budget":
-        """Return one of some equal parts of what is left."""
+        """Return one of several equal parts of what is left."""
         nodes = max(0, self._last_node - self._solver.nodes) // parts
         seconds = None if self._last_moment is None else max(0.0, self._last_moment - time.monotonic()) / parts
         return _Budget(self._solver, nodes, seconds)
 
     def stop(self) -> int:
-        """Return the count of nodes at which the kernels are to return."""
+        """Return the count of nodes at which the kernels should return."""
         return self._last_node if self._last_moment is None else min(self._last_node, self._solver.nodes + SLICE)
 
     def spent(self) -> bool:
@@ -195,7 +176,7 @@ def _checked(state: Array) -> tuple[int, int]:
     surplus = first.bit_count() - second.bit_count()
     gaps = taken & ~FULL or taken + BOTTOM & taken
     if first & second or surplus not in (0, 1) or gaps:
-        raise GameError(f"no play leads to the state {first}, {second}: stones overlap, float, or are not in turn")
+        raise GameError(f"play cannot lead to the state {first}, {second}: stones overlap, float, or are not in turn")
     if GAME.outcome(state[None])[0][0]:
         raise GameError(f"there is nothing to solve, the game is over:\n{GAME.render(state)}")
     return _words(state)

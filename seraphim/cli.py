@@ -126,6 +126,14 @@ def model_folder(arguments: Sequence[str]) -> ModelFolder:
     return ModelFolder(data_root(), model_name(arguments), FLAGS.trust)
 
 
+def define_init() -> tuple[flags.FlagHolder[bool], flags.FlagHolder[int]]:
+    """Define --init and --seed, for programs that make or train a model."""
+    init_text = "Make a new model; the flags given are stored in its settings.json."
+    seed_text = "The same seed gives the same weights, and the same batches."
+    init = flags.DEFINE_bool("init", False, init_text, module_name=sys.argv[0])
+    return init, flags.DEFINE_integer("seed", 0, seed_text, lower_bound=0, module_name=sys.argv[0])
+
+
 def define_preset(text: str) -> flags.FlagHolder[str]:
     """Define --preset, for programs that make new models."""
     text += " They stand in place of the game's own; flags go over them."

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from seraphim.game import load_game_module
+from seraphim.game import load_features
 from seraphim.options import SearchOptions
 from seraphim.settings import OPTIONS, PREFIX, SELF_PLAY_SEARCH, Settings
 
@@ -156,7 +156,7 @@ def has_two_searches(parts: Collection[Part]) -> bool:
 
 def has_checks(game: str) -> bool:
     """Return whether a game, by package or module, offers solved positions to check models against."""
-    return hasattr(load_game_module(game), "position_sets")
+    return load_features(game).position_sets is not None
 
 
 def is_read(option: str, parts: Collection[Part]) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from seraphim.errors import SettingsError
-from seraphim.game import load_game_module
+from seraphim.game import load_features
 from seraphim.options import (
     GateOptions,
     NetworkOptions,
@@ -124,8 +124,8 @@ def default_settings(game: str, preset: str = "") -> Settings:
         GameError: there is no such game.
         SettingsError: there is no such preset, or what the game offers is not valid.
     """
-    module = load_game_module(game)
-    presets = {"": getattr(module, "SETTINGS", {}), **getattr(module, "PRESETS", {})}
+    features = load_features(game)
+    presets = {"": features.settings, **features.presets}
     if preset not in presets:
         known = ", ".join(name for name in presets if name) or "none, it offers no PRESETS"
         raise SettingsError(f"{game} has no preset {preset!r}: expected {known}")

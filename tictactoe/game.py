@@ -7,7 +7,7 @@ An action is a cell, numbered
     6 7 8
 
 and named by row (a-c) and column (1-3): `a1` is cell 0, `b2` cell 4. A state is two words, the stones of player 0
-(X) and of player 1 (O) as bit sets of cells; X moves first, so the counts tell who is to move.
+(X) and of player 1 (O) as bit sets of cells; X moves first, so the counts decide the player to move.
 """
 
 from typing import Any
@@ -25,8 +25,8 @@ FULL = 0b111_111_111
 # Rows, columns, diagonals, as bit sets of cells.
 LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 
-# What differs from the defaults of the option classes, by section. A game this small is to be known to its last corner,
-# also where good play never goes: games begin with up to six random moves, and go on with drawn ones to the end.
+# Options that differ from the defaults, by section. A game this small should be known completely, also where good play
+# never goes: games begin with up to six random moves, and moves are sampled to the end.
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
     "search": {"readouts": 100, "tempering_point": 9, "dirichlet_alpha": 1.0},
@@ -45,7 +45,7 @@ def _has_line(stones: int) -> bool:
 
 @kernel
 def _second_to_move(crosses: int, noughts: int) -> bool:
-    # Stones are taken from both sides in turn, so the loop ends with the surplus cross, if there is one.
+    # Stones are removed from both sides in turn, so the loop ends with the surplus cross, if there is one.
     while noughts:
         crosses &= crosses - 1
         noughts &= noughts - 1
@@ -114,32 +114,14 @@ class TicTacToe:
     state_words = 2
     max_plies = CELLS
 
+    step, legal, to_play = staticmethod(_step), staticmethod(_legal), staticmethod(_to_play)
+    outcome, observe = staticmethod(_outcome), staticmethod(_observe)
+
     def initial(self, batch: int) -> Array:
-        """See `seraphim.game.Game.initial`."""
         return np.zeros((batch, 2), np.int64)
 
-    def step(self, states: Array, actions: Array) -> Array:
-        """See `seraphim.game.Game.step`."""
-        return _step(states, actions)
-
-    def legal(self, states: Array) -> Array:
-        """See `seraphim.game.Game.legal`."""
-        return _legal(states)
-
-    def to_play(self, states: Array) -> Array:
-        """See `seraphim.game.Game.to_play`."""
-        return _to_play(states)
-
-    def outcome(self, states: Array) -> tuple[Array, Array]:
-        """See `seraphim.game.Game.outcome`."""
-        return _outcome(states)
-
-    def observe(self, states: Array) -> Array:
-        """See `seraphim.game.Game.observe`."""
-        return _observe(states)
-
     def progress(self, states: Array) -> Array:
-        """Return how far games have got, float64 [B]: 0 at 5 plies, the fewest that one may have, and 1 at 9."""
+        """Return how far games have got, float64 [B]: 0 at 5 plies, the fewest that end a game, and 1 at 9."""
         plies = np.bitwise_count(states).sum(axis=1, dtype=np.int64)
         return (plies - FEWEST_PLIES) / (self.max_plies - FEWEST_PLIES)
 
@@ -153,14 +135,12 @@ class TicTacToe:
         return Symmetries((2 * actions[:, :, None] + planes).reshape(len(actions), 2 * CELLS), actions)
 
     def render(self, state: Array) -> str:
-        """See `seraphim.game.Game.render`."""
         crosses, noughts = (int(word) for word in state)
         marks = ["X" if crosses >> cell & 1 else "O" if noughts >> cell & 1 else "·" for cell in range(CELLS)]
         rows = [f"{'abc'[row]} {' '.join(marks[3 * row : 3 * row + 3])}" for row in range(3)]
         return "\n".join(["  1 2 3", *rows])
 
     def board(self, state: Array) -> Board:
-        """See `seraphim.game.Board`."""
         crosses, noughts = (int(word) for word in state)
         cells = [0 if crosses >> cell & 1 else 1 if noughts >> cell & 1 else EMPTY for cell in range(CELLS)]
         legal = np.flatnonzero(self.legal(state[None])[0])
@@ -173,14 +153,12 @@ class TicTacToe:
         )
 
     def action_label(self, action: int) -> str:
-        """See `seraphim.game.Game.action_label`."""
         return "abc"[action // 3] + "123"[action % 3]
 
     def parse_action(self, text: str) -> int:
-        """See `seraphim.game.Game.parse_action`."""
         labels = [self.action_label(action) for action in range(CELLS)]
         if text.strip().lower() not in labels:
-            raise GameError(f"{text.strip()!r} is no cell: expected a row a-c and a column 1-3, such as b2")
+            raise GameError(f"{text.strip()!r} is not a cell: expected a row a-c and a column 1-3, such as b2")
         return labels.index(text.strip().lower())
 
 
@@ -191,7 +169,7 @@ def state_from_board(text: str) -> Array:
     """Return the state int64 [2] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
 
     Raises:
-        GameError: it is no drawing of three rows of three cells, or the players have not moved in turn until the end.
+        GameError: the drawing does not have three rows of three cells, or play cannot lead to the position.
     """
     cells = cells_from_drawing(text, 3, 3, "".join(MARKS), "abc123").ravel()
     crosses, noughts = (sum(1 << int(cell) for cell in np.flatnonzero(cells == player)) for player in (0, 1))

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.game import Array
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import MoveResults, PositionSet
 from tictactoe.game import CELLS, FULL, GAME
 
 
 class Layer(NamedTuple):
-    """The distinct positions with one number of stones that play can reach."""
+    """The distinct reachable positions with one number of stones."""
 
     states: Array  # int64 [P, 2], in ascending order of the rows
     values: Array  # float32 [P]: exact, for the player to move
@@ -20,18 +20,11 @@ class Layer(NamedTuple):
     action_plies: Array  # float32 [P, A]: likewise, the action included; NaN where illegal
 
 
-class ActionResults(NamedTuple):
-    """What the actions of a position are worth."""
-
-    results: Array  # float32 [A]: exact, for the player to move; NaN where illegal
-    plies: Array  # float32 [A]: to the end of the game, the action included; NaN where illegal
-
-
 @cache
 def solve() -> tuple[Layer, ...]:
-    """Return the layers with 0 to 9 stones, 5,478 positions in all; the arrays are read-only, since they are shared."""
+    """Return the layers with 0 to 9 stones, 5,478 positions in all, as read-only arrays."""
     layers: list[Layer] = []
-    # A move adds a stone, so it leads into the next layer: solve them from the full board backwards.
+    # A move adds a stone, so it leads to the next layer: solve them from the full board backwards.
     for states in reversed(_reachable()):
         layers.append(_solve_layer(states, layers[-1] if layers else None))
         for array in layers[-1]:
@@ -56,11 +49,11 @@ def perfect_actions(states: Array, _seconds: float | None = None) -> Array:
     return values == np.nanmax(values, axis=1, keepdims=True)
 
 
-def action_results(state: Array, _seconds: float) -> ActionResults:
-    """Return what the actions of an unfinished, reachable state int64 [2] are worth."""
+def action_results(state: Array, _seconds: float) -> MoveResults:
+    """Return the results and plies of the actions of an unfinished, reachable state int64 [2]."""
     layer = solve()[int(state[0] | state[1]).bit_count()]
     row = np.searchsorted(_keys(layer.states), _keys(state[None]))[0]
-    return ActionResults(layer.action_values[row], layer.action_plies[row])
+    return MoveResults(layer.action_values[row], layer.action_plies[row])
 
 
 def _reachable() -> list[Array]:
@@ -84,7 +77,7 @@ def _solve_layer(states: Array, following: Layer | None) -> Layer:
         action_plies[rows, actions] = following.plies[found] + 1
     values = np.where(GAME.to_play(states) == 0, results, -results)
     values[~ended] = np.nanmax(action_values[~ended], axis=1)
-    # The fastest of wins, the slowest of what is none.
+    # The fastest win, else the slowest draw or loss.
     hurry = np.where(values > 0, -1, 1)[~ended]
     best = np.where(action_values == values[:, None], action_plies, np.nan)[~ended]
     plies = np.zeros(len(states), np.float32)

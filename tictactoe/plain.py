@@ -1,7 +1,7 @@
 """Tic-tac-toe one position at a time, in plain Python: the same rules as `tictactoe.game`, written independently.
 
-An example of the simplest form a game can have, the oracle of the tests, and what bin/benchmark.py measures compiled
-rules against.
+An example of the simplest form of a game, the oracle of the tests, and the baseline of the compiled rules in
+bin/benchmark.py.
 """
 
 from collections.abc import Sequence
@@ -23,25 +23,20 @@ class PlainTicTacToe(PlainGame):
     max_plies = 9
 
     def initial(self) -> Cells:
-        """See `seraphim.game.PlainGame.initial`."""
         return (0,) * 9
 
     def step(self, state: Cells, action: int) -> Cells:
-        """See `seraphim.game.PlainGame.step`."""
         cells = list(state)
         cells[action] = 1 + self.to_play(state)
         return tuple(cells)
 
     def legal(self, state: Cells) -> Sequence[int]:
-        """See `seraphim.game.PlainGame.legal`."""
         return [cell for cell in range(9) if state[cell] == 0]
 
     def to_play(self, state: Cells) -> int:
-        """See `seraphim.game.PlainGame.to_play`."""
         return (9 - state.count(0)) % 2
 
     def outcome(self, state: Cells) -> float | None:
-        """See `seraphim.game.PlainGame.outcome`."""
         rows = [state[0:3], state[3:6], state[6:9]]
         columns = [state[0::3], state[1::3], state[2::3]]
         diagonals = [state[0::4], state[2:7:2]]
@@ -51,13 +46,11 @@ class PlainTicTacToe(PlainGame):
         return None if 0 in state else 0.0
 
     def observe(self, state: Cells) -> Array:
-        """See `seraphim.game.PlainGame.observe`."""
         mine, other = (1, 2) if self.to_play(state) == 0 else (2, 1)
         board = np.array(state).reshape(3, 3)
         return np.stack([board == mine, board == other], axis=2).astype(np.uint8)
 
     def action_label(self, action: int) -> str:
-        """See `seraphim.game.PlainGame.action_label`."""
         return "abc"[action // 3] + "123"[action % 3]
 
 

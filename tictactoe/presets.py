@@ -1,4 +1,4 @@
-"""Settings of tic-tac-toe by name: `train.py NAME --init --preset=…`. They stand in place of the game's `SETTINGS`."""
+"""Settings of tic-tac-toe by name, for `train.py NAME --init --preset=…`, in place of the game's `SETTINGS`."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from tictactoe.game import SETTINGS
 
 # The residual Keras network of a well-known introduction to AlphaZero by way of tic-tac-toe: 75 filters of 4×4, leaky
 # ReLUs, heads of 2 filters and of 1 filter and 20 units, stochastic gradient descent with momentum on equal halves of
-# both losses. It does not tell numbers of the search and of the training: the search is that of `SETTINGS`; blocks,
-# batches and step size are ours.
+# both losses. It gives no numbers for search and training: the search is that of `SETTINGS`; blocks, batches and step
+# size are ours.
 KERAS_TICTACTOE: dict[str, Any] = {
     "network": {
         "kind": "resnet",

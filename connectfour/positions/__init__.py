@@ -1,10 +1,9 @@
-"""Solved positions of connect four, in the six kinds of sets that the field compares itself on.
+"""Solved positions of connect four, in the six kinds of sets that solvers are commonly compared on.
 
 There are two sets of each kind, without a position in common, mirror images included. Those in `validation/` are for
-choosing: learning checks itself on them, and so do experiments. Those in `test/` are for the figures that are reported,
-and for nothing else. `connectfour.positions.generator` made both. A kind is named by the moves that were played, begin
-(at most 14), middle (at most 28) or end, and by the plies that remain under best play, easy (less than 14), medium
-(less than 28) or hard.
+choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only.
+`connectfour.positions.generator` made both. A kind is named by the moves that were played, begin (at most 14), middle
+(at most 28) or end, and by the plies that remain under best play, easy (less than 14), medium (less than 28) or hard.
 
 A line of a file is one position: the moves that lead to it, as digits from 1 to 7; a space; and the scores of its seven
 moves, from the left to the right column, with spaces between them:
@@ -22,11 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
+from connectfour.game import COLUMNS, GAME, states_from_moves
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import Split
 from seraphim.game import Array
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import PositionSet, Split
 
 FOLDER = Path(__file__).parent
 NAMES = ("begin-easy", "begin-medium", "begin-hard", "middle-easy", "middle-medium", "end-easy")
@@ -48,28 +46,37 @@ class SolvedPositions(NamedTuple):
 
 
 def position_sets() -> list[PositionSet]:
-    """Return the validation sets, in which a mistake is a move that loses the result (the weak error)."""
-    return _weak_sets("validation")
+    """Return the validation sets, in which a mistake is a move that gives the result away (the weak error)."""
+    return _position_sets("validation", strong=False)
 
 
 def strong_position_sets() -> list[PositionSet]:
     """Return the validation sets, in which a mistake is also a slower win or a faster loss (the strong error)."""
-    return _strong_sets("validation")
+    return _position_sets("validation", strong=True)
 
 
 def test_position_sets() -> list[PositionSet]:
     """Return the test sets, as `position_sets` returns the validation sets."""
-    return _weak_sets("test")
+    return _position_sets("test", strong=False)
 
 
 def strong_test_position_sets() -> list[PositionSet]:
     """Return the test sets, as `strong_position_sets` returns the validation sets."""
-    return _strong_sets("test")
+    return _position_sets("test", strong=True)
+
+
+def _position_sets(split: Split, *, strong: bool) -> list[PositionSet]:
+    sets = []
+    for name in NAMES:
+        solved = read_positions(name, split)
+        label = f"test/{name}" if split == "test" else name  # so that figures on test sets are recognized
+        sets.append(PositionSet(label, solved.states, solved.graded_values() if strong else solved.results))
+    return sets
 
 
 @cache
 def read_positions(name: str, split: Split = "validation") -> SolvedPositions:
-    """Return the set of that kind.
+    """Return the set of a kind.
 
     Raises:
         GameError: there is no such kind, or the file of the set is damaged.
@@ -80,10 +87,10 @@ def read_positions(name: str, split: Split = "validation") -> SolvedPositions:
 
 
 def parse_positions(name: str, text: str) -> SolvedPositions:
-    """Return the positions that the lines of `text` describe.
+    """Return the positions that the lines of `text` describe, in the format of the module's docstring.
 
     Raises:
-        GameError: a line is not as the module's docstring says, or its scores are not those of the legal moves.
+        GameError: a line has another format, or its scores are not those of the legal moves.
     """
     lines = text.splitlines()
     fields = [line.split(" ") for line in lines]
@@ -95,7 +102,7 @@ def parse_positions(name: str, text: str) -> SolvedPositions:
             [[np.nan if part == FULL_COLUMN else int(part) for part in parts[1:]] for parts in fields], np.float32
         ).reshape(-1, COLUMNS)
     except ValueError as error:
-        raise GameError(f"{name}: a score is no number: {error}") from None
+        raise GameError(f"{name}: a score is not a number: {error}") from None
     moves = tuple(parts[0] for parts in fields)
     states = states_from_moves(moves)
     wrong = (np.isnan(scores) == GAME.legal(states)).any(axis=1)
@@ -116,38 +123,3 @@ def format_position(moves: str, results: Array, plies: Array) -> str:
         FULL_COLUMN if np.isnan(result) else str(int(result * n)) for result, n in zip(results, plies, strict=True)
     ]
     return " ".join([moves, *scores])
-
-
-def states_from_moves(games: tuple[str, ...]) -> Array:
-    """Return the states int64 [P, 2] after P games in digits; as `position_from_moves`, but all at once.
-
-    Raises:
-        GameError: a character is no digit of a column, a column is full, or a game is over before its last move.
-    """
-    actions = [actions_from_moves(game) for game in games]
-    states = GAME.initial(len(games))
-    for ply in range(max(map(len, actions), default=0)):
-        rows = np.array([row for row, one in enumerate(actions) if len(one) > ply])
-        chosen = np.array([actions[row][ply] for row in rows])
-        illegal = ~GAME.legal(states[rows])[np.arange(len(rows)), chosen]
-        if illegal.any():
-            place = int(illegal.argmax())
-            raise GameError(
-                f"{games[rows[place]]!r} is no game: move {ply + 1} is in column {DIGITS[chosen[place]]}, which is "
-                "full, or comes after its end"
-            )
-        states[rows] = GAME.step(states[rows], chosen)
-    return states
-
-
-def _weak_sets(split: Split) -> list[PositionSet]:
-    return [PositionSet(name, solved.states, solved.results) for name, solved in _named_sets(split)]
-
-
-def _strong_sets(split: Split) -> list[PositionSet]:
-    return [PositionSet(name, solved.states, solved.graded_values()) for name, solved in _named_sets(split)]
-
-
-def _named_sets(split: Split) -> list[tuple[str, SolvedPositions]]:
-    # In figures, the names of test sets tell that they are.
-    return [(f"test/{name}" if split == "test" else name, read_positions(name, split)) for name in NAMES]

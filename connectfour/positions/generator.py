@@ -1,14 +1,13 @@
-"""Makes the sets of solved positions: draws positions at random, solves them, and keeps those that belong to a set.
+"""Makes the sets of solved positions: draws random positions, solves them, and keeps those that belong to a set.
 
-How positions are drawn, for each set from a stream of its own that the seed and the set's name decide: first the number
-of plies, uniformly among those of the set (6 to 14, but 8 to 14 for begin-hard; 15 to 28; 29 to 41); then as many
-moves, each uniformly among the legal ones that do not end the game; where all end it, the draw is given up. A position
-is kept if it has the remaining plies of the set; but not if the mover wins at once or loses by the reply (the published
-sets have none of these either), nor if it or its mirror image is in the set already, nor, in a test set, in the
-validation set of the kind. None is left out because it takes long.
+Each set has a random stream of its own, decided by the seed and the set's name. First the number of plies is drawn,
+uniformly among those of the set (6 to 14, but 8 to 14 for begin-hard; 15 to 28; 29 to 41); then as many moves, each
+uniformly among the legal ones that do not end the game; where all end it, the draw is given up. A position is kept if
+it has the remaining plies of the set; but not if the mover wins at once or loses by the reply (the published sets have
+none of these either), nor if it or its mirror image is in the set already, nor, in a test set, in the validation set of
+the kind. No position is left out because it takes long.
 
-So a set is the beginning of an endless list, whose length is what the solving time allows; a file that is interrupted
-is continued where it was.
+So a set is the beginning of an endless list, as long as the solving time allows; an interrupted file is continued.
 """
 
 import time
@@ -19,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from connectfour.bitsets import CELLS
-from connectfour.game import COLUMN, COLUMNS, GAME, STRIDE, moves_from_actions, position_from_moves
+from connectfour.game import COLUMN, COLUMNS, DIGITS, GAME, STRIDE, position_from_moves
 from connectfour.positions import NAMES, format_position
 from connectfour.solver import Solver
-from seraphim.evaluation.mistakes import Split
 from seraphim.game import Array
+from seraphim.game.features import Split
 
 
 class Bounds(NamedTuple):
-    """What belongs to a set, both ends included."""
+    """The bounds of a set, both ends included."""
 
     fewest_moves: int
     most_moves: int
@@ -45,8 +44,6 @@ BOUNDS = {
     "end-easy": Bounds(29, 41, 1, 13),
 }
 AT_ONCE = 2  # plies in which a position is won by the next move or lost by the reply
-
-
 SEEDS: dict[Split, int] = {"validation": 0, "test": 1}
 
 
@@ -59,25 +56,25 @@ def generate(
     max_seconds: float | None = None,
     excluded: Array | None = None,
 ) -> Iterator[str]:
-    """Write the set of that name to `folder`, a line at a time as they are found, and yield each line.
+    """Append positions to the set of that name, the file NAME.txt in `folder`, and yield each line as it is written.
 
-    Lines that are there already are believed to be of the same seed, and followed by the next.
+    The lines that the file has already must be of the same seed.
 
     Args:
         name: one of `connectfour.positions.NAMES`.
-        count: how many positions the file is to have.
-        seed: decides which they are.
-        folder: where the file NAME.txt is, or is to be.
+        count: positions of the finished file.
+        seed: of the random positions.
+        folder: of the file.
         solver: solves them.
-        max_seconds: stop at the first position that is finished later, whatever the count.
-        excluded: states int64 [P, 2] that do not get into the set, nor do their mirror images.
+        max_seconds: stop after the first position that is finished later, whatever the count.
+        excluded: states int64 [P, 2] that are left out of the set, with their mirror images.
     """
     path, began = folder / f"{name}.txt", time.monotonic()
     written = path.read_text().splitlines(keepends=True) if path.exists() else []
     if written and not written[-1].endswith("\n"):
         written.pop()  # it was being written
         path.write_text("".join(written))
-    outside = {_either_way(state) for state in ([] if excluded is None else excluded)}
+    outside = {_unmirrored(state) for state in ([] if excluded is None else excluded)}
     lines = _lines(name, seed, [line.split(" ")[0] for line in written], solver, outside)
     for _ in range(count - len(written)):
         line = next(lines)
@@ -89,23 +86,23 @@ def generate(
 
 
 def _lines(name: str, seed: int, written: list[str], solver: Solver, excluded: set[tuple[int, ...]]) -> Iterator[str]:
-    # The lines of a set, without end, after those whose moves were written.
+    # The lines of a set, without end, after those whose moves are in `written`.
     bounds = BOUNDS[name]
     generator = np.random.default_rng([seed, NAMES.index(name)])
-    seen = excluded | {_either_way(position_from_moves(moves)) for moves in written}
+    seen = excluded | {_unmirrored(position_from_moves(moves)) for moves in written}
     last = written[-1] if written else None
     while True:
         moves = _draw(generator, bounds)
-        if last is not None:  # all until the last one were decided about before
+        if last is not None:  # all until the last one were decided before
             last = None if moves == last else last
             continue
         if moves is None:
             continue
         state = position_from_moves(moves)
-        if _either_way(state) in seen:
+        if _unmirrored(state) in seen:
             continue
         if _belongs(state, bounds, solver):
-            seen.add(_either_way(state))
+            seen.add(_unmirrored(state))
             yield format_position(moves, *solver.solve_moves(state))
 
 
@@ -118,9 +115,8 @@ def _belongs(state: Array, bounds: Bounds, solver: Solver) -> bool:
 
 
 def _draw(generator: np.random.Generator, bounds: Bounds) -> str | None:
-    # The moves to a random position that is not over, None if the draw is given up.
-    actions: list[int] = []
-    states = GAME.initial(1)
+    # The moves to a random unfinished position, None if the draw is given up.
+    moves, states = "", GAME.initial(1)
     for _ in range(generator.integers(bounds.fewest_moves, bounds.most_moves + 1)):
         legal = np.flatnonzero(GAME.legal(states)[0])
         successors = GAME.step(np.repeat(states, len(legal), axis=0), legal)
@@ -128,13 +124,13 @@ def _draw(generator: np.random.Generator, bounds: Bounds) -> str | None:
         if not len(unfinished):
             return None
         chosen = generator.choice(unfinished)
-        actions.append(int(legal[chosen]))
+        moves += DIGITS[legal[chosen]]
         states = successors[chosen : chosen + 1]
-    return moves_from_actions(actions)
+    return moves
 
 
-def _either_way(state: Array) -> tuple[int, ...]:
-    # The same for a position and its mirror image.
+def _unmirrored(state: Array) -> tuple[int, ...]:
+    # The same words for a position and its mirror image.
     words = tuple(int(word) for word in state)
     return min(words, tuple(_mirrored(word) for word in words))
 

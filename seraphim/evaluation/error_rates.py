@@ -15,7 +15,7 @@ import numpy as np
 
 from seraphim.evaluation.mistakes import mistakes
 from seraphim.game import Array, Game
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import PositionSet
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions
 from seraphim.search.search import Result, Search

@@ -8,16 +8,15 @@ Shape letters: `P` positions, and those of `seraphim.game`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.evaluation.players import Choose
 from seraphim.game import Array, Game
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import PositionSet
 
-Split = Literal["validation", "test"]  # positions to choose by, and others for the figures that are reported
 TOLERANCE = 1e-6  # two float32 that differ by less mean the same value
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.solved import PerfectActions
+from seraphim.game.features import PerfectActions
 from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
 from seraphim.search.rng import fork, stream_key

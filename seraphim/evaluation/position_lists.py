@@ -1,9 +1,6 @@
 """Positions to be judged: the solved ones that a game offers, and lists of a person's own.
 
-Beside `GAME`, a game's package may offer `position_sets()` and `strong_position_sets()`, which are the same positions
-with values that also prefer fast wins and slow losses. Where these are samples, they are for choosing: learning checks
-itself on them. `test_position_sets()` and `strong_test_position_sets()` are others, for the figures that are reported;
-this module alone reads them.
+The solved positions are in `seraphim.game.features`; this module alone reads the test sets.
 """
 
 import csv
@@ -13,18 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import Split
-from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.game import Array, Game, load_features, load_game
+from seraphim.game.features import PositionSet, Split
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
-from seraphim.game.solved import PositionSet, load_position_sets
+from seraphim.game.solved import check_position_sets
 from seraphim.search.search import Result
-
-# What a game calls its sets, for the weak error and for the strong one.
-_FUNCTIONS: dict[Split, tuple[str, str]] = {
-    "validation": ("position_sets", "strong_position_sets"),
-    "test": ("test_position_sets", "strong_test_position_sets"),
-}
 
 COLUMNS = ("position", "network_move", "search_move", "root_value", "visits")
 
@@ -42,7 +33,7 @@ def default_split(name: str) -> Split:
     Raises:
         GameError: there is no such game.
     """
-    return "test" if hasattr(load_game_module(name), _FUNCTIONS["test"][0]) else "validation"
+    return "validation" if load_features(name).test_position_sets is None else "test"
 
 
 def load_sets(name: str, split: Split, most: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
@@ -51,12 +42,15 @@ def load_sets(name: str, split: Split, most: int | None = None) -> list[tuple[Po
     Raises:
         GameError: there is no such game, or its solved positions do not fit its rules.
     """
-    weakly, strongly = _FUNCTIONS[split]
-    weak = [_first(positions, most) for positions in load_position_sets(name, weakly)]
-    offered = getattr(load_game_module(name), strongly, None)
-    if offered is None:
+    features = load_features(name)
+    if split == "test":
+        weakly, strongly = features.test_position_sets, features.strong_test_position_sets
+    else:
+        weakly, strongly = features.position_sets, features.strong_position_sets
+    weak = [] if weakly is None else [_first(each, most) for each in check_position_sets(name, weakly())]
+    if strongly is None:
         return [(positions, None) for positions in weak]
-    return list(zip(weak, (_first(positions, most) for positions in offered()), strict=True))
+    return list(zip(weak, (_first(positions, most) for positions in strongly()), strict=True))
 
 
 def _first(positions: PositionSet, most: int | None) -> PositionSet:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seraphim.errors import ModelError, SettingsError
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, random_actions
 from seraphim.inference import Inference
 from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
@@ -106,8 +106,7 @@ def random_positions(game: Game, count: int) -> Array:
                 break
             # A few of each ply, so that the beginning of the game does not crowd out its end.
             found.update((state.tobytes(), state) for state in states[: max(1, count // 20)])
-            weights = game.legal(states) * rng.random((len(states), game.num_actions))
-            states = game.step(states, weights.argmax(axis=1))
+            states = game.step(states, random_actions(game.legal(states), rng))
         if len(found) >= count:
             break
     chosen = np.stack(list(found.values()))

@@ -23,16 +23,13 @@ from typing import Any
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.export.formats import Parity, convert
-from seraphim.game import load_game, load_game_module
+from seraphim.game import load_features, load_game
 from seraphim.settings import Settings
 from seraphim.storage.models import Snapshot
 
 WEB = Path(__file__).parents[1] / "web"
 PROJECT = WEB.parents[1]
 """Where package.json is, and npm puts the library."""
-
-RULES = "rules.js"
-"""What a game offers, beside its module, to be played in the browser."""
 
 CDN = "https://cdn.jsdelivr.net/npm"
 """Where pages get the library if npm cannot get it for the export."""
@@ -175,8 +172,8 @@ def _put_into_place(folder: Path, out: Path) -> None:
 
 
 def _rules(game: str) -> Path:
-    file = Path(str(load_game_module(game).__file__)).with_name(RULES)
-    if not file.is_file():
+    file = load_features(game).rules_js
+    if file is None or not file.is_file():
         raise GameError(
             f"{game} cannot be played in a browser without {file}, its rules in JavaScript: "
             "write them as in tictactoe/rules.js, or serve the model with bin/serve.py"

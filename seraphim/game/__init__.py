@@ -1,8 +1,9 @@
-"""The rules of games: what a game offers, how it is found, its moves as text, and what is true in it.
+"""Games: the contract, loading by name, moves as text, and exact results.
 
 In dependency order:
 
-    interface       what a game is: batched rules
+    interface       the contract of a game: batched rules
+    features        the optional members of a game
     notation        moves as text: labels, reading and writing
     tree            the history of a game with its variations
     saved_games     positions and games in text and in files
@@ -14,18 +15,19 @@ In dependency order:
     exhaustive      every position of a small game, solved
 """
 
+from seraphim.game.features import board_of
 from seraphim.game.interface import (
     EMPTY,
     Array,
     Board,
     Game,
     Symmetries,
-    board_of,
     cell_name,
     cells_from_drawing,
     identity_symmetry,
+    random_actions,
 )
-from seraphim.game.loading import FAMILIES, load_game, load_game_module
+from seraphim.game.loading import FAMILIES, load_features, load_game, load_game_module
 from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
@@ -41,6 +43,8 @@ __all__ = [
     "cell_name",
     "cells_from_drawing",
     "identity_symmetry",
+    "load_features",
     "load_game",
     "load_game_module",
+    "random_actions",
 ]

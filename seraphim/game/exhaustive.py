@@ -1,7 +1,7 @@
 """Small games solved: every position that play can reach, and the exact value of each action in it.
 
-Knows the rules and no particular game. Values are for player 0 until the last moment, so it does not matter who moves
-when. A game that is small enough offers what is found here to be checked against, in one line of its module:
+Knows the rules and no particular game. Values are for player 0 internally, so the order of the players does not matter.
+A game that is small enough offers the solution as its solved positions:
 
     def position_sets():
         return solve(GAME).position_sets()
@@ -16,18 +16,18 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import PositionSet
 
-MOST_POSITIONS = 1_000_000  # that play may reach
+MAX_POSITIONS = 1_000_000  # reachable by play
 
 
 class UnsolvedError(GameError):
-    """A game cannot be solved: it is too large, or has no end."""
+    """A game cannot be solved: it is too large, or need not end."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """All positions that play can reach, and what they are worth; prints as one line."""
+    """All positions that play can reach, and their values; prints as one line."""
 
     game: str
     states: Array
@@ -40,10 +40,7 @@ class Solution:
     """Plies of the longest game that can be played."""
 
     def position_sets(self) -> list[PositionSet]:
-        """Return one set, all unfinished positions: a player without errors there is perfect.
-
-        They are shuffled, always in the same way, so that the first of them are a sample.
-        """
+        """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample."""
         order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(self.action_values).all(axis=1)))
         return [PositionSet("all positions", self.states[order], self.action_values[order])]
 
@@ -59,26 +56,22 @@ class Solution:
 
 
 class _Graph(NamedTuple):
-    # Positions as they are found, and the edges between them in the order of the positions they begin at.
+    # Positions in the order of discovery, and the edges between them, ordered by their first position.
     states: Array  # int64 [P, W]
     firsts: Array  # int64 [P + 1]: edges firsts[p] to firsts[p + 1] begin at position p
     actions: Array  # int64 [E]
     targets: Array  # int64 [E]: the position that an edge leads to
 
 
-def solve(game: Game | PlainGame, most_positions: int = MOST_POSITIONS) -> Solution:
+def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solution:
     """Return every position that play can reach, with its exact value.
 
-    Args:
-        game: the rules, which keep the contract.
-        most_positions: when to give up.
-
     Raises:
-        UnsolvedError: more positions can be reached, a position can come again, or games can be cut off.
+        UnsolvedError: more than `max_positions` can be reached, a position can recur, or games can be cut off.
     """
     if isinstance(game, PlainGame):
         game = PlainRules(game)
-    graph = _explore(game, most_positions)
+    graph = _explore(game, max_positions)
     _, results = game.outcome(graph.states)
     second = game.to_play(graph.states) == 1
     longest = _value(game, graph, second, results)
@@ -89,8 +82,8 @@ def solve(game: Game | PlainGame, most_positions: int = MOST_POSITIONS) -> Solut
     return Solution(game.name, graph.states, results, action_values, longest)
 
 
-def _explore(game: Game, most_positions: int) -> _Graph:
-    # Looks at positions in the order in which they are found, many at a time.
+def _explore(game: Game, max_positions: int) -> _Graph:
+    # Breadth-first, a layer at a time.
     states = [game.initial(1)]
     numbers = {states[0].tobytes(): 0}
     counts, actions, targets = [], [], []
@@ -105,8 +98,8 @@ def _explore(game: Game, most_positions: int) -> _Graph:
                 numbers[key] = len(numbers)
                 fresh.append(row)
             targets.append(numbers[key])
-        if len(numbers) > most_positions:
-            raise UnsolvedError(f"{game.name} is not solved: play can reach more than {most_positions:,} positions")
+        if len(numbers) > max_positions:
+            raise UnsolvedError(f"{game.name} is not solved: play can reach more than {max_positions:,} positions")
         counts.append(legal.sum(axis=1))
         actions.append(chosen)
         states.append(successors[fresh])
@@ -115,37 +108,23 @@ def _explore(game: Game, most_positions: int) -> _Graph:
 
 
 def _value(game: Game, graph: _Graph, second: Array, results: Array) -> int:
-    # Fills in the results float32 [P] of unfinished positions, from the ends backwards: a position is next when all
-    # that follow it are known. Returns the plies of the longest game.
-    order = np.argsort(graph.targets, kind="stable")
-    sources = np.repeat(np.arange(len(graph.states)), np.diff(graph.firsts))[order]
-    lasts = np.searchsorted(graph.targets[order], np.arange(len(graph.states) + 1))  # the edges that lead to each
-    unknown = np.diff(graph.firsts)  # how many of the actions of each position have no value yet
-    known = np.flatnonzero(unknown == 0)
-    solved, waves = len(known), 0
-    while len(known):
-        before = sources[_ranges(lasts[known], lasts[known + 1])]
-        np.subtract.at(unknown, before, 1)
-        known = np.unique(before[unknown[before] == 0])
-        if len(known):
-            solved, waves = solved + len(known), waves + 1
-            edges = _ranges(graph.firsts[known], graph.firsts[known + 1])
-            starts = np.cumsum(np.concatenate([[0], np.diff(graph.firsts)[known][:-1]]))
-            # Player 1 wants the least; the greatest of the opposites is its opposite.
-            signs = np.where(second[known], np.float32(-1), np.float32(1))
-            values = results[graph.targets[edges]] * np.repeat(signs, np.diff(graph.firsts)[known])
-            results[known] = signs * np.maximum.reduceat(values, starts)
-    if solved < len(graph.states):
-        raise UnsolvedError(f"{game.name} is not solved: play can come back to a position, so it need not end")
+    # Fills in the results float32 [P] of unfinished positions, from the ends backwards: a wave solves the positions
+    # whose successors are all solved. Returns the number of waves, which is the plies of the longest game.
+    counts = np.diff(graph.firsts)
+    solved, unfinished, waves = counts == 0, np.flatnonzero(counts), 0
+    starts = graph.firsts[unfinished]
+    signs = np.where(second[unfinished], np.float32(-1), np.float32(1))  # player 1 maximizes the negative
+    edge_signs = np.repeat(signs, counts[unfinished])
+    while not solved.all():
+        ready = np.logical_and.reduceat(solved[graph.targets], starts) & ~solved[unfinished]
+        if not ready.any():
+            raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
+        values = signs * np.maximum.reduceat(results[graph.targets] * edge_signs, starts)
+        results[unfinished[ready]] = values[ready]
+        solved[unfinished[ready]] = True
+        waves += 1
     if waves > game.max_plies:
         raise UnsolvedError(
             f"{game.name} is not solved: a game can take {waves:,} plies, but is cut off after {game.max_plies:,}"
         )
     return waves
-
-
-def _ranges(starts: Array, ends: Array) -> Array:
-    # The numbers from each start up to its end, one range after the other.
-    lengths = ends - starts
-    offsets = np.repeat(starts - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return offsets + np.arange(lengths.sum())

@@ -1,12 +1,7 @@
-"""What a game is: batched rules, an adapter for plain-Python rules, and how a game is found by name.
+"""The contract of a game: batched rules.
 
-Knows no particular game. A game is any object with the members of `Game`; it is found through its package or
-module, which offers it as `GAME` (and, optionally, its own defaults as `SETTINGS`, solved positions to be checked
-against as `position_sets()`, other settings by name as `PRESETS`, and `state_from_board(text)`, which reads a drawing
-of a position as `GAME.render` writes it). A game that is played on a board may offer `board(state)`, see `Board`; one
-without is shown as the text of `render`. A game that calls an action by other names in other positions offers
-`label_in(state, action)`, names without spaces and commas. A game whose fast wins may count more offers
-`progress(states)`, see `seraphim.search.terminal_value`. `seraphim.game.conformance` checks a game.
+Knows no particular game. A game is any object with the members of `Game`, which its package or module offers as `GAME`.
+What a game may offer beyond that is in `seraphim.game.features`. `seraphim.game.conformance` checks a game.
 
 Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` shape of an observation,
 `S` symmetries.
@@ -35,29 +30,25 @@ class Symmetries(NamedTuple):
 
 
 class Board(NamedTuple):
-    """A position as a grid of cells, for people.
-
-    What the optional member `board(state)` of a game returns: of a `Game` for a state int64 [W], of a `PlainGame` for
-    one of its own states. `board_of` asks any game for it.
-    """
+    """A position as a grid of cells, for people: what the optional member `board(state)` of a game returns."""
 
     cells: Array  # int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top
     marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0 and one of player 1
-    # For each legal action the cells (row, column) that name it. The first is where the piece lands; the others, such
-    # as the rest of a column of connect four, play it as well. For a piece that moves: where it lands, where it stands.
+    # For each legal action the cells (row, column) that name it: first where the piece lands, then others that play it
+    # too, such as the rest of a column of connect four. For a piece that moves: where it lands, where it stands.
     targets: dict[int, list[tuple[int, int]]]
     line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
-    # What rows and columns are called, if cells have names: a cell is its column, then its row, such as c3 in chess.
+    # Names of rows and columns, if cells have names: the column's, then the row's, such as c3 in chess.
     row_names: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
 
 
 def cell_name(board: Board, row: int, column: int) -> str:
-    """Return what a cell of a board is called, `` if it has no name."""
+    """Return the name of a cell of a board, "" if it has none."""
     return board.column_names[column] + board.row_names[row] if board.row_names and board.column_names else ""
 
 
-EMPTY = -1  # a cell of a board where nothing stands
+EMPTY = -1  # a cell of a board without a piece
 
 
 @runtime_checkable
@@ -72,7 +63,7 @@ class Game(Protocol):
     num_actions: int  # A
     observation_shape: tuple[int, ...]  # O
     state_words: int  # W
-    max_plies: int  # no game is longer; one that is cut off here has no result
+    max_plies: int  # games are cut off here, without a result
 
     def initial(self, batch: int) -> Array:
         """Return `batch` copies of the initial state, int64 [B, W]."""
@@ -99,7 +90,7 @@ class Game(Protocol):
         """Return a drawing of one state int64 [W] in plain text."""
 
     def action_label(self, action: int) -> str:
-        """Return the game's usual name for an action."""
+        """Return the usual name of an action."""
 
     def parse_action(self, text: str) -> int:
         """Return the action that `text` names; the inverse of `action_label`.
@@ -109,27 +100,17 @@ class Game(Protocol):
         """
 
 
-def board_of(game: Game, state: Array) -> Board | None:
-    """Return a state int64 [W] as a board, or None if the game offers no `board`."""
-    board = getattr(game, "board", None)
-    return None if board is None else board(state)
+def random_actions(legal: Array, generator: np.random.Generator) -> Array:
+    """Return an action int [B] for each row of `legal`, bool [B, A], uniformly at random among those that are True."""
+    return (generator.random(legal.shape) * legal).argmax(axis=1)
 
 
 def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: str) -> Array:
-    """Read a drawn board: one row a line, or rows with `/` between them.
+    """Return the cells int8 [R, C] of a drawn board: index into `marks`, EMPTY for an empty cell; row 0 is the top.
 
-    Spaces, a line of nothing but `labels`, and one of them at the beginning of a row do not count. Marks may be small
-    letters; an empty cell is `·`, `.`, `_` or `-`.
-
-    Args:
-        text: the drawing.
-        rows: R.
-        columns: C.
-        marks: one character for each piece.
-        labels: the characters that name rows and columns.
-
-    Returns:
-        int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top.
+    A row is a line, or rows have `/` between them. Spaces, a line of nothing but `labels` (the characters that name
+    rows and columns), and one of them at the beginning of a row are ignored. Marks, one character for each piece, may
+    be lower case; an empty cell is `·`, `.`, `_` or `-`.
 
     Raises:
         GameError: the drawing is not of this size, or has other marks.

@@ -1,4 +1,4 @@
-"""How a game is found by its name."""
+"""Finds a game by its name."""
 
 import ast
 import importlib
@@ -10,17 +10,18 @@ from pathlib import Path
 from types import ModuleType
 
 from seraphim.errors import GameError
+from seraphim.game.features import ModuleFeatures, module_features
 from seraphim.game.interface import Game
 from seraphim.game.plain import PlainGame, PlainRules
 
-FAMILIES = "seraphim.games"  # the group of entry points of those who offer many games
+FAMILIES = "seraphim.games"  # the group of entry points of packages that offer many games
 
 
 def load_game_module(name: str) -> ModuleType:
     """Import the package or module of a game, e.g. `tictactoe` or `mine.breakthrough`; it offers `GAME`.
 
     A name such as `openspiel:hex` is a game of a family: a function that is installed as an entry point of the group
-    FAMILIES makes what its module would be.
+    FAMILIES returns an object in place of the module.
 
     Raises:
         GameError: there is no such module or family, or it offers no `GAME`.
@@ -38,7 +39,7 @@ def load_game_module(name: str) -> ModuleType:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not name.startswith(error.name):
-            raise  # the game's own imports are its author's business
+            raise  # an import of the game itself failed
         raise GameError(f"there is no game {name!r}: {cure}") from error
     if not hasattr(module, "GAME"):
         raise GameError(f"module {name!r} offers no GAME: {cure}")
@@ -53,6 +54,15 @@ def load_game(name: str) -> Game:
     """
     game = load_game_module(name).GAME
     return PlainRules(game) if isinstance(game, PlainGame) else game
+
+
+def load_features(name: str) -> ModuleFeatures:
+    """Return the optional members of the module that `load_game_module` finds.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    return module_features(load_game_module(name))
 
 
 def _family(name: str) -> Callable[[str], ModuleType]:
@@ -70,7 +80,7 @@ def check_game_module(name: str) -> None:
     """
     spec = _find(name)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return  # there is none, or nothing that can be read: importing it will tell
+        return  # it is missing, or has no source: importing it raises the error
     try:
         tree = ast.parse(Path(spec.origin).read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -80,7 +90,7 @@ def check_game_module(name: str) -> None:
 
 
 def _find(name: str) -> ModuleSpec | None:
-    # As the import system would, but without importing the packages above it.
+    # As the import system does, but without importing the parent packages.
     spec: ModuleSpec | None = None
     parts = name.split(".")
     for length in range(1, len(parts) + 1):

@@ -1,4 +1,4 @@
-"""Moves as text: what an action is called, and moves written and read.
+"""Moves as text: the labels of actions, and moves written and read.
 
 An action has one label, or, in a game that offers `label_in(state, action)`, one in each position. Knows the rules of a
 game; knows no history.
@@ -11,25 +11,31 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
+
+
+def labels_vary(game: Game) -> bool:
+    """Return whether the label of an action depends on the position."""
+    return features_of(game).label_in is not None
 
 
 def label_in(game: Game, state: Array, action: int) -> str:
-    """Return what a legal action is called in a state int64 [W]: its `action_label`, unless the game offers more."""
-    offered = getattr(game, "label_in", None)
+    """Return the label of a legal action in a state int64 [W]."""
+    offered = features_of(game).label_in
     return game.action_label(action) if offered is None else offered(state, action)
 
 
 def labels_in(game: Game, states: Array, actions: Array) -> list[str]:
-    """Return what each of some actions [B] is called in its state [B, W]."""
-    if not hasattr(game, "label_in"):
+    """Return the label of each action [B] in its state [B, W]."""
+    if not labels_vary(game):
         labels = {action: game.action_label(action) for action in np.unique(actions).tolist()}
         return [labels[action] for action in actions.tolist()]
     return [label_in(game, state, action) for state, action in zip(states, actions.tolist(), strict=True)]
 
 
 def labels_along(game: Game, state: Array, actions: Sequence[int]) -> list[str]:
-    """Return what actions are called that are played one after the other from a state int64 [W]."""
-    if not hasattr(game, "label_in"):
+    """Return the labels of actions that are played one after the other from a state int64 [W]."""
+    if not labels_vary(game):
         return [game.action_label(action) for action in actions]
     labels = []
     for action in actions:
@@ -42,13 +48,13 @@ def format_moves(game: Game, actions: Sequence[int], together: bool = True, star
     """Return moves as text, which `parse_moves` reads.
 
     Args:
-        game: whose labels are used.
+        game: the rules.
         actions: the moves, one after the other.
         together: write labels of a single character without spaces between them (`4453`).
         start: the state int64 [W] before the first of them, by default the game's initial one.
     """
     labels = labels_along(game, game.initial(1)[0] if start is None else start, actions)
-    return join_labels(labels, _labels(game), together and not hasattr(game, "label_in"))
+    return join_labels(labels, _labels(game), together and not labels_vary(game))
 
 
 def join_labels(labels: Sequence[str], all_labels: Sequence[str], together: bool = False) -> str:
@@ -56,70 +62,58 @@ def join_labels(labels: Sequence[str], all_labels: Sequence[str], together: bool
 
     With `together`, labels of a single character have nothing between them, if all have one.
     """
-    if _has_separators(all_labels):
+    if _have_separators(all_labels):
         return ", ".join(labels)
-    return ("" if together and _all_single(all_labels) else " ").join(labels)
+    return ("" if together and _are_single(all_labels) else " ").join(labels)
 
 
 def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     """Return the actions that a text names: labels with spaces or commas between them.
 
     If every label of the game is a single character, they may also stand together (`4453`). If a label has spaces or
-    commas in it, only labels as `action_label` writes them are understood. Whether the moves are legal is not asked,
-    unless the game offers `label_in`.
+    commas in it, labels must be written exactly as `action_label` does. Whether the moves are legal is not checked,
+    unless labels vary.
 
     Args:
-        game: whose labels are used.
-        text: the text.
+        game: the rules.
+        text: the labels.
         start: the state int64 [W] before the first of the moves, by default the game's initial one.
 
     Raises:
         GameError: a part of the text names no action of the game.
     """
-    if hasattr(game, "label_in"):
-        return _parse_along(game, text, game.initial(1)[0] if start is None else start)
-    labels = _labels(game)
-    if _has_separators(labels):
+    vary, labels = labels_vary(game), _labels(game)
+    if not vary and _have_separators(labels):
         return _parse_longest(game, text, labels)
     parts = [part for part in re.split(r"[\s,]+", text) if part]
-    if _all_single(labels):
+    if not vary and _are_single(labels):
         parts = [character for part in parts for character in part]
-    return [_action(game, part, place) for place, part in enumerate(parts, start=1)]
+    state, actions = game.initial(1)[0] if start is None else start, list[int]()
+    for place, part in enumerate(parts, start=1):
+        try:
+            actions.append(parse_move(game, part, state))
+        except GameError as error:
+            raise GameError(f"move {place}: {error}") from error
+        if vary:
+            state = game.step(state[None], np.array(actions[-1:]))[0]
+    return actions
 
 
 def parse_move(game: Game, text: str, state: Array) -> int:
-    """Return the action that a text names in a state int64 [W]; legal there or not, unless the game offers `label_in`.
+    """Return the action that a text names in a state int64 [W]. Whether it is legal is not checked, unless labels vary.
 
     Raises:
-        GameError: the text names none.
+        GameError: the text names no action.
     """
-    if not hasattr(game, "label_in"):
+    if not labels_vary(game):
         return int(game.parse_action(text))
     labels = {label_in(game, state, int(action)): int(action) for action in np.flatnonzero(game.legal(state[None])[0])}
     wanted = text.strip()
     found = {wanted} & set(labels) or {label for label in labels if label.lower() == wanted.lower()}
     if len(found) != 1:
         expected = f"one like {next(iter(labels))}" if labels else "none, as the game is over"
-        raise GameError(f"{wanted!r} is no move here: expected {expected}")
+        raise GameError(f"{wanted!r} is not a move here: expected {expected}")
     return labels[found.pop()]
-
-
-def _parse_along(game: Game, text: str, state: Array) -> list[int]:
-    actions = []
-    for place, part in enumerate((part for part in re.split(r"[\s,]+", text) if part), start=1):
-        try:
-            actions.append(parse_move(game, part, state))
-        except GameError as error:
-            raise GameError(f"move {place}: {error}") from error
-        state = game.step(state[None], np.array(actions[-1:]))[0]
-    return actions
-
-
-def _action(game: Game, part: str, place: int) -> int:
-    try:
-        return int(game.parse_action(part))
-    except GameError as error:
-        raise GameError(f"move {place}: {error}") from error
 
 
 def _parse_longest(game: Game, text: str, labels: list[str]) -> list[int]:
@@ -142,9 +136,9 @@ def _labels(game: Game) -> list[str]:
     return [game.action_label(action) for action in range(game.num_actions)]
 
 
-def _all_single(labels: Sequence[str]) -> bool:
+def _are_single(labels: Sequence[str]) -> bool:
     return all(len(label) == 1 for label in labels)
 
 
-def _has_separators(labels: Sequence[str]) -> bool:
+def _have_separators(labels: Sequence[str]) -> bool:
     return any(re.search(r"[\s,]", label) for label in labels)

@@ -1,13 +1,13 @@
-"""Games of OpenSpiel as games of ours: two players, in turns, without chance and with nothing hidden.
+"""The games of OpenSpiel for two players who move in turns, with perfect information and without chance.
 
-A game is named as OpenSpiel names it, behind `openspiel:`, for instance `openspiel:hex(board_size=5)`. Its rules are
-called one position at a time, which takes some microseconds each. The only module that knows OpenSpiel.
+A game has OpenSpiel's name behind `openspiel:`, for instance `openspiel:hex(board_size=5)`. Its rules are called one
+position at a time, which takes some microseconds each. The only module that knows OpenSpiel.
 """
 
 import functools
 import math
 import re
-from collections import Counter
+from collections import Counter, OrderedDict
 from types import ModuleType
 from typing import Any
 
@@ -17,34 +17,30 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
-MOST_PLIES = 512  # of a game, where OpenSpiel allows more; one that takes longer is cut off
-SPARE_PLIES = 128  # that a search may look beyond the last ply of such a game; what is later counts as a draw
-HUNDREDTHS = 100  # in which the planes are counted whose numbers have fractions
-CACHE_BYTES = 128 * 2**20  # of the states kept, about, so that the rules need not play from the beginning
-# What a state of OpenSpiel takes at most, measured for every game: 8,500 bytes in Go, and up to 100 for each ply, as it
-# keeps the game's history.
+MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
+SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
+HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
+CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
+# The memory of a state of OpenSpiel, measured for every game: up to 8,500 bytes in Go, and up to 100 for each ply of
+# its history.
 _STATE_BYTES, _PLY_BYTES = 9_000, 100
-_SAMPLES = 8  # random games that tell which planes have fractions
+_SAMPLES = 8  # random games in which fractions are looked for
 _SAMPLED_PLIES = 100
 
 
 class OpenSpielGame:
     """A game of OpenSpiel; a state is the number of plies, and the actions that were played, several to a word.
 
-    So two ways into one position are two states. Player 0 is who moves first, also where OpenSpiel numbers the players
-    otherwise, as in chess. The observation is OpenSpiel's, planes last, and one plane or
-    number more that tells the player to move.
+    So two move orders into one position are two states. Player 0 moves first, even where OpenSpiel numbers the players
+    otherwise, as in chess. The observation is OpenSpiel's, planes last, with one more plane or number for the player to
+    move.
     """
 
     def __init__(self, name: str, cache_bytes: int = CACHE_BYTES) -> None:
-        """Load a game by OpenSpiel's name for it.
-
-        Args:
-            name: of the game.
-            cache_bytes: of OpenSpiel's states that are kept, at most.
+        """Load a game by its name in OpenSpiel.
 
         Raises:
-            GameError: there is no such game, or it is none that is played here.
+            GameError: there is no such game, or it is not supported here.
         """
         self._game = _load(name)
         self.name = PREFIX + name
@@ -65,7 +61,7 @@ class OpenSpielGame:
         self._scale = self._fractions()
 
     def _fractions(self) -> Array:
-        # By what each plane is multiplied: HUNDREDTHS, if it was seen with fractions.
+        # The factor of each plane: HUNDREDTHS, if fractions are found in it.
         random = np.random.default_rng(0)
         scale = np.ones(self._planes[0])
         for _ in range(_SAMPLES):
@@ -79,17 +75,17 @@ class OpenSpielGame:
         return scale
 
     def _tensor(self, state: Any) -> Array:
-        # float64 [C, *board], as seen by the player to move.
+        # float64 [C, *board], from the point of view of the player to move.
         return np.array(state.observation_tensor(max(0, state.current_player()))).reshape(self._planes)
 
     def _actions(self, row: Array) -> list[int]:
-        # Those that led to a state.
+        # The actions that led to a state.
         places = np.arange(int(row[0]))
         words = row[1 + places // self._per_word]
         return (words >> places % self._per_word * self._bits & (1 << self._bits) - 1).tolist()
 
     def _state(self, row: Array) -> Any:
-        # OpenSpiel's state, not to be changed.
+        # The state of OpenSpiel, which must not be modified.
         key = row.tobytes()
         state = self.cache.find(key)
         if state is None:
@@ -100,11 +96,9 @@ class OpenSpielGame:
         return state
 
     def initial(self, batch: int) -> Array:
-        """See `seraphim.game.Game.initial`."""
         return np.zeros((batch, self.state_words), np.int64)
 
     def step(self, states: Array, actions: Array) -> Array:
-        """See `seraphim.game.Game.step`."""
         successors = states.copy()
         for row, action in zip(successors, actions.tolist(), strict=True):
             state = self._state(row).clone()
@@ -116,7 +110,6 @@ class OpenSpielGame:
         return successors
 
     def legal(self, states: Array) -> Array:
-        """See `seraphim.game.Game.legal`."""
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in zip(legal, states, strict=True):
             if state[0] < self._horizon:
@@ -124,21 +117,20 @@ class OpenSpielGame:
         return legal
 
     def to_play(self, states: Array) -> Array:
-        """See `seraphim.game.Game.to_play`."""
         return np.array([self._mover(self._state(row)) for row in states], np.int8)
 
     def _mover(self, state: Any) -> int:
         return 0 if state.is_terminal() else int(state.current_player() != self._first)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        """See `seraphim.game.Game.outcome`; returns are divided by the highest that the game has."""
+        """Return whether games have ended, and results: OpenSpiel's returns, divided by the highest of the game."""
         found = [self._state(row) for row in states]
         ended = np.array([state.is_terminal() for state in found], np.bool_)
         results = [state.returns()[self._first] / self._best_return if state.is_terminal() else 0.0 for state in found]
         return ended | (states[:, 0] >= self._horizon), np.array(results, np.float32)
 
     def observe(self, states: Array) -> Array:
-        """See `seraphim.game.Game.observe`; planes with fractions are in hundredths."""
+        """Return the observations; planes with fractions are in hundredths."""
         observations = np.empty((len(states), *self.observation_shape), np.uint8)
         scale = self._scale.reshape(-1, *[1] * (len(self._planes) - 1))
         for observation, row in zip(observations, states, strict=True):
@@ -149,11 +141,11 @@ class OpenSpielGame:
         return observations
 
     def symmetries(self) -> Symmetries:
-        """Return the identity: OpenSpiel does not tell others."""
+        """Return the identity: OpenSpiel knows no symmetries."""
         return identity_symmetry(self.observation_shape, self.num_actions)
 
     def render(self, state: Array) -> str:
-        """See `seraphim.game.Game.render`; a position that OpenSpiel writes in one line, as chess, is drawn too."""
+        """Return OpenSpiel's text, with a drawing before it if the text is one line, as in chess."""
         return _drawn(str(self._state(state)))
 
     def action_label(self, action: int) -> str:
@@ -169,53 +161,44 @@ class OpenSpielGame:
         labels = self._labels.get(key)
         if labels is None:
             labels = _labels(self._state(row))
-            self._labels = {key: labels}  # of one state, as it is asked for one action after another
+            self._labels = {key: labels}  # of one state, as calls come for one action after another
         return labels[action]
 
     def parse_action(self, text: str) -> int:
-        """See `seraphim.game.Game.parse_action`."""
         if not text.strip().isdecimal() or int(text) >= self.num_actions:
-            raise GameError(f"{text.strip()!r} is no action of {self.name}: expected 0 to {self.num_actions - 1}")
+            raise GameError(f"{text.strip()!r} is not an action of {self.name}: expected 0 to {self.num_actions - 1}")
         return int(text)
 
 
 class StateCache:
-    """States of OpenSpiel by the words of ours, of about so many bytes at most; those not used for longest go first."""
+    """States of OpenSpiel by the words of ours, up to a number of bytes; the least recently used go first."""
 
-    def __init__(self, most_bytes: int) -> None:
-        # Whatever is used moves to the newer half; once that is full, it becomes the older one, which goes.
-        self._newer: dict[bytes, tuple[Any, int]] = {}
-        self._older: dict[bytes, tuple[Any, int]] = {}
-        self._newer_bytes = 0
-        self._most_bytes = most_bytes // 2  # of each half
+    def __init__(self, max_bytes: int) -> None:
+        self._states: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        self._bytes, self._max_bytes = 0, max_bytes
 
     def __len__(self) -> int:
         """Return how many states are kept."""
-        return len(self._newer) + len(self._older)
+        return len(self._states)
 
     def find(self, key: bytes) -> Any:
         """Return the state, or None if it is not kept."""
-        found = self._newer.get(key)
-        if found is None:
-            found = self._older.pop(key, None)
-            if found is not None:
-                self._put(key, *found)
-        return None if found is None else found[0]
+        if key not in self._states:
+            return None
+        self._states.move_to_end(key)
+        return self._states[key][0]
 
     def keep(self, key: bytes, state: Any, plies: int) -> None:
-        """Keep a state that is so many plies old."""
-        self._older.pop(key, None)
-        self._put(key, state, _STATE_BYTES + _PLY_BYTES * plies + len(key))
-
-    def _put(self, key: bytes, state: Any, size: int) -> None:
-        if self._newer_bytes + size > self._most_bytes:
-            self._older, self._newer, self._newer_bytes = self._newer, {}, 0
-        self._newer_bytes += 0 if key in self._newer else size
-        self._newer[key] = state, size
+        """Keep a state after `plies` moves."""
+        size = _STATE_BYTES + _PLY_BYTES * plies + len(key)
+        self._bytes += size - self._states.pop(key, (None, 0))[1]
+        self._states[key] = state, size
+        while self._bytes > self._max_bytes:
+            self._bytes -= self._states.popitem(last=False)[1][1]
 
 
 def _drawn(text: str) -> str:
-    # In such a line, rows have / between them, and a number stands for as many empty cells.
+    # In such a line, rows have / between them, and a number stands for that many empty cells.
     rows = text.partition(" ")[0].split("/")
     if len(rows) == 1 or "\n" in text:
         return text
@@ -233,10 +216,10 @@ def _labels(state: Any) -> dict[int, str]:
 
 @functools.cache
 def load_module(name: str) -> ModuleType:
-    """Return what the package of a game would be, for `openspiel:NAME`: it offers `GAME` and `SETTINGS`.
+    """Return a module with `GAME` and `SETTINGS` for `openspiel:NAME`.
 
     Raises:
-        GameError: there is no such game, or it is none that is played here.
+        GameError: there is no such game, or it is not supported here.
     """
     module, game = ModuleType(name), OpenSpielGame(name.removeprefix(PREFIX))
     kind = "resnet" if len(game.observation_shape) == 3 else "mlp"
@@ -246,7 +229,7 @@ def load_module(name: str) -> ModuleType:
 
 
 def playable_games() -> list[str]:
-    """Return the names of all games of OpenSpiel that are played here and need no parameters."""
+    """Return the names of all supported games of OpenSpiel that need no parameters."""
     pyspiel = _pyspiel()
     return [kind.short_name for kind in pyspiel.registered_games() if not _obstacle(pyspiel, kind)]
 
@@ -267,35 +250,33 @@ def _load(name: str) -> Any:
         raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
     obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)
     if obstacle:
-        raise GameError(f"openspiel:{name} is not played here, because it {obstacle}")
+        raise GameError(f"openspiel:{name} is not supported: it {obstacle}")
     try:
         game = pyspiel.load_game(name)
     except pyspiel.SpielError as error:
-        raise GameError(f"OpenSpiel does not load {name!r}: {str(error).splitlines()[0]}") from error
+        raise GameError(f"OpenSpiel cannot load {name!r}: {str(error).splitlines()[0]}") from error
     if game.num_players() != 2:
-        raise GameError(f"openspiel:{name} is not played here, because it has {game.num_players()} players, not 2")
+        raise GameError(f"openspiel:{name} is not supported: it has {game.num_players()} players, not 2")
     return game
 
 
 def _obstacle(pyspiel: ModuleType, kind: Any, needs_defaults: bool = True) -> str:
-    # Why a kind of game is not played here; "" if it is.
+    # The reason why a kind of game is not supported; "" if it is.
     types = pyspiel.GameType
-    for holds, reason in (
+    requirements = (
         (kind.chance_mode == types.ChanceMode.DETERMINISTIC, "has chance"),
-        (kind.information == types.Information.PERFECT_INFORMATION, "hides something"),
+        (kind.information == types.Information.PERFECT_INFORMATION, "has hidden information"),
         (kind.dynamics == types.Dynamics.SEQUENTIAL, "is not played in turns"),
-        (kind.utility == types.Utility.ZERO_SUM, "is no fight for the same points"),
+        (kind.utility == types.Utility.ZERO_SUM, "is not zero-sum"),
         (kind.min_num_players <= 2 <= kind.max_num_players, "is not for two players"),
         (kind.provides_observation_tensor, "has no observation for a network"),
         (kind.default_loadable or not needs_defaults, "needs parameters"),
-    ):
-        if not holds:
-            return reason
-    return ""
+    )
+    return next((reason for holds, reason in requirements if not holds), "")
 
 
 def _planes(shape: tuple[int, ...]) -> tuple[int, ...]:
-    # The shape of an observation as planes: some games have the cells of a square board in a row.
+    # The shape of an observation as planes: some games flatten the cells of a square board.
     if len(shape) == 2 and math.isqrt(shape[1]) ** 2 == shape[1]:
         return (shape[0], math.isqrt(shape[1]), math.isqrt(shape[1]))
     return shape if len(shape) == 3 else (math.prod(shape),)

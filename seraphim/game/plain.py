@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
+from seraphim.game.features import features_of
 from seraphim.game.interface import Array, Symmetries, identity_symmetry
 
 
@@ -67,7 +68,7 @@ class PlainGame:
         for action in range(self.num_actions):
             if self.action_label(action) == text.strip():
                 return action
-        raise GameError(f"{text!r} is no action of {self.name}: expected one like {self.action_label(0)!r}")
+        raise GameError(f"{text!r} is not an action of {self.name}: expected one like {self.action_label(0)!r}")
 
     def to_words(self, state: Any) -> Sequence[int]:
         """Return the state as `state_words` ints of 64 bits, exactly."""
@@ -79,10 +80,7 @@ class PlainGame:
 
 
 class PlainRules:
-    """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python.
-
-    It works everywhere a batched game does and is the slow path: about ten microseconds a readout.
-    """
+    """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python, about ten microseconds a readout."""
 
     def __init__(self, plain: PlainGame) -> None:
         self._plain = plain
@@ -94,10 +92,11 @@ class PlainRules:
         self.symmetries = plain.symmetries
         self.action_label = plain.action_label
         self.parse_action = plain.parse_action
-        if hasattr(plain, "board"):
-            self.board = lambda state: plain.board(self._objects(state[None])[0])
-        if hasattr(plain, "label_in"):
-            self.label_in = lambda state, action: plain.label_in(self._objects(state[None])[0], action)
+        board, label_in = features_of(plain).board, features_of(plain).label_in
+        if board is not None:
+            self.board = lambda state: board(self._objects(state[None])[0])
+        if label_in is not None:
+            self.label_in = lambda state, action: label_in(self._objects(state[None])[0], action)
 
     def _objects(self, states: Array) -> list[Any]:
         return [self._plain.from_words(tuple(row)) for row in states.tolist()]
@@ -112,16 +111,13 @@ class PlainRules:
         return np.array(rows, np.int64).reshape(len(rows), self.state_words)
 
     def initial(self, batch: int) -> Array:
-        """See `Game.initial`."""
         return np.repeat(self._words([self._plain.initial()]), batch, axis=0)
 
     def step(self, states: Array, actions: Array) -> Array:
-        """See `Game.step`."""
         pairs = zip(self._objects(states), actions.tolist(), strict=True)
         return self._words([self._plain.step(state, action) for state, action in pairs])
 
     def legal(self, states: Array) -> Array:
-        """See `Game.legal`."""
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in enumerate(self._objects(states)):
             if self._plain.outcome(state) is None:
@@ -129,22 +125,18 @@ class PlainRules:
         return legal
 
     def to_play(self, states: Array) -> Array:
-        """See `Game.to_play`."""
         return np.array([self._plain.to_play(state) for state in self._objects(states)], np.int8)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        """See `Game.outcome`."""
         results = [self._plain.outcome(state) for state in self._objects(states)]
         ended = np.array([result is not None for result in results], np.bool_)
         return ended, np.array([result or 0.0 for result in results], np.float32)
 
     def observe(self, states: Array) -> Array:
-        """See `Game.observe`."""
         observations = np.empty((len(states), *self.observation_shape), np.uint8)
         for row, state in enumerate(self._objects(states)):
             observations[row] = self._plain.observe(state)
         return observations
 
     def render(self, state: Array) -> str:
-        """See `Game.render`."""
         return self._plain.render(self._objects(state[None])[0])

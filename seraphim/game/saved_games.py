@@ -3,10 +3,10 @@
 A saved game is a text file with one line of moves for each line of its tree:
 
     game: connectfour
-    start: 0 0                what the root's state is, in words; left out if it is the game's initial position
+    start: 0 0                the words of the root's state; left out if it is the game's initial position
     A: 4453
     B after A2: 33            another continuation after the second move of line A
-    at: B4                    where we were
+    at: B4                    the current position
 """
 
 import re
@@ -15,23 +15,23 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
-from seraphim.game import Array, Game, load_game, load_game_module
+from seraphim.game import Array, Game, load_features, load_game
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
 
 HEADER = "# a game, saved by Seraphim; lines that begin with # do not count"
 MOST_BYTES = 1 << 20  # of a saved game that is read
 
-_PLACE = re.compile(r"([A-Z]+)([0-9]+)")
+_POSITION = re.compile(r"([A-Z]+)([0-9]+)")
 _LINE = re.compile(r"([A-Z]+)(?: after ([A-Z]+)([0-9]+))?: *(.*)")
 
 
 class Position(NamedTuple):
-    """A position as where a game began and what was played since."""
+    """A position as the beginning of a game and the moves played since."""
 
     start: Array | None  # int64 [W]; None for the game's initial position
     actions: list[int]
-    ahead: list[int]  # what was played later in that game
+    ahead: list[int]  # the moves played later in that game
 
 
 def read_position(name: str, text: str) -> Position:
@@ -39,16 +39,15 @@ def read_position(name: str, text: str) -> Position:
 
     Args:
         name: package or module of the game.
-        text: the text; of a board either with one row a line, or with `/` between the rows.
+        text: the moves, or the board with one row a line or with `/` between the rows.
 
     Raises:
-        GameError: it is neither, or a move is not legal.
+        GameError: the text is neither, or a move is not legal.
     """
-    module, game = load_game_module(name), load_game(name)
+    game, read_board = load_game(name), load_features(name).state_from_board
     try:
         actions = parse_moves(game, text)
     except GameError as error:
-        read_board = getattr(module, "state_from_board", None)
         if len(text.strip().replace("/", "\n").splitlines()) > 1:
             if read_board is None:
                 raise GameError(f"{name} reads no drawn boards: give the moves that lead to the position") from error
@@ -59,7 +58,7 @@ def read_position(name: str, text: str) -> Position:
 
 
 def check_moves(game: Game, actions: list[int]) -> GameTree:
-    """Return the game in which these moves were played from the initial position.
+    """Return a tree with these moves, played from the initial position.
 
     Raises:
         GameError: one of them is not legal.
@@ -79,7 +78,7 @@ def is_saved_game(text: str) -> bool:
 
 
 def to_text(tree: GameTree) -> str:
-    """Return a game with all its branches as text."""
+    """Return a game with all its branches as the text of a saved game."""
     lines = [HEADER, f"game: {tree.game.name}"]
     if not tree.starts_afresh:
         lines += [f"# {row}" for row in tree.game.render(tree.root.state).splitlines()]
@@ -95,10 +94,10 @@ def to_text(tree: GameTree) -> str:
 
 
 def from_text(game: Game, text: str) -> GameTree:
-    """Return the game that `to_text` wrote.
+    """Return the game in the text of a saved game.
 
     Raises:
-        RecordError: it is none, or one of another game.
+        RecordError: the text is not a saved game, or is one of another game.
     """
     rows = [
         (number, row.strip())
@@ -106,7 +105,7 @@ def from_text(game: Game, text: str) -> GameTree:
         if row.strip() and not row.startswith("#")
     ]
     if not rows or not rows[0][1].startswith("game: "):
-        raise RecordError("this is no saved game: expected a first line such as game: tictactoe")
+        raise RecordError("this is not a saved game: expected a first line such as game: tictactoe")
     name = rows.pop(0)[1].removeprefix("game: ")
     if name != game.name:
         raise RecordError(f"this is a game of {name}, not of {game.name}: load it with a model of {name}")
@@ -125,23 +124,23 @@ def _start(game: Game, row: str) -> Array:
     try:
         state = np.array([int(word) for word in words], np.int64)
     except (ValueError, OverflowError) as error:
-        raise RecordError(f"a start of whole numbers is expected, not {row!r}") from error
+        raise RecordError(f"expected a start of whole numbers, not {row!r}") from error
     if len(state) != game.state_words:
         raise RecordError(f"a state of {game.name} has {game.state_words} words, but the start has {len(state)}")
     return state
 
 
 def _read_row(tree: GameTree, row: str) -> None:
-    # A line of moves, or the place where we were.
+    # A line of moves, or the current position.
     if row.startswith("at: "):
-        place = _PLACE.fullmatch(row.removeprefix("at: "))
+        place = _POSITION.fullmatch(row.removeprefix("at: "))
         if place is None:
-            raise RecordError(f"{row!r} names no place: expected one such as at: A12")
+            raise RecordError(f"{row!r} names no position: expected one such as at: A12")
         tree.go(tree.find(place[1], int(place[2])))
         return
     line = _LINE.fullmatch(row)
     if line is None:
-        raise RecordError(f"{row!r} is no line of moves: expected one such as A: and moves, or B after A2: and moves")
+        raise RecordError(f"{row!r} is not a line of moves: expected A: and moves, or B after A2: and moves")
     tree.go(tree.find(line[2], int(line[3])) if line[2] else tree.root)
     for action in parse_moves(tree.game, line[4], tree.node.state):
         tree.play(action)

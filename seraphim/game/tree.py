@@ -1,9 +1,10 @@
-"""The history of a game as a tree one can walk: every move that was tried stays, and nothing is lost by taking back.
+"""The history of a game as a tree: every move that was tried stays, also when it is taken back.
 
 Knows the rules; knows nothing of search, files or people.
 
-A tree is a set of lines, named `A`, `B`, … as they came to be. Line A begins at the root; each other one begins with a
-move played where there had been another before. A line goes on by first children, so each node is on exactly one line.
+A tree is a set of lines, named `A`, `B`, … in the order of their creation. Line A begins at the root; each other one
+begins with a move played where another was played before. A line continues with first children, so each node is on
+exactly one line.
 """
 
 from collections.abc import Iterator
@@ -15,29 +16,29 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Game
 from seraphim.game.notation import join_labels, label_in
 
-MOST_MOVES_NAMED = 30  # legal moves in an error message
+MAX_MOVES_NAMED = 30  # legal moves in an error message
 
 
 @dataclass(eq=False)
 class Node:
-    """A position of a game, and what was played there."""
+    """A position of a game, and the moves that were played there."""
 
     state: Array
     """int64 [W]."""
     parent: "Node | None" = field(default=None, repr=False)
     """The position before; None for the root."""
     action: int | None = None
-    """What led here from the parent; None for the root."""
+    """The action that led here from the parent; None for the root."""
     ply: int = 0
     """Moves from the root to here."""
     children: list["Node"] = field(default_factory=list, repr=False)
-    """One for each action that was played here, in the order in which they were first played."""
+    """One for each action that was played here, in the order of their first play."""
     latest: "Node | None" = field(default=None, repr=False)
     """The child that was visited last, to which redo leads."""
 
 
 class GameTree:
-    """A game with branches, and a place in it."""
+    """A game with branches, and a current position in it."""
 
     def __init__(self, game: Game, start: Array | None = None) -> None:
         """Begin with a state int64 [W], by default the initial one."""
@@ -52,10 +53,10 @@ class GameTree:
         return bool((self.root.state == self.game.initial(1)[0]).all())
 
     def legal(self) -> list[int]:
-        """Return the legal actions here; none once the game has ended, or as many moves were made as it may have."""
+        """Return the legal actions here; none once the game has ended, or is cut off at `max_plies`."""
         if self.node.ply >= self.game.max_plies:
             return []
-        return [int(action) for action in np.flatnonzero(self.game.legal(self.node.state[None])[0])]
+        return np.flatnonzero(self.game.legal(self.node.state[None])[0]).tolist()
 
     def play(self, action: int) -> Node:
         """Go to the position after an action, which becomes a branch if it was not played here before.
@@ -82,36 +83,35 @@ class GameTree:
             raise GameError(f"{label} is not legal here: expected one of {self.name_moves()}")
 
     def label(self, action: int) -> str:
-        """Return what a legal action is called here."""
+        """Return the label of a legal action here."""
         return label_in(self.game, self.node.state, action)
 
     def label_of(self, node: Node) -> str:
-        """Return what the move that led to a node is called; nothing for the root."""
+        """Return the label of the move that led to a node; "" for the root."""
         return "" if node.parent is None or node.action is None else label_in(self.game, node.parent.state, node.action)
 
     def name_moves(self) -> str:
-        """Return the legal moves here, as many as a message has room for."""
+        """Return the labels of the legal moves here, the first MAX_MOVES_NAMED of them."""
         legal = self.legal()
-        more = f" and {len(legal) - MOST_MOVES_NAMED} more" if len(legal) > MOST_MOVES_NAMED else ""
-        labels = [self.label(action) for action in legal[:MOST_MOVES_NAMED]]
+        more = f" and {len(legal) - MAX_MOVES_NAMED} more" if len(legal) > MAX_MOVES_NAMED else ""
+        labels = [self.label(action) for action in legal[:MAX_MOVES_NAMED]]
         return join_labels(labels, labels) + more
 
     def undo(self) -> bool:
         """Go to the position before; return whether there is one."""
-        if self.node.parent is None:
-            return False
-        self.go(self.node.parent)
-        return True
+        return self._go_if(self.node.parent)
 
     def redo(self) -> bool:
         """Go to the position after the move that was visited last; return whether there is one."""
-        if self.node.latest is None:
-            return False
-        self.go(self.node.latest)
-        return True
+        return self._go_if(self.node.latest)
+
+    def _go_if(self, node: Node | None) -> bool:
+        if node is not None:
+            self.go(node)
+        return node is not None
 
     def go(self, node: Node) -> Node:
-        """Go to any node of the tree, and return it; redo then leads this way from each position before it."""
+        """Go to any node of the tree, and return it; redo leads to it from each position before it."""
         for passed in self.path(node):
             if passed.parent is not None:
                 passed.parent.latest = passed
@@ -119,7 +119,7 @@ class GameTree:
         return node
 
     def path(self, node: Node | None = None) -> list[Node]:
-        """Return the nodes from the root to a node, by default the one where we are."""
+        """Return the nodes from the root to a node, by default the current one."""
         passed: Node | None = node or self.node
         nodes = []
         while passed is not None:
@@ -128,11 +128,11 @@ class GameTree:
         return nodes[::-1]
 
     def actions(self, node: Node | None = None) -> list[int]:
-        """Return the actions that lead from the root to a node, by default to the one where we are."""
+        """Return the actions that lead from the root to a node, by default to the current one."""
         return [passed.action for passed in self.path(node) if passed.action is not None]
 
     def ahead(self) -> list[Node]:
-        """Return the nodes that redo would lead through, one after the other."""
+        """Return the nodes that redo would visit, one after the other."""
         nodes, node = [], self.node.latest
         while node is not None:
             nodes.append(node)
@@ -140,12 +140,12 @@ class GameTree:
         return nodes
 
     def siblings(self) -> list[Node]:
-        """Return what else was played instead of the last move."""
+        """Return the nodes of the other moves that were played instead of the last one."""
         parent = self.node.parent
         return [] if parent is None else [child for child in parent.children if child is not self.node]
 
     def lines(self) -> dict[str, list[Node]]:
-        """Return the nodes that are each line's own, by its name; those of line A begin with the root."""
+        """Return the nodes of each line by its name; those of line A begin with the root."""
         return {line_name(index): list(_first_children(node)) for index, node in enumerate(self._first_nodes)}
 
     def line_of(self, node: Node) -> str:
@@ -155,10 +155,10 @@ class GameTree:
         return line_name(self._first_nodes.index(node))
 
     def find(self, line: str, ply: int | None = None) -> Node:
-        """Return the node of a line after so many moves from the root, by default its last one.
+        """Return the node of a line after `ply` moves from the root, by default its last one.
 
         Raises:
-            GameError: there is no such line, or it is not that long.
+            GameError: there is no such line, or it is shorter.
         """
         lines = self.lines()
         if line not in lines:
@@ -179,7 +179,7 @@ def _first_children(node: Node) -> Iterator[Node]:
 
 
 def line_name(index: int) -> str:
-    """Return the name of the line that came to be as number `index`: A to Z, then AA, AB, …."""
+    """Return the name of the line with index 0, 1, …: A to Z, then AA, AB, …."""
     name = ""
     index += 1
     while index:

@@ -4,11 +4,12 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 
 
 def check_fast_wins(game: Game, fast_wins: float) -> None:
     """Raise a SettingsError if fast wins are to count more in a game that does not tell how far it has got."""
-    if fast_wins and not hasattr(game, "progress"):
+    if fast_wins and features_of(game).progress is None:
         raise SettingsError(
             f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
         )
@@ -26,7 +27,7 @@ def worth(game: Game, states: Array, results: Array, fast_wins: float) -> Array:
         results: float32 [B], for player 0; 0 in states where the game goes on.
         fast_wins: f, as in `SearchOptions`.
     """
-    if not fast_wins:
+    progress = features_of(game).progress
+    if not fast_wins or progress is None:
         return results
-    progress: Array = game.progress(states)  # type: ignore[attr-defined]
-    return (results * (1 - fast_wins * progress)).astype(np.float32)
+    return (results * (1 - fast_wins * progress(states))).astype(np.float32)

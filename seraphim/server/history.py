@@ -14,7 +14,7 @@ import numpy as np
 from seraphim.errors import RecordError, SettingsError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Array, Game, load_game
-from seraphim.game.notation import label_in, labels_in
+from seraphim.game.notation import label_in, labels_in, labels_vary
 from seraphim.records.examples import Positions, decode, end_of
 from seraphim.records.files import published_files, reading
 from seraphim.records.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
@@ -206,7 +206,7 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
     return {
         "game_id": game_id,
         "result": _result(game, positions),
-        "labels_vary": hasattr(game, "label_in"),
+        "labels_vary": labels_vary(game),
         "positions": [
             {
                 "ply": int(positions.plies[row]),

@@ -9,4 +9,5 @@ In dependency order:
     progress     elapsed time that survives a kill
     timing       where the time of learning goes
     loop         generate, train, check, repeat
+    command      the command train.py of a game
 """

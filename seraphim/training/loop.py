@@ -13,7 +13,8 @@ from seraphim.evaluation.error_rates import search_positions
 from seraphim.evaluation.mistakes import Evaluation, evaluate
 from seraphim.evaluation.players import raw_player
 from seraphim.game import Array, load_game
-from seraphim.game.solved import PositionSet, load_position_sets
+from seraphim.game.features import PositionSet
+from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime, load_inference
 from seraphim.machine import count_cores
 from seraphim.selfplay.cluster.pool import open_pool

@@ -11,7 +11,7 @@ import pyspiel
 import pytest
 
 from connectfour.bitsets import MIRRORED, completes, completing, count, key_of, safe_moves
-from connectfour.game import FULL, GAME, STRIDE, position_from_moves
+from connectfour.game import FULL, GAME, STRIDE, position_from_moves, states_from_moves
 from connectfour.plain import GAME as PLAIN
 from connectfour.positions import (
     FOLDER,
@@ -20,15 +20,14 @@ from connectfour.positions import (
     parse_positions,
     position_sets,
     read_positions,
-    states_from_moves,
     strong_position_sets,
 )
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
-from connectfour.solver import MoveScores, Score, Solver
+from connectfour.solver import Score, Solver
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.mistakes import Split
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
+from seraphim.game.features import MoveResults, Split
 from seraphim.game.solved import load_position_sets
 
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -81,7 +80,7 @@ def minimax_moves(cells: Cells) -> dict[int, Score]:
     return {action: Score(-score.result, score.plies + 1) for action, score in below.items()}
 
 
-def known_moves(scores: MoveScores) -> dict[int, Score]:
+def known_moves(scores: MoveResults) -> dict[int, Score]:
     """The moves of which everything is known."""
     known = np.flatnonzero(~np.isnan(scores.plies))
     return {int(action): Score(int(scores.results[action]), int(scores.plies[action])) for action in known}
@@ -105,9 +104,9 @@ def test_every_move_near_the_end_is_worth_what_minimax_finds(plies: int) -> None
     solver = Solver(2)
     for moves in random_positions(plies, 15):
         state = position_from_moves(moves)
-        truth = minimax_moves(to_cells(state))
-        best = max(truth.values(), key=preference)
-        assert known_moves(solver.solve_moves(state)) == truth, moves
+        expected = minimax_moves(to_cells(state))
+        best = max(expected.values(), key=preference)
+        assert known_moves(solver.solve_moves(state)) == expected, moves
         assert solver.solve(state) == best, moves
         assert solver.solve_weakly(state) == best.result, moves
 
@@ -229,15 +228,6 @@ def test_what_was_solved_before_changes_no_answer() -> None:
     assert forwards == backwards[::-1]
 
 
-def test_many_positions_are_solved_as_each_is(solver: Solver) -> None:
-    states = states_from_moves(tuple(random_positions(30, 10)))
-    scores = solver.solve_all(states)
-    for row, state in enumerate(states):
-        for one, all_of_them in zip(solver.solve_moves(state), scores, strict=True):
-            assert np.array_equal(one, all_of_them[row], equal_nan=True)
-    assert solver.solve_all(states[:0]).results.shape == (0, 7)
-
-
 # ---------------------------------------------------------------- bounds
 
 
@@ -245,14 +235,14 @@ def test_what_is_not_proven_within_the_nodes_is_unknown_and_never_wrong(solver: 
     unknown = known = partly = 0
     for moves in random_positions(14, 10):
         state = position_from_moves(moves)
-        score, truth = solver.solve(state), solver.solve_moves(state)
+        score, expected = solver.solve(state), solver.solve_moves(state)
         assert score is not None
         for nodes in (0, 1, 10, 100, 1_000, 10_000, 100_000):
             assert Solver(2).solve(state, nodes) in (None, score)
             assert Solver(2).solve_weakly(state, nodes) in (None, score.result)
             scores = Solver(2).solve_moves(state, nodes)
-            for found, true in zip(scores, truth, strict=True):
-                assert (np.isnan(found) | (found == true)).all(), (moves, nodes)
+            for found, exact in zip(scores, expected, strict=True):
+                assert (np.isnan(found) | (found == exact)).all(), (moves, nodes)
             unknown += int(np.isnan(scores.results).any())
             known += int(not np.isnan(scores.plies).any())
             partly += int((~np.isnan(scores.results) & np.isnan(scores.plies)).any())
@@ -443,8 +433,8 @@ def test_a_sample_of_the_early_sets_is_solved_again(name: str) -> None:
 def test_the_end_of_games_is_what_minimax_finds_in_the_set() -> None:
     solved = read_positions("end-easy")
     for row in range(100):
-        truth = minimax_moves(to_cells(solved.states[row]))
-        assert known_moves(MoveScores(solved.results[row], solved.plies[row])) == truth
+        expected = minimax_moves(to_cells(solved.states[row]))
+        assert known_moves(MoveResults(solved.results[row], solved.plies[row])) == expected
 
 
 def test_the_sets_are_offered_as_every_game_offers_them() -> None:
@@ -464,7 +454,7 @@ def test_the_strong_error_counts_slower_wins_and_faster_losses() -> None:
         solved = read_positions(Path(weak.name).name, "test" if weak.name.startswith("test/") else "validation")
         assert np.array_equal(np.sign(strong.action_values), weak.action_values, equal_nan=True)
         for row in range(50):
-            moves = known_moves(MoveScores(solved.results[row], solved.plies[row]))
+            moves = known_moves(MoveResults(solved.results[row], solved.plies[row]))
             best = max(map(preference, moves.values()))
             right = {action for action, score in moves.items() if preference(score) == best}
             highest = strong.action_values[row] >= np.nanmax(strong.action_values[row]) - 1e-6
@@ -496,12 +486,12 @@ def test_a_file_is_read_and_written_without_a_change(name: str, split: Split) ->
     [
         ("44 1 2 3", "mine, line 1: expected moves and 7 scores, not '44 1 2 3'"),
         ("4 1 1 1 1 1 1 1\n\n", "mine, line 2: expected moves and 7 scores, not ''"),
-        ("44 1 2 3 x 5 6 7", "mine: a score is no number: .*'x'"),
+        ("44 1 2 3 x 5 6 7", "mine: a score is not a number: .*'x'"),
         ("44 1 2 3 . 5 6 7", "mine, line 1: expected a score for each legal move alone"),
         ("444444 1 2 3 4 5 6 7", "mine, line 1: expected a score for each legal move alone"),
-        ("4444444 1 2 3 . 5 6 7", "'4444444' is no game: move 7 is in column 4, which is full"),
-        ("1212121 . . . . . . .\n12121212 . . . . . . .", "'12121212' is no game: move 8 is in column 2, .* its end"),
-        ("48 1 2 3 4 5 6 7", "'48' is no game: move 2 is '8', not a digit from 1 to 7"),
+        ("4444444 1 2 3 . 5 6 7", "'4444444' is not a game: move 7 is in column 4, which is full"),
+        ("1212121 . . . . . . .\n12121212 . . . . . . .", "'12121212' is not a game: move 8 comes after its end"),
+        ("48 1 2 3 4 5 6 7", "'48' is not a game: move 2 is '8', not a digit from 1 to 7"),
     ],
 )
 def test_damaged_files_are_refused(text: str, problem: str) -> None:

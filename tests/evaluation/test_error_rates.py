@@ -16,7 +16,7 @@ from connectfour.game import position_from_moves
 from seraphim.errors import GameError
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.error_rates import NETWORK, Rate
-from seraphim.game.solved import PositionSet
+from seraphim.game.features import PositionSet
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
 from seraphim.settings import Settings
@@ -128,7 +128,7 @@ def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: 
     ("text", "message"),
     [
         ("", "holds no positions"),
-        ("44\n48\n", "line 2: move 2: '8' is no column: expected a digit from 1 to 7"),
+        ("44\n48\n", "line 2: move 2: '8' is not a column: expected a digit from 1 to 7"),
         ("4444444\n", "line 1: move 7: 4 is not legal here: expected one of 1 2 3 5 6 7"),
         ("1\n1212121\n", "line 2: the game is over"),
         ("12121212\n", "line 1: move 8: the game is over here"),
@@ -221,6 +221,7 @@ def test_learning_never_looks_at_the_test_sets(
 def test_one_module_alone_names_the_test_sets() -> None:
     root = Path(__file__).parents[2]
     files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
-    assert [path.name for path in files if "test_position_sets" in path.read_text()] == ["position_lists.py"]
+    named = sorted(path.name for path in files if "test_position_sets" in path.read_text())
+    assert named == ["features.py", "position_lists.py"]  # what declares them, and what reads them
     readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
     assert readers == ["evaluate.py"]

@@ -11,7 +11,8 @@ from seraphim.errors import GameError
 from seraphim.evaluation.mistakes import Evaluation, Losses, Mistakes, evaluate, loses_from_start, mistakes
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import solve
-from seraphim.game.solved import PositionSet, load_position_sets
+from seraphim.game.features import PositionSet
+from seraphim.game.solved import load_position_sets
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
 

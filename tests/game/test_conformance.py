@@ -1,4 +1,4 @@
-"""A game that breaks its contract is told so: each rule is broken here once, by a game that is right but for that."""
+"""Each rule of the contract is broken once, by a game that is otherwise right, and the check finds it."""
 
 import re
 import subprocess
@@ -83,10 +83,10 @@ def test_states_that_differ_without_a_visible_difference_are_counted() -> None:
         def step(self, state: games.Words, action: int) -> games.Words:
             return (*super().step(state[:2], action), state[2] + 1)
 
-    assert check_game(games.ENDLESS).twins == 0
+    assert check_game(games.ENDLESS).duplicates == 0
     report = check_game(RemembersItsAge())
-    assert report.twins > 0
-    assert f"{report.twins} states differ from another one in nothing but their words" in str(report)
+    assert report.duplicates > 0
+    assert f"{report.duplicates} states differ from another one only in their words" in str(report)
 
 
 def test_a_symmetry_that_changes_the_initial_position_is_reported_as_unchecked() -> None:
@@ -109,7 +109,7 @@ def test_a_true_symmetry_of_a_plain_game_is_checked() -> None:
     assert check_game(Mirrored()).unchecked_symmetries == 0
 
 
-# ---------------------------------------------------------------- what a person reads
+# ---------------------------------------------------------------- messages
 
 
 def test_a_finding_names_the_rule_and_draws_the_position_after_its_moves() -> None:
@@ -119,17 +119,17 @@ def test_a_finding_names_the_rule_and_draws_the_position_after_its_moves() -> No
         return ended, np.where(centre, np.float32(1), results)
 
     lines = finding(tictactoe_with(outcome=crosses_win_with_a_centre)).split("\n")
-    assert lines[0] == "tictactoe breaks the contract: the result of a game that goes on is 0, but it is 1.0"
+    assert lines[0] == "tictactoe breaks the contract: the result of an unfinished game must be 0, but it is 1.0"
     assert lines[1] == "position after b2:"
     assert "\n".join(lines[2:]) == board("··· ·X· ···")
 
 
-def test_a_finding_tells_all_moves_in_order() -> None:
+def test_a_finding_names_all_moves_in_order() -> None:
     def nobody_moves_at_the_end(self: TicTacToe, states: Array) -> Array:
         return np.where(GAME.outcome(states)[0], 2, GAME.to_play(states)).astype(np.int8)
 
     lines = finding(tictactoe_with(to_play=nobody_moves_at_the_end)).split("\n")
-    assert lines[0].endswith("to_play is 0 or 1, but it is 2")
+    assert lines[0].endswith("to_play must be 0 or 1, but it is 2")
     moves = lines[1].removeprefix("position after ").removesuffix(":").split()
     state = GAME.initial(1)
     for move in moves:
@@ -170,7 +170,7 @@ def test_moves_that_do_not_matter_are_left_out_of_a_finding() -> None:
     with pytest.raises(GameError) as caught:
         check_game(Marathon(), games=1)
     lines = str(caught.value).split("\n")
-    assert "a result is from -1 to 1, but it is 7.0" in lines[0]
+    assert "a result must be from -1 to 1, but it is 7.0" in lines[0]
     found = re.fullmatch(r"position after 0 0 0 0 0 \(first found after (\d+) moves\):", lines[1])
     assert found
     assert int(found[1]) > 5
@@ -180,7 +180,7 @@ def test_the_fewest_moves_are_found_near_the_beginning() -> None:
     def noughts_in_the_centre_confuse(self: TicTacToe, states: Array) -> Array:
         return np.where(states[:, 1] >> 4 & 1, 5, GAME.to_play(states)).astype(np.int8)
 
-    with pytest.raises(GameError, match="to_play is 0 or 1, but it is 5") as caught:
+    with pytest.raises(GameError, match="to_play must be 0 or 1, but it is 5") as caught:
         check_game(tictactoe_with(to_play=noughts_in_the_centre_confuse), games=1, seed=7)
     assert str(caught.value).split("\n")[1] == "position after a1 b2 (first found after 6 moves):"
 
@@ -194,18 +194,18 @@ def test_a_finding_of_a_move_leads_to_where_it_was_made() -> None:
         return successors
 
     lines = finding(tictactoe_with(step=forgets_the_third)).split("\n")
-    assert "step does not modify its arguments, but did here" in lines[0]
+    assert "step must not modify its arguments, but did here" in lines[0]
     assert len(lines[1].removeprefix("position after ").split()) == 2
 
 
 @pytest.mark.parametrize("form", [lambda plain: plain, PlainRules], ids=["plain", "batched"])
-def test_an_error_in_the_rules_is_told_with_its_line_and_position(form: Callable[[PlainGame], Any]) -> None:
+def test_an_error_in_the_rules_is_reported_with_its_line_and_position(form: Callable[[PlainGame], Any]) -> None:
     class Fragile(games.Nim):
         def legal(self, state: games.Words) -> Sequence[int]:
             return [[0, 1, 2], [0], [0, 1]][state[0] % 4]
 
     message = finding(form(Fragile(15)))
-    assert "nim breaks the contract: legal raises no error, but raised IndexError: list index out of range" in message
+    assert "nim breaks the contract: legal must not raise, but it raised IndexError: list index out of range" in message
     assert "(test_conformance.py, line " in message
     assert message.endswith("position after no moves:\n(15, 0)")
 
@@ -217,7 +217,9 @@ def test_two_moves_of_one_name_in_a_position_are_found(form: Callable[[PlainGame
             return "all" if action == state[0] - 1 else "some"
 
     message = finding(form(Nameless(15)))
-    assert "label_in gives each legal action a name of its own, but gave some some some\nposition after no" in message
+    assert (
+        "label_in must give each legal action another name, but returned some some some\nposition after no" in message
+    )
 
 
 # ---------------------------------------------------------------- boards
@@ -234,11 +236,14 @@ def with_board(**changes: Any) -> TicTacToe:
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
-        ({"cells": np.full((3, 3), 2)}, "board gives cells [R, C] that are -1 or number one of its 2 marks, but gave"),
+        (
+            {"cells": np.full((3, 3), 2)},
+            "board must give cells [R, C] that are -1 or the index of one of its 2 marks, but gave",
+        ),
         ({"targets": {0: [(0, 0)]}}, "but missing are: a2 a3 b1 b2 b3 c1 c2 c3; not legal are: none"),
         ({"targets": {cell: [(cell, 0)] for cell in range(9)}}, "on a board of 3×3, but gave [(3, 0)] for b1"),
-        ({"targets": {cell: [] for cell in range(9)}}, "board gives each action one cell or more"),
-        ({"row_names": ("a", "b")}, "board names all rows and columns or none, but gave the names ('a', 'b')"),
+        ({"targets": {cell: [] for cell in range(9)}}, "board must give each action one cell or more"),
+        ({"row_names": ("a", "b")}, "board must name all rows and columns or none, but gave the names ('a', 'b')"),
     ],
 )
 def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], rule: str) -> None:
@@ -250,9 +255,12 @@ def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], ru
 @pytest.mark.parametrize(
     ("read_board", "said"),
     [
-        (lambda text: GAME.initial(1)[0], "state_from_board reads what render draws, but it read this:\n  1 2 3\n"),
-        (read_nothing, "state_from_board raises no error, but raised GameError: this is no board (test_conformance.py"),
-        (lambda text: [0, 0], "state_from_board gives int64 [2], but gave a list\n"),
+        (lambda text: GAME.initial(1)[0], "state_from_board must read what render draws, but it read this:\n  1 2 3\n"),
+        (
+            read_nothing,
+            "state_from_board must not raise, but it raised GameError: this is no board (test_conformance.py",
+        ),
+        (lambda text: [0, 0], "state_from_board must return int64 [2], but returned a list\n"),
     ],
 )
 def test_a_drawing_that_is_read_wrongly_is_found(read_board: Callable[[str], Array], said: str) -> None:
@@ -265,10 +273,10 @@ def test_a_drawing_that_is_read_wrongly_is_found(read_board: Callable[[str], Arr
 @pytest.mark.parametrize(
     ("value", "rule"),
     [
-        (np.float64(1.5), "progress is from 0 to 1 where a game has ended, but it is 1.5"),
-        (np.float64(-0.1), "progress is from 0 to 1 where a game has ended, but it is -0.1"),
-        (np.float64(np.nan), "progress is from 0 to 1 where a game has ended, but it is nan"),
-        (np.float32(0.5), "progress gives float64 [20], but gave float32 [20]"),
+        (np.float64(1.5), "progress must be from 0 to 1 where a game has ended, but it is 1.5"),
+        (np.float64(-0.1), "progress must be from 0 to 1 where a game has ended, but it is -0.1"),
+        (np.float64(np.nan), "progress must be from 0 to 1 where a game has ended, but it is nan"),
+        (np.float32(0.5), "progress must return float64 [20], but returned float32 [20]"),
     ],
 )
 def test_a_progress_out_of_range_is_found(value: Any, rule: str) -> None:
@@ -326,30 +334,33 @@ def test_a_form_that_tells_more_states_apart_is_reported() -> None:
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"max_plies": 10}, "wrong is another game than right: max_plies is the same, but right has 9 and wrong 10"),
+        (
+            {"max_plies": 10},
+            "wrong is another game than right: max_plies must be the same, but right has 9 and wrong 10",
+        ),
         (
             {"action_label": lambda self, action: str(action)},
-            "action 0 has the same label, but right has 'a1' and wrong '0'",
+            "action 0 must have the same label, but right has 'a1' and wrong '0'",
         ),
         (
             {"to_play": lambda self, states: np.zeros(len(states), np.int8)},
-            "the same player to move, but right has 1 and wrong 0\nposition after a1:\n",
+            "the player to move must be the same, but right has 1 and wrong 0\nposition after a1:\n",
         ),
         (
             {"legal": lambda self, states: GAME.legal(states) & (np.arange(9) != 4)},
-            "the same legal actions, but only right has b2\nposition after no moves:\n",
+            "the legal actions must be the same, but only right has b2\nposition after no moves:\n",
         ),
         (
             {"outcome": lambda self, states: (GAME.outcome(states)[0], np.abs(GAME.outcome(states)[1]))},
-            "the same result, but right has -1.0 and wrong 1.0\nposition after ",
+            "the result must be the same, but right has -1.0 and wrong 1.0\nposition after ",
         ),
         (
             {"observe": lambda self, states: GAME.observe(states)[..., ::-1]},
-            "the same observation, but right has 0 and wrong 1 at [0, 0, 0]\nposition after a1:\n",
+            "the observation must be the same, but right has 0 and wrong 1 at [0, 0, 0]\nposition after a1:\n",
         ),
     ],
 )
-def test_what_differs_between_two_forms_is_told_after_few_moves(members: dict[str, object], message: str) -> None:
+def test_a_difference_between_two_forms_is_shown_after_few_moves(members: dict[str, object], message: str) -> None:
     assert message in disagreement(**members)
 
 
@@ -380,7 +391,7 @@ def test_speeds_are_drawn_side_by_side() -> None:
 
 def test_a_missing_member_is_named() -> None:
     members = {name: getattr(GAME, name) for name in dir(GAME) if name not in ("observe", "render")}
-    assert "is no game: it lacks observe, render" in finding(SimpleNamespace(**members))
+    assert "is not a game: it lacks observe, render" in finding(SimpleNamespace(**members))
 
 
 def test_a_missing_member_of_a_plain_game_is_named() -> None:
@@ -390,17 +401,23 @@ def test_a_missing_member_of_a_plain_game_is_named() -> None:
         def initial(self) -> games.Words:
             return (0,)
 
-    assert "Unfinished is no game: it lacks max_plies, step, legal, to_play, outcome, observe" in finding(Unfinished())
+    assert "Unfinished is not a game: it lacks max_plies, step, legal, to_play, outcome, observe" in finding(
+        Unfinished()
+    )
 
 
 @pytest.mark.parametrize(
     ("member", "value", "rule"),
     [
-        ("num_actions", 0, "num_actions is an int of at least 1, but it is 0"),
-        ("max_plies", None, "max_plies is an int of at least 1, but it is None"),
-        ("state_words", 2.0, "state_words is an int of at least 1, but it is 2.0"),
-        ("observation_shape", [3, 3, 2], "observation_shape is a tuple of ints of at least 1, but it is [3, 3, 2]"),
-        ("observation_shape", (18, 0), "observation_shape is a tuple of ints of at least 1, but it is (18, 0)"),
+        ("num_actions", 0, "num_actions must be an int of at least 1, but it is 0"),
+        ("max_plies", None, "max_plies must be an int of at least 1, but it is None"),
+        ("state_words", 2.0, "state_words must be an int of at least 1, but it is 2.0"),
+        (
+            "observation_shape",
+            [3, 3, 2],
+            "observation_shape must be a tuple of ints of at least 1, but it is [3, 3, 2]",
+        ),
+        ("observation_shape", (18, 0), "observation_shape must be a tuple of ints of at least 1, but it is (18, 0)"),
     ],
 )
 def test_a_member_of_the_wrong_kind_is_named(member: str, value: object, rule: str) -> None:
@@ -410,20 +427,32 @@ def test_a_member_of_the_wrong_kind_is_named(member: str, value: object, rule: s
 @pytest.mark.parametrize(
     ("method", "broken", "rule"),
     [
-        ("observe", lambda found: found.astype(np.float32), "observe gives uint8 [20, 3, 3, 2], but gave float32"),
-        ("observe", lambda found: found.reshape(-1, 18), "observe gives uint8 [20, 3, 3, 2], but gave uint8 [20, 18]"),
-        ("legal", lambda found: found.astype(np.uint8), "legal gives bool [20, 9], but gave uint8 [20, 9]"),
-        ("legal", lambda found: found.tolist(), "legal gives bool [20, 9], but gave a list"),
-        ("to_play", lambda found: found.astype(np.int64), "to_play gives int8 [20], but gave int64 [20]"),
-        ("outcome", lambda found: found[0], "outcome gives bool [20] and float32 [20], but gave bool [20]"),
+        (
+            "observe",
+            lambda found: found.astype(np.float32),
+            "observe must return uint8 [20, 3, 3, 2], but returned float32",
+        ),
+        (
+            "observe",
+            lambda found: found.reshape(-1, 18),
+            "observe must return uint8 [20, 3, 3, 2], but returned uint8 [20, 18]",
+        ),
+        ("legal", lambda found: found.astype(np.uint8), "legal must return bool [20, 9], but returned uint8 [20, 9]"),
+        ("legal", lambda found: found.tolist(), "legal must return bool [20, 9], but returned a list"),
+        ("to_play", lambda found: found.astype(np.int64), "to_play must return int8 [20], but returned int64 [20]"),
+        ("outcome", lambda found: found[0], "outcome must return bool [20] and float32 [20], but returned bool [20]"),
         (
             "outcome",
             lambda found: (found[0], found[1].astype(float)),
-            "and float32 [20], but gave bool [20] and float64",
+            "and float32 [20], but returned bool [20] and float64",
         ),
-        ("step", lambda found: found.astype(np.int32), "step gives int64 [20, 2], but gave int32 [20, 2]"),
-        ("initial", lambda found: found.astype(np.int32), "initial(20) is int64 [20, 2], but it is int32 [20, 2]"),
-        ("initial", lambda found: found[:1], "initial(20) is int64 [20, 2], but it is int64 [1, 2]"),
+        ("step", lambda found: found.astype(np.int32), "step must return int64 [20, 2], but returned int32 [20, 2]"),
+        (
+            "initial",
+            lambda found: found.astype(np.int32),
+            "initial(20) must return int64 [20, 2], but returned int32 [20, 2]",
+        ),
+        ("initial", lambda found: found[:1], "initial(20) must return int64 [20, 2], but returned int64 [1, 2]"),
     ],
 )
 def test_a_result_of_the_wrong_type_or_shape_is_named(method: str, broken: Callable[[Any], Any], rule: str) -> None:
@@ -440,7 +469,8 @@ def test_actions_after_the_end_are_found() -> None:
 
     message = finding(tictactoe_with(legal=any_free_cell))
     assert (
-        "legal is all False if and only if the game has ended, but ended is True and the legal actions are" in message
+        "legal must be all False exactly when the game has ended, but ended is True and the legal actions are"
+        in message
     )
 
 
@@ -458,26 +488,29 @@ def test_a_result_out_of_range_is_found(result: float, shown: str) -> None:
         ended, results = GAME.outcome(states)
         return ended, np.where(results > 0, np.float32(result), results)
 
-    assert f"a result is from -1 to 1, but it is {shown}" in finding(tictactoe_with(outcome=outcome))
+    assert f"a result must be from -1 to 1, but it is {shown}" in finding(tictactoe_with(outcome=outcome))
 
 
 def test_a_drawing_that_is_no_text_is_found() -> None:
-    assert "render gives a drawing as text, but gave None" in finding(tictactoe_with(render=lambda self, state: None))
+    assert "render must return a drawing as text, but returned None" in finding(
+        tictactoe_with(render=lambda self, state: None)
+    )
 
 
 def test_labels_that_do_not_come_back_are_found() -> None:
     message = finding(tictactoe_with(parse_action=lambda self, text: GAME.parse_action(text) // 3))
     assert (
-        "parse_action is the inverse of action_label, but action 1 has the label 'a2', which is parsed as 0" in message
+        "parse_action must be the inverse of action_label, but action 1 has the label 'a2', which is parsed as 0"
+        in message
     )
 
 
-def test_a_parser_that_takes_everything_is_found() -> None:
+def test_a_parser_that_accepts_any_text_is_found() -> None:
     def parse(self: TicTacToe, text: str) -> int:
         return next((action for action in range(9) if GAME.action_label(action) == text), 0)
 
     message = finding(tictactoe_with(parse_action=parse))
-    assert "parse_action raises a GameError for a text that names no action, but '?!' gave 0" in message
+    assert "parse_action must raise a GameError for a text that names no action, but '?!' gave 0" in message
 
 
 # ---------------------------------------------------------------- pure functions of single rows
@@ -489,7 +522,7 @@ def test_a_step_that_changes_its_argument_is_found() -> None:
         states[:] = successors
         return successors
 
-    assert "step does not modify its arguments, but did here\nposition after no moves:" in finding(
+    assert "step must not modify its arguments, but did here\nposition after no moves:" in finding(
         tictactoe_with(step=step)
     )
 
@@ -503,7 +536,7 @@ def test_a_step_that_returns_its_argument_is_found() -> None:
         def step(self, states: Array, actions: Array) -> Array:
             return states
 
-    assert "step gives arrays of its own, but gave its argument" in finding(InPlace(Waiting()))
+    assert "step must return new arrays, but returned its argument" in finding(InPlace(Waiting()))
 
 
 def test_a_result_that_is_used_again_is_found() -> None:
@@ -514,18 +547,20 @@ def test_a_result_that_is_used_again_is_found() -> None:
         buffer[:] = GAME.legal(states)
         return buffer
 
-    assert "legal gives a new array at each call, but gave the same one twice" in finding(tictactoe_with(legal=legal))
+    assert "legal must return a new array at each call, but returned the same one twice" in finding(
+        tictactoe_with(legal=legal)
+    )
 
 
 def test_an_initial_state_that_is_used_again_is_found() -> None:
     kept = np.zeros((20, 2), np.int64)
     game = tictactoe_with(initial=lambda self, batch: kept[:batch])
-    assert "initial gives equal rows, the same at each call, but they differ" in finding(game)
+    assert "initial must return equal rows, the same at each call, but they differ" in finding(game)
 
 
 def test_initial_rows_that_differ_are_found() -> None:
     game = tictactoe_with(initial=lambda self, batch: np.arange(2 * batch).reshape(batch, 2))
-    assert "initial gives equal rows, the same at each call, but they differ" in finding(game)
+    assert "initial must return equal rows, the same at each call, but they differ" in finding(game)
 
 
 def test_chance_is_found() -> None:
@@ -535,7 +570,7 @@ def test_chance_is_found() -> None:
         legal = GAME.legal(states)
         return GAME.step(states, (generator.random(legal.shape) * legal).argmax(axis=1))
 
-    assert "step gives the same at each call, but gave" in finding(tictactoe_with(step=step))
+    assert "step must return the same at each call, but returned" in finding(tictactoe_with(step=step))
 
 
 def test_a_row_that_depends_on_its_place_in_the_batch_is_found() -> None:
@@ -544,7 +579,7 @@ def test_a_row_that_depends_on_its_place_in_the_batch_is_found() -> None:
         observations[0] = 7
         return observations
 
-    assert "observe gives the same in any order, but gave" in finding(tictactoe_with(observe=observe))
+    assert "observe must return the same in any order, but returned" in finding(tictactoe_with(observe=observe))
 
 
 def test_a_batch_of_one_that_differs_is_found() -> None:
@@ -552,7 +587,7 @@ def test_a_batch_of_one_that_differs_is_found() -> None:
         found = GAME.legal(states)
         return ~found if len(states) == 1 else found
 
-    assert "legal gives for a batch of one what it gives for a row of many" in finding(tictactoe_with(legal=legal))
+    assert "legal must return the same for a row alone as in a batch" in finding(tictactoe_with(legal=legal))
 
 
 def test_a_game_that_remembers_more_than_its_states_is_found() -> None:
@@ -567,7 +602,7 @@ def test_a_game_that_remembers_more_than_its_states_is_found() -> None:
             return super().observe(states) + np.uint8(self.steps)
 
     message = finding(Counts(games.ENDLESS))
-    assert "equal states have the same observation, player, legal actions and outcome" in message
+    assert "equal states must have the same observation, player, legal actions and outcome" in message
 
 
 # ---------------------------------------------------------------- symmetries
@@ -581,14 +616,14 @@ def test_a_symmetry_that_is_no_permutation_is_found() -> None:
     observations, actions = GAME.symmetries()
     actions = actions.copy()
     actions[2, 0] = actions[2, 1]
-    assert "each row of symmetries().actions is a permutation, but row 2 is" in finding(
+    assert "each row of symmetries().actions must be a permutation, but row 2 is" in finding(
         with_symmetries(observations, actions)
     )
 
 
 def test_an_identity_that_does_not_come_first_is_found() -> None:
     observations, actions = GAME.symmetries()
-    assert "row 0 of symmetries().observations is the identity, but it is" in finding(
+    assert "row 0 of symmetries().observations must be the identity, but it is" in finding(
         with_symmetries(observations[::-1], actions[::-1])
     )
 
@@ -596,19 +631,22 @@ def test_an_identity_that_does_not_come_first_is_found() -> None:
 def test_symmetries_of_the_wrong_shape_are_found() -> None:
     observations, actions = GAME.symmetries()
     message = finding(with_symmetries(observations.reshape(8, 3, 3, 2), actions))
-    assert "symmetries().observations is int [S, 18], but it is int32 [8, 3, 3, 2]" in message
+    assert "symmetries().observations must be int [S, 18], but it is int32 [8, 3, 3, 2]" in message
 
 
 def test_a_symmetry_that_moves_the_board_but_not_the_policy_is_found() -> None:
     observations, actions = GAME.symmetries()
     unmoved = np.tile(actions[:1], (8, 1))
     message = finding(with_symmetries(observations, unmoved))
-    assert "symmetry 1 makes a game of a game, in its observations, legal actions and outcomes, but it makes" in message
+    assert (
+        "symmetry 1 must map a game to a game: observations, legal actions and outcomes, but the mapped moves"
+        in message
+    )
 
 
 def test_a_symmetry_that_moves_the_policy_the_other_way_round_is_found() -> None:
     observations, actions = GAME.symmetries()
-    assert "symmetry 1 makes a game of a game" in finding(with_symmetries(observations, np.argsort(actions, axis=1)))
+    assert "symmetry 1 must map a game to a game" in finding(with_symmetries(observations, np.argsort(actions, axis=1)))
 
 
 def test_a_permutation_of_cells_that_is_no_symmetry_of_the_rules_is_found() -> None:
@@ -616,7 +654,7 @@ def test_a_permutation_of_cells_that_is_no_symmetry_of_the_rules_is_found() -> N
     cells = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8], [3, 4, 5, 0, 1, 2, 6, 7, 8]])
     planes = (2 * cells[:, :, None] + np.arange(2)).reshape(2, 18)
     message = finding(with_symmetries(planes, cells))
-    assert "symmetry 1 makes a game of a game" in message
+    assert "symmetry 1 must map a game to a game" in message
     assert message.count("  1 2 3\n") == 2  # both positions are drawn
 
 
@@ -632,17 +670,17 @@ def test_words_that_do_not_tell_the_whole_state_are_found() -> None:
         return (words[0], 0)
 
     message = plain_finding(from_words=from_words)
-    assert "nim breaks the contract: from_words gives the state back that to_words was given, but (" in message
+    assert "nim breaks the contract: from_words must return the state that to_words was given, but (" in message
 
 
 @pytest.mark.parametrize("value", [256, -1, 0.5])
 def test_an_observation_that_does_not_fit_into_a_byte_is_found(value: float) -> None:
     message = plain_finding(observe=lambda self, state: np.full(16, value))
-    assert "observe gives ints from 0 to 255 of shape [16]" in message
+    assert "observe must return ints from 0 to 255 of shape [16]" in message
 
 
 def test_a_plain_observation_of_another_shape_is_found() -> None:
-    assert "of shape [16], but gave 1\nposition after no moves:\n(15, 0)" in plain_finding(
+    assert "of shape [16], but returned 1\nposition after no moves:\n(15, 0)" in plain_finding(
         observe=lambda self, state: 1
     )
 
@@ -650,7 +688,7 @@ def test_a_plain_observation_of_another_shape_is_found() -> None:
 @pytest.mark.parametrize(("actions", "shown"), [((-1,), "[-1]"), ((3,), "[3]"), ((), "[]")])
 def test_plain_actions_that_do_not_exist_are_found(actions: Sequence[int], shown: str) -> None:
     message = plain_finding(legal=lambda self, state: actions)
-    assert f"legal gives actions below 3 until the end, but gave {shown}" in message
+    assert f"legal must return actions below 3 until the end, but returned {shown}" in message
 
 
 # ---------------------------------------------------------------- the program
@@ -688,7 +726,7 @@ def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_
     )
     done = check(tmp_path, "broken")
     assert done.stderr == (
-        "check_game.py: tictactoe breaks the contract: render gives a drawing as text, but gave ''\n"
+        "check_game.py: tictactoe breaks the contract: render must return a drawing as text, but returned ''\n"
     )
     assert (done.returncode, done.stdout) == (1, "")
 
@@ -698,7 +736,10 @@ def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_
     [
         ((), "which game? Try: check_game.py tictactoe"),
         (("tictactoe", "tictactoe.plain", "connectfour"), "which game? Try: check_game.py tictactoe"),
-        (("tictactoe", "connectfour", "--games=5"), "num_actions is the same, but tictactoe has 9 and connectfour 7"),
+        (
+            ("tictactoe", "connectfour", "--games=5"),
+            "num_actions must be the same, but tictactoe has 9 and connectfour 7",
+        ),
         (("nosuchgame",), "there is no game 'nosuchgame'"),
     ],
 )

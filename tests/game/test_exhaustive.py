@@ -61,7 +61,7 @@ def test_values_are_those_of_a_naive_search_also_where_a_player_moves_twice(game
                 assert math.isnan(row[action])
 
 
-def test_a_result_between_win_and_draw_is_told() -> None:
+def test_a_result_between_win_and_draw_is_printed() -> None:
     class Halves(games.Nim):
         def outcome(self, state: games.Words) -> float | None:
             whole = super().outcome(state)
@@ -88,7 +88,7 @@ def test_a_long_game_is_solved() -> None:
 @pytest.mark.parametrize(
     ("game", "most", "reason"),
     [
-        (games.ENDLESS, 100, "endless is not solved: play can come back to a position, so it need not end"),
+        (games.ENDLESS, 100, "endless is not solved: a position can recur, so a game need not end"),
         (games.NIM, 29, "nim is not solved: play can reach more than 29 positions"),
     ],
 )

@@ -204,7 +204,7 @@ def test_any_cell_of_a_column_plays_it() -> None:
         ("connectfour", f"{'......./' * 4}O....../XXXXOOO", "four in a row of the player who did not move last"),
     ],
 )
-def test_a_drawing_of_no_position_is_refused(name: str, drawing: str, problem: str) -> None:
+def test_a_drawing_of_an_impossible_position_is_refused(name: str, drawing: str, problem: str) -> None:
     with pytest.raises(GameError, match=problem):
         load_game_module(name).state_from_board(drawing)
 
@@ -221,12 +221,12 @@ def test_a_plain_game_may_offer_a_board() -> None:
 
 
 def test_a_text_that_names_no_action_is_refused_with_an_example() -> None:
-    with pytest.raises(GameError, match="'5' is no action of nim: expected one like 'take 1'"):
+    with pytest.raises(GameError, match="'5' is not an action of nim: expected one like 'take 1'"):
         PlainRules(games.NIM).parse_action("5")
 
 
 @pytest.mark.parametrize("method", ["initial", "step", "legal", "to_play", "outcome", "observe"])
-def test_plain_rules_lack_nothing_silently(method: str) -> None:
+def test_a_missing_plain_rule_raises_an_error(method: str) -> None:
     arguments = {"initial": (), "step": ((0,), 0)}.get(method, ((0,),))
     with pytest.raises(NotImplementedError):
         getattr(PlainGame(), method)(*arguments)
@@ -263,7 +263,7 @@ def test_an_unknown_game_is_named(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../tictactoe", "tictactoe/game.py", "tic tac toe", ".tictactoe"])
-def test_a_path_is_no_game(name: str) -> None:
+def test_a_path_is_not_a_game(name: str) -> None:
     with pytest.raises(GameError, match="is not a game: name a package or module"):
         load_game_module(name)
 
@@ -273,7 +273,7 @@ def test_a_module_without_a_game_is_named() -> None:
         load_game_module("seraphim.errors")
 
 
-def test_an_import_that_a_game_lacks_is_its_authors_business(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_import_of_a_game_is_raised_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "needy.py").write_text("import nosuchlibrary\n\nGAME = None\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="nosuchlibrary"):

@@ -79,7 +79,7 @@ def test_states_are_kept_up_to_a_bound_of_bytes_and_found_again_beyond_it() -> N
         assert len(game.cache) <= 10**6 // 9000
 
 
-def test_the_states_that_were_not_used_for_longest_go_first() -> None:
+def test_the_least_recently_used_states_go_first() -> None:
     cache = StateCache(100_000)
     for number in range(1000):
         cache.keep(b"%d" % number, number, plies=0)
@@ -174,9 +174,9 @@ def test_moves_of_chess_have_their_usual_names() -> None:
     for action in parse_moves(game, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7#"):
         tree.play(action)
     assert game.outcome(tree.node.state[None])[1][0] == 1  # White, who moves first, is player 0 here
-    with pytest.raises(GameError, match="move 2: 'Ke4' is no move here: expected one like"):
+    with pytest.raises(GameError, match="move 2: 'Ke4' is not a move here: expected one like"):
         parse_moves(game, "e4 Ke4")
-    with pytest.raises(GameError, match="move 8: 'a6' is no move here: expected none, as the game is over"):
+    with pytest.raises(GameError, match="move 8: 'a6' is not a move here: expected none, as the game is over"):
         parse_moves(game, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7# a6")
 
 
@@ -220,12 +220,12 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
     [
         ("openspiel:hexx", "OpenSpiel has no game 'hexx': expected one like openspiel:hex"),
         ("openspiel:backgammon", "it has chance"),
-        ("openspiel:phantom_ttt", "it hides something"),
-        ("openspiel:hex(board_size=x)", "OpenSpiel does not load 'hex"),
+        ("openspiel:phantom_ttt", "it has hidden information"),
+        ("openspiel:hex(board_size=x)", "OpenSpiel cannot load 'hex"),
         ("elsewhere:hex", "there is no family of games 'elsewhere': expected openspiel"),
     ],
 )
-def test_what_is_not_played_is_refused_in_a_sentence(name: str, message: str) -> None:
+def test_an_unsupported_game_is_refused_in_a_sentence(name: str, message: str) -> None:
     with pytest.raises(GameError) as caught:
         load_game(name)
     assert message in str(caught.value)

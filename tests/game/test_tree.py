@@ -182,7 +182,7 @@ def test_formatted_moves_are_read_again(game: Game, together: bool) -> None:
 
 
 def test_a_move_that_is_none_is_named_with_its_place() -> None:
-    with pytest.raises(GameError, match="move 3: '9' is no column"):
+    with pytest.raises(GameError, match="move 3: '9' is not a column"):
         parse_moves(FOUR, "4492")
 
 
@@ -203,7 +203,7 @@ def test_a_position_is_read_from_moves_or_from_a_drawing() -> None:
     ("name", "text", "problem"),
     [
         ("connectfour", "4444444", "move 7: 4 is not legal here"),
-        ("connectfour", "hello", "move 1: 'h' is no column"),
+        ("connectfour", "hello", "move 1: 'h' is not a column"),
         ("tictactoe", "X.O/.X.", "a board of 2 rows: expected 3 rows of 3 cells"),
         ("games", "X.O/.X.", "games reads no drawn boards: give the moves"),
     ],
@@ -267,7 +267,7 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing/game.txt", ".", "/", "nul\0", "~nobodyatall/game"])
-def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RecordError, match="cannot write|is no saved game"):
         game_files.save(played("4"), Path(name))
@@ -277,18 +277,18 @@ def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "this is no saved game: expected a first line such as game: tictactoe"),
+        ("", "this is not a saved game: expected a first line such as game: tictactoe"),
         ("game: tictactoe\nA: a1", "this is a game of tictactoe, not of connectfour"),
         ("game: connectfour\nA: 4444444", "line 2 of the saved game: 4 is not legal here"),
         ("game: connectfour\nA: 44\nB after A7: 1", "line 3 of the saved game: line A has 2 moves"),
-        ("game: connectfour\nnonsense", "line 2 of the saved game: 'nonsense' is no line of moves"),
-        ("game: connectfour\nat: nowhere", "line 2 of the saved game: 'at: nowhere' names no place"),
-        ("game: connectfour\nstart: x", "a start of whole numbers is expected, not 'start: x'"),
+        ("game: connectfour\nnonsense", "line 2 of the saved game: 'nonsense' is not a line of moves"),
+        ("game: connectfour\nat: nowhere", "line 2 of the saved game: 'at: nowhere' names no position"),
+        ("game: connectfour\nstart: x", "expected a start of whole numbers, not 'start: x'"),
         ("game: connectfour\nstart: 1 2 3", "a state of connectfour has 2 words, but the start has 3"),
-        ("game: connectfour\nstart: 1 99999999999999999999", "a start of whole numbers is expected"),
+        ("game: connectfour\nstart: 1 99999999999999999999", "expected a start of whole numbers"),
     ],
 )
-def test_a_damaged_saved_game_is_told(text: str, problem: str) -> None:
+def test_a_damaged_saved_game_is_reported(text: str, problem: str) -> None:
     with pytest.raises(RecordError, match=problem):
         saved_games.from_text(FOUR, text)
 
@@ -349,7 +349,7 @@ def test_a_game_that_is_not_recorded_from_its_start_begins_where_it_is(recorded:
         ("tictactoe", "{folder}/torn.tfrecord", "truncated"),
     ],
 )
-def test_a_record_that_is_not_there_is_told(name: str, place: str, problem: str, recorded: Path) -> None:
+def test_a_missing_record_is_reported(name: str, place: str, problem: str, recorded: Path) -> None:
     (recorded.parent / "empty.tfrecord").write_bytes(b"")
     (recorded.parent / "torn.tfrecord").write_bytes(recorded.read_bytes()[:-3])
     with pytest.raises(RecordError, match=problem):

@@ -189,7 +189,10 @@ def test_ctrl_c_leaves() -> None:
         ("go A9", "line A has 1 moves: expected a number from 0 to 1, not 9"),
         ("go there!", "'there!' is no place: expected start, end, a number of moves, or a line such as B or B3"),
         ("go", "'' is no place"),
-        ("load b9", "move 1: 'b9' is no cell: expected a row a-c and a column 1-3, such as b2; and there is no file"),
+        (
+            "load b9",
+            "move 1: 'b9' is not a cell: expected a row a-c and a column 1-3, such as b2; and there is no file",
+        ),
         ("load X.O/.X.", "a board of 2 rows: expected 3 rows of 3 cells"),
         ("load missing.tfrecord:3", "there is no file or folder missing.tfrecord"),
         ("save", "save where? Try: save game.txt"),
@@ -728,7 +731,7 @@ def test_lines_from_a_pipe_are_obeyed_and_repeated(root: Path) -> None:
     [
         (("nobody",), "model 'nobody' does not exist below"),
         (("fresh", "--snapshot=none"), "model 'fresh' has no snapshot 'none'"),
-        (("fresh", "--load=z9", "--runtime=litert"), "move 1: 'z9' is no cell"),
+        (("fresh", "--load=z9", "--runtime=litert"), "move 1: 'z9' is not a cell"),
         (("fresh", "--readouts=0"), "readouts must be at least 1, not 0"),
     ],
 )

@@ -13,9 +13,9 @@ Words = tuple[int, ...]
 
 
 class Nim(PlainGame):
-    """One heap, of which each player in turn takes 1 to 3; who takes the last wins. The state is heap and player.
+    """One heap; each player in turn takes 1 to 3, and the player who takes the last wins. The state is heap and player.
 
-    Known theory: the player to move wins exactly if the heap is no multiple of 4, by leaving such a multiple.
+    Known theory: the player to move wins exactly if the heap is not a multiple of 4, by leaving such a multiple.
     """
 
     name = "nim"
@@ -76,7 +76,7 @@ class MovesTwice(Nim):
 
 
 class Wait(PlainGame):
-    """The player to move waits or ends the game, which nobody wins; who only waits is cut off after 40 plies."""
+    """The player to move waits or ends the game in a draw; a game of waiting is cut off after 40 plies."""
 
     name, num_actions, state_words, max_plies, observation_shape = "wait", 2, 1, 40, (1,)
 

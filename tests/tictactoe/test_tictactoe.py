@@ -36,7 +36,7 @@ def outcome(drawing: str) -> tuple[bool, float]:
         *("XO· OX· ··X", "O·X OX· X··"),
     ],
 )
-def test_three_in_a_row_win_for_whoever_has_them(drawing: str) -> None:
+def test_three_in_a_row_win_for_their_player(drawing: str) -> None:
     swapped = drawing.translate(str.maketrans("XO", "OX"))
     assert outcome(drawing) == (True, 1.0)
     assert outcome(swapped) == (True, -1.0)
@@ -84,13 +84,13 @@ def test_cells_are_named_by_row_and_column() -> None:
 
 
 def test_a_text_that_is_no_cell_is_refused_with_an_example() -> None:
-    with pytest.raises(GameError, match="'d1' is no cell: expected a row a-c and a column 1-3, such as b2"):
+    with pytest.raises(GameError, match="'d1' is not a cell: expected a row a-c and a column 1-3, such as b2"):
         GAME.parse_action("d1")
 
 
 def test_the_rules_keep_the_contract_under_all_eight_symmetries() -> None:
     report = check_game(GAME)
-    assert (report.symmetries, report.unchecked_symmetries, report.twins) == (8, 0, 0)
+    assert (report.symmetries, report.unchecked_symmetries, report.duplicates) == (8, 0, 0)
 
 
 def test_the_symmetries_are_eight_different_ones() -> None:

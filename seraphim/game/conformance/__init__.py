@@ -1,22 +1,18 @@
-"""Whether a game can be relied on: the contract of `seraphim.game`, checked by random play; two forms of a game; speed.
+"""Checks a game against the contract of `seraphim.game` by random play, compares two forms of a game, measures speed.
 
 In dependency order:
 
-    finding      a rule that a game breaks, and where
-    walks        many games of one's own in lock step: by chance, or by given moves
-    members      what can be told of a game without playing it
-    calls        one call of one rule, and what it tells by itself
-    contract     the walk that looks at batched rules, each game also under every symmetry
-    plain        the walk that looks at rules written one position at a time
-    agreement    the walk that looks at two forms of one game
-    shrinking    fewer moves that lead to the same finding
-    check        the two checks as a person asks for them, and their reports
+    walk         a broken rule and where it shows; many games in lock step
+    calls        single members, and single calls of single rules
+    contract     walks that check batched rules, each game also under every symmetry, and plain ones
+    agreement    the walk that compares two forms of one game
+    check        the two checks, their reports, and the fewest moves that show a broken rule
     speed        microseconds a position, by rule
 """
 
 from seraphim.game.conformance.check import Agreement, Report, check_agreement, check_game
-from seraphim.game.conformance.finding import ContractError
 from seraphim.game.conformance.speed import Speed, draw_speeds, measure_speed
+from seraphim.game.conformance.walk import ContractError
 
 __all__ = [
     "Agreement",

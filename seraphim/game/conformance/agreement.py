@@ -1,74 +1,41 @@
-"""The walk that looks at two forms of one game, such as plain and batched rules: do people and networks see the same?
-
-States may be encoded differently in each.
-"""
+"""The walk that compares two forms of one game, such as plain and batched rules; their states may differ."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.game.conformance.finding import ContractError, Place, name_actions
-from seraphim.game.conformance.walks import Look, Trail
-
-MEMBERS = ("num_actions", "observation_shape", "max_plies")
-
-
-class Pair:
-    """Two forms of one game, by the names that a person gave them."""
-
-    def __init__(self, first: Game, second: Game, names: tuple[str, str]) -> None:
-        self.games = (first, second)
-        self.names = names
-
-    @property
-    def subject(self) -> str:
-        """Return the beginning of a sentence about what differs."""
-        return f"{self.names[1]} is another game than {self.names[0]}"
-
-    def check_members(self) -> None:
-        """Check that both have the same numbers and the same names of actions.
-
-        Raises:
-            ContractError: they have not.
-        """
-        first, second = self.games
-        for name in MEMBERS:
-            values = [getattr(game, name) for game in self.games]
-            if values[0] != values[1]:
-                raise ContractError(self.subject, f"{name} is the same", self.versus(*values))
-        for action in range(first.num_actions):
-            labels = (first.action_label(action), second.action_label(action))
-            if labels[0] != labels[1]:
-                raise ContractError(
-                    self.subject, f"action {action} has the same label", self.versus(*map(repr, labels))
-                )
-
-    def versus(self, first: object, second: object) -> str:
-        """Return what either has, in words."""
-        return f"{self.names[0]} has {first} and {self.names[1]} {second}"
+from seraphim.game.conformance.walk import ContractError, Counterexample, History, Inspected, name_actions
 
 
 class AgreementWalk:
-    """The same games by both forms in lock step; see `seraphim.game.conformance.walks.Walk`."""
+    """A `Walk` of the same games by both forms."""
 
-    def __init__(self, pair: Pair, batch: int) -> None:
-        self._pair = pair
-        self._trail = Trail()
-        self._states = [game.initial(batch) for game in pair.games]
-        self._seen: list[set[bytes]] = [set(), set()]
+    def __init__(self, games: tuple[Game, Game], names: tuple[str, str], batch: int) -> None:
+        """Begin a batch of games by two forms, which have these names in messages.
+
+        Raises:
+            ContractError: they differ in a number, or in the label of an action.
+        """
+        self._games, self._names = games, names
+        self._history = History()
+        for name in ("num_actions", "observation_shape", "max_plies"):
+            self._require_equal(f"{name} must be the same", *(getattr(game, name) for game in games))
+        for action in range(games[0].num_actions):
+            labels = (repr(game.action_label(action)) for game in games)
+            self._require_equal(f"action {action} must have the same label", *labels)
+        self._states = [game.initial(batch) for game in games]
+        self._seen: tuple[set[bytes], set[bytes]] = set(), set()
 
     @property
     def positions(self) -> tuple[int, int]:
-        """Return how many distinct states were looked at, of either form."""
+        """Return how many distinct states of each form were compared."""
         return len(self._seen[0]), len(self._seen[1])
 
     def states(self) -> Array:
-        """See `Walk.states`."""
         return np.concatenate(self._states, axis=1)
 
-    def look(self) -> Look:
-        """See `Walk.look`."""
+    def inspect(self) -> Inspected:
         for seen, states in zip(self._seen, self._states, strict=True):
             seen.update(state.tobytes() for state in states)
         legal = self._same("legal actions", lambda game, states: game.legal(states), self._name_legal)
@@ -76,46 +43,52 @@ class AgreementWalk:
         results = self._same("result", lambda game, states: game.outcome(states)[1])
         self._same("player to move", lambda game, states: game.to_play(states))
         self._same("observation", lambda game, states: game.observe(states), self._name_observations)
-        return Look(legal, ended, results)
+        return Inspected(legal, ended, results)
 
     def advance(self, rows: Array, actions: Array) -> None:
-        """See `Walk.advance`."""
-        self._trail.select(rows)
-        self._trail.step(actions)
-        games = zip(self._pair.games, self._states, strict=True)
-        self._states = [game.step(states[rows], actions) for game, states in games]
+        self._history.select(rows)
+        self._history.step(actions)
+        self._states = [
+            game.step(states[rows], actions) for game, states in zip(self._games, self._states, strict=True)
+        ]
 
     def _same(
-        self, what: str, ask: Callable[[Game, Array], Array], name: Callable[[Array, Array], str] | None = None
+        self, what: str, rule: Callable[[Game, Array], Array], name: Callable[[Array, Array], str] | None = None
     ) -> Array:
-        first, second = (ask(game, states) for game, states in zip(self._pair.games, self._states, strict=True))
+        first, second = (rule(game, states) for game, states in zip(self._games, self._states, strict=True))
         same = (first == second).reshape(len(first), -1).all(axis=1)
         if not same.all():
             row = int(same.argmin())
-            describe = name or (lambda first, second: self._pair.versus(first.item(), second.item()))
-            raise ContractError(
-                self._pair.subject, f"the same {what}", describe(first[row], second[row]), self._place(row)
-            )
+            one, other = first[row], second[row]
+            received = name(one, other) if name else self._versus(one.item(), other.item())
+            self._fail(f"the {what} must be the same", received, self._example(row))
         return first
 
+    def _require_equal(self, rule: str, first: object, second: object) -> None:
+        if first != second:
+            self._fail(rule, self._versus(first, second), None)
+
+    def _fail(self, rule: str, received: str, example: Counterexample | None) -> None:
+        raise ContractError(f"{self._names[1]} is another game than {self._names[0]}", rule, received, example)
+
+    def _versus(self, first: object, second: object) -> str:
+        return f"{self._names[0]} has {first} and {self._names[1]} {second}"
+
     def _name_legal(self, first: Array, second: Array) -> str:
-        game, names = self._pair.games[0], self._pair.names
-        alone = [np.flatnonzero(mine & ~other) for mine, other in ((first, second), (second, first))]
-        parts = [
-            f"only {name} has {name_actions(game, some)}" for name, some in zip(names, alone, strict=True) if len(some)
-        ]
-        return " and ".join(parts)
+        extra = [np.flatnonzero(one & ~other) for one, other in ((first, second), (second, first))]
+        parts = zip(self._names, extra, strict=True)
+        return " and ".join(
+            f"only {name} has {name_actions(self._games[0], actions)}" for name, actions in parts if len(actions)
+        )
 
     def _name_observations(self, first: Array, second: Array) -> str:
         cell = tuple(int(index) for index in np.argwhere(first != second)[0])
-        return f"{self._pair.versus(int(first[cell]), int(second[cell]))} at {list(cell)}"
+        return f"{self._versus(int(first[cell]), int(second[cell]))} at {list(cell)}"
 
-    def _place(self, row: int) -> Place:
-        actions = self._trail.to(row)
-        drawings = [game.render(states[row]) for game, states in zip(self._pair.games, self._states, strict=True)]
-        if drawings[0] == drawings[1]:
-            drawing = drawings[0]
-        else:
-            drawing = "\n".join(f"{name}:\n{one}" for name, one in zip(self._pair.names, drawings, strict=True))
-        labels = tuple(self._pair.games[0].action_label(action) for action in actions)
-        return Place(actions, labels, drawing)
+    def _example(self, row: int) -> Counterexample:
+        actions = self._history.to(row)
+        drawings = [game.render(states[row]) for game, states in zip(self._games, self._states, strict=True)]
+        if drawings[0] != drawings[1]:
+            drawings = [f"{name}:\n{drawing}" for name, drawing in zip(self._names, drawings, strict=True)]
+        drawing = "\n".join(dict.fromkeys(drawings))
+        return Counterexample(actions, tuple(self._games[0].action_label(action) for action in actions), drawing)

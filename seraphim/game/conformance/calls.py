@@ -1,30 +1,80 @@
-"""One call of one rule of a batched game, and what it tells by itself: types, shapes, that the rule is a function."""
+"""Single members of a game, and single calls of single rules: types, shapes, and that a rule is a pure function."""
 
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
-from seraphim.game import Array, Game
-from seraphim.game.conformance.finding import ContractError, Place, kind_of
+from seraphim.errors import GameError
+from seraphim.game import Array, Game, PlainGame, Symmetries
+from seraphim.game.conformance.walk import ContractError, Counterexample, describe, raised
+
+IDENTITY = 0  # the first symmetry
+RULES = ("initial", "step", "legal", "to_play", "outcome", "observe")
+MEMBERS = (
+    *("name", "num_actions", "observation_shape", "state_words", "max_plies"),
+    *RULES,
+    *("symmetries", "render", "action_label", "parse_action"),
+)
+
+
+def check_presence(game: Game | PlainGame) -> None:
+    """Raise a GameError if a game lacks a member."""
+    unwritten = [name for name in RULES if getattr(type(game), name, None) is getattr(PlainGame, name)]
+    missing = [name for name in MEMBERS if name in unwritten or not hasattr(game, name)]
+    if missing:
+        raise GameError(f"{type(game).__name__} is not a game: it lacks {', '.join(missing)}; see seraphim.game")
+
+
+def check_members(game: Game) -> None:
+    """Raise a GameError if a game lacks a member, a number is of the wrong kind, or labels are not understood."""
+    check_presence(game)
+    for name in ("num_actions", "state_words", "max_plies"):
+        value = getattr(game, name)
+        if not isinstance(value, int) or value < 1:
+            _fail(game, f"{name} must be an int of at least 1", f"it is {value!r}")
+    shape = game.observation_shape
+    if not isinstance(shape, tuple) or not all(isinstance(length, int) and length >= 1 for length in shape):
+        _fail(game, "observation_shape must be a tuple of ints of at least 1", f"it is {shape!r}")
+    for action in range(game.num_actions):
+        label = game.action_label(action)
+        parsed = game.parse_action(label)
+        if parsed != action:
+            rule = "parse_action must be the inverse of action_label"
+            _fail(game, rule, f"action {action} has the label {label!r}, which is parsed as {parsed}")
+    try:
+        parsed = game.parse_action("?!")
+    except GameError:
+        return
+    _fail(game, "parse_action must raise a GameError for a text that names no action", f"'?!' gave {parsed!r}")
+
+
+def checked_symmetries(game: Game) -> Symmetries:
+    """Return the symmetries of a game; raise a ContractError unless they are permutations, the identity first."""
+    symmetries = game.symmetries()
+    for name, length in (("observations", int(np.prod(game.observation_shape))), ("actions", game.num_actions)):
+        rows = np.asarray(getattr(symmetries, name))
+        if rows.shape != (len(symmetries.actions), length) or not np.issubdtype(rows.dtype, np.integer):
+            _fail(game, f"symmetries().{name} must be int [S, {length}]", f"it is {describe(rows)}")
+        for symmetry, row in enumerate(rows):
+            if not np.array_equal(np.sort(row), np.arange(length)):
+                rule = f"each row of symmetries().{name} must be a permutation"
+                _fail(game, rule, f"row {symmetry} is {row.tolist()}")
+        if not np.array_equal(rows[IDENTITY], np.arange(length)):
+            _fail(game, f"row 0 of symmetries().{name} must be the identity", f"it is {rows[IDENTITY].tolist()}")
+    return symmetries
+
+
+def _fail(game: Game, rule: str, received: str) -> NoReturn:
+    raise ContractError(f"{game.name} breaks the contract", rule, received)
 
 
 class Calls:
-    """The rules of a game, whose results are checked."""
+    """The rules of a batched game, with checks of what they return."""
 
-    def __init__(self, game: Game, generator: np.random.Generator, place: Callable[[int], Place]) -> None:
-        """Remember whom to ask.
-
-        Args:
-            game: the rules.
-            generator: chooses the order of rows that are asked about again.
-            place: tells what is at a row of the batch that is asked about.
-        """
-        self._game = game
-        self._generator = generator
-        self._place = place
+    def __init__(self, game: Game, generator: np.random.Generator, example: Callable[[int], Counterexample]) -> None:
+        """Take the rules, what chooses the order of rows in repeated calls, and what returns the position at a row."""
+        self._game, self._generator, self._example = game, generator, example
         self._results: dict[str, list[tuple[type, tuple[int, ...]]]] = {
             "step": [(np.int64, (game.state_words,))],
             "legal": [(np.bool_, (game.num_actions,))],
@@ -35,9 +85,9 @@ class Calls:
         }
 
     def fail(self, rule: str, received: str, row: int | None = None) -> NoReturn:
-        """Raise the finding that a rule is broken, everywhere or at a row."""
+        """Raise the error that a rule is broken, everywhere or at a row."""
         subject = f"{self._game.name} breaks the contract"
-        raise ContractError(subject, rule, received, None if row is None else self._place(row))
+        raise ContractError(subject, rule, received, None if row is None else self._example(row))
 
     def require(self, holds: Array, rule: str, received: Callable[[int], str]) -> None:
         """Fail at the first row for which a rule does not hold, bool [B]."""
@@ -46,26 +96,26 @@ class Calls:
             self.fail(rule, received(row), row)
 
     def call(self, method: str, *inputs: Array) -> tuple[Array, ...]:
-        """Return what a method gives for inputs [B, …], checked as far as one call tells."""
+        """Return what a method returns for inputs [B, …], checked as far as one call allows."""
         given = [array.copy() for array in inputs]
         try:
             returned = getattr(self._game, method)(*given)
         except Exception as error:
-            raise self._blamed(method, inputs, error) from error
+            raise self._first_error(method, inputs, error) from error
         arrays: tuple[Array, ...] = returned if isinstance(returned, tuple) else (returned,)
         expected = " and ".join(f"{np.dtype(kind)} {[len(inputs[0]), *shape]}" for kind, shape in self._results[method])
-        received = " and ".join(kind_of(array) for array in arrays)
+        received = " and ".join(describe(array) for array in arrays)
         if received != expected:
-            self.fail(f"{method} gives {expected}", f"gave {received}")
+            self.fail(f"{method} must return {expected}", f"returned {received}")
         for array, copy in zip(inputs, given, strict=True):
             unchanged = (array == copy).reshape(len(copy), -1).all(axis=1)
-            self.require(unchanged, f"{method} does not modify its arguments", lambda _: "did here")
+            self.require(unchanged, f"{method} must not modify its arguments", lambda _: "did here")
         if any(np.may_share_memory(array, one) for array in arrays for one in given):
-            self.fail(f"{method} gives arrays of its own", "gave its argument, or a part of it")
+            self.fail(f"{method} must return new arrays", "returned its argument, or a part of it")
         return arrays
 
     def call_thoroughly(self, method: str, *inputs: Array) -> tuple[Array, ...]:
-        """Return the same, checked to be a function of each row, and not of the rows around it or of time."""
+        """Return the same, checked to depend on each row alone: not on earlier calls, or on the rows around it."""
         order = self._generator.permutation(len(inputs[0]))
         row = int(self._generator.integers(len(order)))
         arrays = self.call(method, *inputs)
@@ -74,31 +124,24 @@ class Calls:
         alone = self.call(method, *(array[row : row + 1] for array in inputs))
         for first, second, third, single in zip(arrays, again, shuffled, alone, strict=True):
             if np.may_share_memory(first, second):
-                self.fail(f"{method} gives a new array at each call", "gave the same one twice")
-            self._require_same(f"{method} gives the same at each call", first, second)
-            self._require_same(f"{method} gives the same in any order", first, third[np.argsort(order)])
+                self.fail(f"{method} must return a new array at each call", "returned the same one twice")
+            self._require_same(f"{method} must return the same at each call", first, second)
+            self._require_same(f"{method} must return the same in any order", first, third[np.argsort(order)])
             others = first.copy()
             others[row] = single[0]
-            self._require_same(f"{method} gives for a batch of one what it gives for a row of many", first, others)
+            self._require_same(f"{method} must return the same for a row alone as in a batch", first, others)
         return arrays
 
     def _require_same(self, rule: str, first: Array, second: Array) -> None:
         equal = (first == second) | (np.isnan(first) & np.isnan(second))
         same = equal.reshape(len(first), -1).all(axis=1)
-        self.require(same, rule, lambda row: f"gave {first[row].tolist()} and {second[row].tolist()}")
+        self.require(same, rule, lambda row: f"returned {first[row].tolist()} and {second[row].tolist()}")
 
-    def _blamed(self, method: str, inputs: tuple[Array, ...], error: Exception) -> ContractError:
+    def _first_error(self, method: str, inputs: tuple[Array, ...], error: Exception) -> ContractError:
         # Names the first row for which the method raises an error by itself; none, if it takes several rows.
         for row in range(len(inputs[0])):
             try:
                 getattr(self._game, method)(*(array[row : row + 1].copy() for array in inputs))
             except Exception as alone:  # noqa: BLE001  # rules may raise anything
-                return raised(self._game.name, method, alone, self._place(row))
+                return raised(self._game.name, method, alone, self._example(row))
         return raised(self._game.name, method, error, None)
-
-
-def raised(name: str, method: str, error: Exception, place: Place | None) -> ContractError:
-    """Return the finding that a method of a game raised an error, with the line where it did."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
-    return ContractError(f"{name} breaks the contract", f"{method} raises no error", f"raised {where}", place)

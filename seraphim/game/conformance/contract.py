@@ -1,22 +1,34 @@
-"""The walk that looks at batched rules: what must hold in each position, and of a game under every symmetry."""
+"""Walks that check the contract: of batched rules, each game also under every symmetry, and of plain ones.
+
+Plain rules are checked by themselves too, because their adapter hides mistakes: it keeps no more of a state than its
+words, and its arrays take whatever is put into them.
+"""
 
 from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
-from seraphim.game import EMPTY, Array, Game, Symmetries, board_of
-from seraphim.game.conformance.calls import Calls, raised
-from seraphim.game.conformance.finding import Place, kind_of, name_actions
-from seraphim.game.conformance.members import IDENTITY
-from seraphim.game.conformance.walks import THOROUGH_PLIES, Look, Trail
+from seraphim.game import EMPTY, Array, Game, PlainGame, Symmetries, board_of
+from seraphim.game.conformance.calls import IDENTITY, Calls
+from seraphim.game.conformance.walk import (
+    ContractError,
+    Counterexample,
+    History,
+    Inspected,
+    describe,
+    name_actions,
+    raised,
+)
+from seraphim.game.features import features_of
 from seraphim.game.notation import label_in, labels_along
 
-ReadBoard = Callable[[str], Array]
-"""What a game may offer as `state_from_board`."""
+THOROUGH_PLIES = 300  # of each game; after that, every tenth ply is checked thoroughly
+ReadBoard = Callable[[str], Array]  # `state_from_board`
 
 
 class ContractWalk:
-    """Games in lock step, each also under every symmetry; see `seraphim.game.conformance.walks.Walk`."""
+    """A `Walk` of batched rules, each game also under every symmetry."""
 
     def __init__(
         self,
@@ -26,24 +38,15 @@ class ContractWalk:
         batch: int,
         read_board: ReadBoard | None = None,
     ) -> None:
-        """Begin so many games.
-
-        Args:
-            game: the rules.
-            symmetries: of the game.
-            generator: chooses what is asked about again.
-            batch: how many games.
-            read_board: the game's `state_from_board`, if it offers one.
+        """Begin a batch of games; the generator chooses rows and their order in repeated calls.
 
         Raises:
-            ContractError: the initial position is none.
+            ContractError: `initial` breaks the contract.
         """
-        self._game = game
-        self._symmetries = symmetries
-        self._read_board = read_board
-        self._calls = Calls(game, generator, self._place)
-        self._trail = Trail()
-        self._looks: dict[bytes, bytes] = {}  # all that can be told about each state
+        self._game, self._symmetries, self._read_board = game, symmetries, read_board
+        self._calls = Calls(game, generator, self._example)
+        self._history = History()
+        self._facts: dict[bytes, bytes] = {}  # all that the rules tell about each state
         self._ply = 0
         self._states = self._initial(batch)
         self._playable: Array | None = None  # the symmetries that games are played under
@@ -51,37 +54,34 @@ class ContractWalk:
 
     @property
     def positions(self) -> int:
-        """Return how many distinct states were looked at."""
-        return len(self._looks)
+        """Return how many distinct states were checked."""
+        return len(self._facts)
 
     @property
-    def twins(self) -> int:
-        """Return how many states differ from another one in nothing but their words."""
-        return len(self._looks) - len(set(self._looks.values()))
+    def duplicates(self) -> int:
+        """Return how many states differ from another one only in their words."""
+        return len(self._facts) - len(set(self._facts.values()))
 
     @property
     def playable(self) -> int:
-        """Return how many symmetries, the identity not counted, the games are played under."""
+        """Return under how many symmetries, the identity not counted, the games are played."""
         return 0 if self._playable is None else len(self._playable)
 
     def states(self) -> Array:
-        """See `Walk.states`."""
         return self._states
 
-    def look(self) -> Look:
-        """See `Walk.look`."""
+    def inspect(self) -> Inspected:
         thorough = self._is_thorough()
-        look = self._look(thorough)
-        if self._playable is None:  # at the initial position, which is now known to be one
+        found = self._inspect(thorough)
+        if self._playable is None:  # at the initial position, whose facts are known to be valid now
             self._playable = self._find_playable()
             self._mirrored = np.repeat(self._states[None], len(self._playable), axis=0)
         elif thorough:
             self._compare(self._playable)
-        return look
+        return found
 
     def advance(self, rows: Array, actions: Array) -> None:
-        """See `Walk.advance`."""
-        self._trail.select(rows)
+        self._history.select(rows)
         self._states, self._mirrored = self._states[rows], self._mirrored[:, rows]
         if not len(rows):
             return
@@ -92,32 +92,32 @@ class ContractWalk:
             images = np.argsort(self._symmetries.actions[self._playable], axis=1)[:, actions]
             flat = self._game.step(self._mirrored.reshape(-1, self._mirrored.shape[2]), images.ravel())
             self._mirrored = flat.reshape(self._mirrored.shape)
-        self._trail.step(actions)
+        self._history.step(actions)
         self._states = successors
         self._ply += 1
 
     def _is_thorough(self) -> bool:
         return self._ply < THOROUGH_PLIES or self._ply % 10 == 0
 
-    def _place(self, row: int) -> Place:
-        actions = self._trail.to(row)
+    def _example(self, row: int) -> Counterexample:
+        actions = self._history.to(row)
         labels = labels_along(self._game, self._game.initial(1)[0], actions)
-        return Place(actions, tuple(labels), self._game.render(self._states[row]))
+        return Counterexample(actions, tuple(labels), self._game.render(self._states[row]))
 
     def _initial(self, batch: int) -> Array:
         first = self._game.initial(batch)
         expected = f"int64 [{batch}, {self._game.state_words}]"
-        if kind_of(first) != expected:
-            self._calls.fail(f"initial({batch}) is {expected}", f"it is {kind_of(first)}")
+        if describe(first) != expected:
+            self._calls.fail(f"initial({batch}) must return {expected}", f"returned {describe(first)}")
         states = first.copy()
         first[:] = -1  # which must not be the array that the next call gives
         again, one = self._game.initial(batch), self._game.initial(1)
         if (states != states[:1]).any() or not np.array_equal(again, states) or not np.array_equal(one, states[:1]):
-            self._calls.fail("initial gives equal rows, the same at each call", "they differ")
+            self._calls.fail("initial must return equal rows, the same at each call", "they differ")
         return states
 
-    def _look(self, thorough: bool) -> Look:
-        # Checks what is true of each single position.
+    def _inspect(self, thorough: bool) -> Inspected:
+        # Checks each position by itself.
         states, require = self._states, self._calls.require
         call = self._calls.call_thoroughly if thorough else self._calls.call
         (legal,), (ended, results) = call("legal", states), call("outcome", states)
@@ -126,86 +126,81 @@ class ContractWalk:
             actions = name_actions(self._game, np.flatnonzero(legal[row]))
             return f"ended is {ended[row]} and the legal actions are {actions}"
 
-        require(legal.any(axis=1) != ended, "legal is all False if and only if the game has ended", state_of)
-        require(abs(results) <= 1, "a result is from -1 to 1", lambda row: f"it is {results[row]}")
-        rule = "the result of a game that goes on is 0"
+        require(legal.any(axis=1) != ended, "legal must be all False exactly when the game has ended", state_of)
+        require(abs(results) <= 1, "a result must be from -1 to 1", lambda row: f"it is {results[row]}")
+        rule = "the result of an unfinished game must be 0"
         require(ended | (results == 0), rule, lambda row: f"it is {results[row]}")
         if thorough:
             (to_play,), _ = call("to_play", states), call("observe", states)
-            require(np.isin(to_play, (0, 1)), "to_play is 0 or 1", lambda row: f"it is {to_play[row]}")
+            require(np.isin(to_play, (0, 1)), "to_play must be 0 or 1", lambda row: f"it is {to_play[row]}")
             self._check_drawings(legal[0])
-            self._check_progress(call, ended)
-            looks = self._looks_of(states)
-            known = [
-                self._looks.setdefault(state.tobytes(), look.tobytes())
-                for state, look in zip(states, looks, strict=True)
-            ]
-            same = np.array([look.tobytes() == other for look, other in zip(looks, known, strict=True)])
-            rule = "equal states have the same observation, player, legal actions and outcome"
+            if features_of(self._game).progress is not None:
+                (progress,) = call("progress", states)
+                rule, in_range = (
+                    "progress must be from 0 to 1 where a game has ended",
+                    (progress >= 0) & (progress <= 1),
+                )
+                require(~ended | in_range, rule, lambda row: f"it is {progress[row]}")
+            facts = [row.tobytes() for row in self._facts_of(states)]
+            known = [self._facts.setdefault(state.tobytes(), row) for state, row in zip(states, facts, strict=True)]
+            same = np.array([row == other for row, other in zip(facts, known, strict=True)])
+            rule = "equal states must have the same observation, player, legal actions and outcome"
             require(same, rule, lambda _: "this one had others before")
-        return Look(legal, ended, results)
+        return Inspected(legal, ended, results)
 
     def _check_drawings(self, legal: Array) -> None:
-        # Of the first position: what a person sees of it.
+        # Checks what people see of the first position.
         drawing = self._game.render(self._states[0])
         if not isinstance(drawing, str) or not drawing.strip():
-            self._calls.fail("render gives a drawing as text", f"gave {drawing!r}")
+            self._calls.fail("render must return a drawing as text", f"returned {drawing!r}")
         if self._read_board is not None:
             self._check_reading(self._read_board, drawing)
         labels = [label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()]
         if len(set(labels)) < len(labels):
-            self._calls.fail("label_in gives each legal action a name of its own", f"gave {' '.join(labels)}", 0)
+            self._calls.fail("label_in must give each legal action another name", f"returned {' '.join(labels)}", 0)
         board = board_of(self._game, self._states[0])
         if board is None:
             return
         cells = np.asarray(board.cells)
         if cells.ndim != 2 or ((cells != EMPTY) & ((cells < 0) | (cells >= len(board.marks)))).any():
-            rule = f"board gives cells [R, C] that are {EMPTY} or number one of its {len(board.marks)} marks"
+            rule = f"board must give cells [R, C] that are {EMPTY} or the index of one of its {len(board.marks)} marks"
             self._calls.fail(rule, f"gave {cells.tolist()}", 0)
         actions = set(np.flatnonzero(legal).tolist())
         if actions != set(board.targets):
             missing = name_actions(self._game, sorted(actions - set(board.targets)))
             more = name_actions(self._game, sorted(set(board.targets) - actions))
-            rule = "board gives targets for the legal actions and no others"
+            rule = "board must give targets for exactly the legal actions"
             self._calls.fail(rule, f"missing are: {missing}; not legal are: {more}", 0)
         rows, columns = cells.shape
         for action, places in board.targets.items():
             if not places or not all(0 <= row < rows and 0 <= column < columns for row, column in places):
-                rule = f"board gives each action one cell or more, (row, column) on a board of {rows}×{columns}"
+                rule = f"board must give each action one cell or more, (row, column) on a board of {rows}×{columns}"
                 self._calls.fail(rule, f"gave {places} for {self._game.action_label(action)}", 0)
         for names, length in ((board.row_names, rows), (board.column_names, columns)):
             if len(names) not in (0, length):
-                self._calls.fail("board names all rows and columns or none", f"gave the names {names}", 0)
+                self._calls.fail("board must name all rows and columns or none", f"gave the names {names}", 0)
 
     def _check_reading(self, read_board: ReadBoard, drawing: str) -> None:
         try:
             state = read_board(drawing)
         except Exception as error:
-            raise raised(self._game.name, "state_from_board", error, self._place(0)) from error
+            raise raised(self._game.name, "state_from_board", error, self._example(0)) from error
         expected = f"int64 [{self._game.state_words}]"
-        if kind_of(state) != expected:
-            self._calls.fail(f"state_from_board gives {expected}", f"gave {kind_of(state)}", 0)
-        if (self._looks_of(state[None]) != self._looks_of(self._states[:1])).any():
+        if describe(state) != expected:
+            self._calls.fail(f"state_from_board must return {expected}", f"returned {describe(state)}", 0)
+        if (self._facts_of(state[None]) != self._facts_of(self._states[:1])).any():
             drawn = self._game.render(state)
-            self._calls.fail("state_from_board reads what render draws", f"it read this:\n{drawn}", 0)
+            self._calls.fail("state_from_board must read what render draws", f"it read this:\n{drawn}", 0)
 
-    def _check_progress(self, call: Callable[..., tuple[Array, ...]], ended: Array) -> None:
-        if not hasattr(self._game, "progress"):
-            return
-        (progress,) = call("progress", self._states)
-        in_range = ~ended | ((progress >= 0) & (progress <= 1))
-        rule = "progress is from 0 to 1 where a game has ended"
-        self._calls.require(in_range, rule, lambda row: f"it is {progress[row]}")
-
-    def _looks_of(self, states: Array) -> Array:
-        # All that can be told about each state, float32 [B, prod(O) + A + 3].
+    def _facts_of(self, states: Array) -> Array:
+        # All that the rules tell about each state, float32 [B, prod(O) + A + 3].
         seen, legal = self._game.observe(states), self._game.legal(states)
         player, outcome = self._game.to_play(states), self._game.outcome(states)
         columns = np.stack([player, *outcome], axis=1)
         return np.concatenate([seen.reshape(len(states), -1), legal, columns], axis=1, dtype=np.float32)
 
     def _permutations(self) -> Array:
-        # What each symmetry does to the looks of a state, int [S, prod(O) + A + 3].
+        # What each symmetry does to the facts about a state, int [S, prod(O) + A + 3].
         observations, actions = self._symmetries
         num_symmetries, cells = observations.shape
         rest = np.tile(np.arange(3), (num_symmetries, 1))
@@ -213,22 +208,100 @@ class ContractWalk:
 
     def _find_playable(self) -> Array:
         # The symmetries other than the identity that leave the initial position as it is.
-        (looks,) = self._looks_of(self._states[:1])
-        same = (looks[self._permutations()] == looks).all(axis=1)
+        (facts,) = self._facts_of(self._states[:1])
+        same = (facts[self._permutations()] == facts).all(axis=1)
         same[IDENTITY] = False
         return np.flatnonzero(same)
 
     def _compare(self, playable: Array) -> None:
-        # Games whose moves are mirrored must look mirrored.
+        # A game with mirrored moves must be the mirrored game.
         if not len(playable):
             return
-        looks, permutations = self._looks_of(self._states), self._permutations()
+        facts, permutations = self._facts_of(self._states), self._permutations()
         for symmetry, others in zip(playable, self._mirrored, strict=True):
             self._calls.require(
-                (looks[:, permutations[symmetry]] == self._looks_of(others)).all(axis=1),
-                f"symmetry {symmetry} makes a game of a game, in its observations, legal actions and outcomes",
+                (facts[:, permutations[symmetry]] == self._facts_of(others)).all(axis=1),
+                f"symmetry {symmetry} must map a game to a game: observations, legal actions and outcomes",
                 self._drawn(others),
             )
 
     def _drawn(self, states: Array) -> Callable[[int], str]:
-        return lambda row: f"it makes this of the moves:\n{self._game.render(states[row])}"
+        return lambda row: f"the mapped moves lead here:\n{self._game.render(states[row])}"
+
+
+class PlainWalk:
+    """A `Walk` of rules written one position at a time."""
+
+    def __init__(self, plain: PlainGame, batch: int) -> None:
+        """Begin a batch of games.
+
+        Raises:
+            ContractError: a rule raises an error.
+        """
+        self._plain = plain
+        self._history = History()
+        self._states: list[Any] = []
+        self._states = [self._call("initial", None) for _ in range(batch)]
+
+    def states(self) -> Array:
+        return np.array([tuple(self._plain.to_words(state)) for state in self._states], np.int64)
+
+    def inspect(self) -> Inspected:
+        plain = self._plain
+        legal = np.zeros((len(self._states), plain.num_actions), np.bool_)
+        ended, results = np.zeros(len(legal), np.bool_), np.zeros(len(legal), np.float32)
+        for row, state in enumerate(self._states):
+            self._check_words(row, state)
+            self._check_observation(row, state)
+            outcome = self._call("outcome", row, state)
+            ended[row], results[row] = outcome is not None, outcome or 0.0
+            if outcome is None:
+                legal[row, self._legal(row, state)] = True
+        return Inspected(legal, ended, results)
+
+    def advance(self, rows: Array, actions: Array) -> None:
+        self._history.select(rows)
+        self._states = [self._states[row] for row in rows]
+        states = [self._call("step", row, self._states[row], int(action)) for row, action in enumerate(actions)]
+        self._history.step(actions)
+        self._states = states
+
+    def _call(self, method: str, row: int | None, *arguments: Any) -> Any:
+        try:
+            return getattr(self._plain, method)(*arguments)
+        except Exception as error:
+            raise raised(self._plain.name, method, error, None if row is None else self._example(row)) from error
+
+    def _example(self, row: int) -> Counterexample:
+        actions = self._history.to(row)
+        labels = tuple(self._plain.action_label(action) for action in actions)
+        return Counterexample(actions, labels, self._plain.render(self._states[row]))
+
+    def _fail(self, rule: str, received: str, row: int) -> NoReturn:
+        raise ContractError(f"{self._plain.name} breaks the contract", rule, received, self._example(row))
+
+    def _check_words(self, row: int, state: Any) -> None:
+        words = tuple(int(word) for word in self._call("to_words", row, state))
+        if len(words) != self._plain.state_words:
+            rule = f"to_words must return {self._plain.state_words} ints, as state_words says"
+            self._fail(rule, f"returned {len(words)}: {words}", row)
+        again = self._call("from_words", row, words)
+        if again != state:
+            rule = "from_words must return the state that to_words was given"
+            self._fail(rule, f"{state!r} became {words}, and that {again!r}", row)
+
+    def _check_observation(self, row: int, state: Any) -> None:
+        seen = np.asarray(self._call("observe", row, state))
+        rule = f"observe must return ints from 0 to 255 of shape {list(self._plain.observation_shape)}"
+        if seen.shape != tuple(self._plain.observation_shape):
+            self._fail(rule, f"returned {describe(seen)}" if seen.size > 1 else f"returned {seen.tolist()}", row)
+        if not np.array_equal(seen, seen.astype(np.uint8)):
+            self._fail(rule, f"returned {seen.tolist()}", row)
+
+    def _legal(self, row: int, state: Any) -> list[int]:
+        actions = list(self._call("legal", row, state))
+        if not actions or not set(actions) <= set(range(self._plain.num_actions)):
+            self._fail(
+                f"legal must return actions below {self._plain.num_actions} until the end", f"returned {actions}", row
+            )
+        return actions

@@ -1,4 +1,4 @@
-"""How fast the rules of a game are, by rule."""
+"""The time that each rule of a game takes."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, random_actions
 
 BATCHES = (1, 256)
 RULES = ("step", "legal", "to_play", "outcome", "observe")
@@ -22,17 +22,12 @@ class Speed:
 
     @property
     def readout(self) -> float:
-        """Return the microseconds of all rules together in large batches: what a readout takes of each once."""
+        """Return the microseconds of all rules together in large batches: a readout takes each of them once."""
         return sum(figures[-1] for figures in self.microseconds.values())
 
 
 def measure_speed(game: Game, seed: int = 0) -> Speed:
-    """Measure the rules of a game in positions of random play.
-
-    Args:
-        game: the rules, which keep the contract.
-        seed: of the random moves.
-    """
+    """Measure the rules of a game, which keep the contract, in positions of random play."""
     states, actions = _positions(game, np.random.default_rng(seed))
     figures = {}
     for rule in RULES:
@@ -42,7 +37,7 @@ def measure_speed(game: Game, seed: int = 0) -> Speed:
 
 
 def draw_speeds(speeds: dict[str, Speed]) -> str:
-    """Return the speeds of some games, by their names, as a table with a sentence about each below it."""
+    """Return the speeds of games by name as a table, with a sentence about each below it."""
     widths = [max(9 * len(BATCHES), len(name) + 2) for name in speeds]
     lines = ["µs a position" + "".join(f"{name:>{width}}" for name, width in zip(speeds, widths, strict=True))]
     lines.append("in batches of" + "".join(_cells(BATCHES, width) for width in widths))
@@ -55,30 +50,24 @@ def draw_speeds(speeds: dict[str, Speed]) -> str:
     for name, speed in speeds.items():
         lines.append(
             f"{name}: a readout takes each of these once, {_short(speed.readout)} µs in large batches, so the rules "
-            f"alone bound self-play to {_rounded(1e6 / speed.readout):,} readouts/s a core"
+            f"alone bound self-play to {float(f'{1e6 / speed.readout:.2g}'):,.0f} readouts/s a core"
         )
     return "\n".join(lines)
 
 
 def _positions(game: Game, generator: np.random.Generator) -> tuple[Array, Array]:
     # Unfinished states of random play at all ages, as many as the largest batch, and a legal action in each.
-    fresh = states = game.initial(max(BATCHES))
+    start = states = game.initial(max(BATCHES))
     for ply in range(min(game.max_plies, 100)):
-        actions = _random_actions(game, states, generator)
-        successors = game.step(states, actions)
-        # Each row begins anew every so often, and rows not together, so that there are positions of all ages.
-        renewed = game.outcome(successors)[0] | ((np.arange(len(states)) + ply) % 64 == 0)
-        states = np.where(renewed[:, None], fresh, successors)
-    return states, _random_actions(game, states, generator)
-
-
-def _random_actions(game: Game, states: Array, generator: np.random.Generator) -> Array:
-    legal = game.legal(states)
-    return (generator.random(legal.shape) * legal).argmax(axis=1)
+        successors = game.step(states, random_actions(game.legal(states), generator))
+        # Each row starts again from time to time, and rows not together, so that there are positions of all ages.
+        restarted = game.outcome(successors)[0] | ((np.arange(len(states)) + ply) % 64 == 0)
+        states = np.where(restarted[:, None], start, successors)
+    return states, random_actions(game.legal(states), generator)
 
 
 def _microseconds(rule: Callable[..., object], inputs: Sequence[Array], batch: int) -> float:
-    # The fastest of five rounds, in processor time: what else a machine does counts as little as can be.
+    # The fastest of five rounds, in processor time, so that other work on the machine counts as little as possible.
     few = [array[:batch] for array in inputs]
     began = time.process_time()
     rule(*few)
@@ -98,9 +87,3 @@ def _cells(values: Sequence[object], width: int) -> str:
 
 def _short(figure: float) -> str:
     return f"{figure:.0f}" if figure >= 100 else f"{figure:.2g}" if figure < 10 else f"{figure:.1f}"
-
-
-def _rounded(number: float) -> int:
-    # Two digits that mean something.
-    digits = len(str(int(number)))
-    return round(number, 2 - digits).__int__() if digits > 2 else int(number)

@@ -12,7 +12,8 @@ import numpy as np
 
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Board, Game, board_of
-from seraphim.game.notation import label_in, labels_along
+from seraphim.game.features import module_features
+from seraphim.game.notation import label_in, labels_along, labels_vary
 from seraphim.search.analysis import Candidate
 from seraphim.server.engine.requests import shown
 from seraphim.server.engine.thoughts import Line, Thought
@@ -53,7 +54,7 @@ def to_line(
 
 
 def _checked_start(module: ModuleType, game: Game, start: tuple[int, ...]) -> Array:
-    read_board = getattr(module, "state_from_board", None)
+    read_board = module_features(module).state_from_board
     if read_board is None:
         raise GameError(f"games of {game.name} begin with the initial position: send start null")
     no_position = f"start is no position of {game.name}: {shown(' '.join(map(str, start)))}"
@@ -92,7 +93,7 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
         "num_actions": game.num_actions,
         "max_plies": game.max_plies,
         "labels": [game.action_label(action) for action in range(game.num_actions)],
-        "labels_vary": hasattr(game, "label_in"),  # what moves are called in a position is told with it
+        "labels_vary": labels_vary(game),  # what moves are called in a position is told with it
         "solved": solved,
     }
 

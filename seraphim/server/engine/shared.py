@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from seraphim.errors import SeraphimError
 from seraphim.game import Game, solved
+from seraphim.game.notation import labels_vary
 from seraphim.server.engine import messages
 from seraphim.server.engine.engine import Seat
 from seraphim.server.engine.messages import Message
@@ -78,7 +79,7 @@ class Shared:
 
 def is_quick(game: Game) -> bool:
     """Return whether moves have their names at once; one that has others in each position looks at all of its moves."""
-    return not hasattr(game, "label_in")
+    return not labels_vary(game)
 
 
 async def open_model(host: Host, model: str, snapshot: str | None) -> tuple[Hosted, Seat]:

@@ -1,0 +1,39 @@
+"""What a game may offer beyond its rules is looked up in one place, and read as it is offered."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from types import ModuleType
+
+import games
+import numpy as np
+
+import connectfour
+import tictactoe
+from seraphim.game import PlainRules, load_features
+from seraphim.game.features import GameFeatures, ModuleFeatures, features_of, module_features
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_optional_members_are_looked_up_in_one_module() -> None:
+    names = {field.name for kind in (GameFeatures, ModuleFeatures) for field in fields(kind)} | {"SETTINGS", "PRESETS"}
+    looked_up = re.compile(rf'(?:has|get)attr\([^()]*(?:\(.*?\))?, "(?:{"|".join(names)})"')
+    files = [path for folder in ("seraphim", "bin", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    assert {path.name for path in files if looked_up.search(path.read_text())} == {"features.py"}
+
+
+def test_a_game_that_offers_everything_is_read_as_it_is() -> None:
+    features = load_features("connectfour")
+    assert all(getattr(features, field.name) is not None for field in fields(features))
+    assert features.perfect_actions is connectfour.perfect_actions
+    assert (features.settings, features.presets) == (connectfour.SETTINGS, connectfour.PRESETS)
+    assert features.rules_js == ROOT / "connectfour/rules.js"
+    board = features_of(tictactoe.GAME).board
+    assert board is not None and np.array_equal(board(tictactoe.GAME.initial(1)[0]).cells, np.full((3, 3), -1))
+
+
+def test_a_game_that_offers_nothing_has_no_features() -> None:
+    assert features_of(PlainRules(games.NIM)) == GameFeatures(None, None, None)
+    features = module_features(ModuleType("bare"))
+    assert not any(getattr(features, field.name) for field in fields(features))
