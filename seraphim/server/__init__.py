@@ -4,7 +4,7 @@ In dependency order:
 
     quotas        what each address may take
     middleware    bounds on requests, and security headers
-    idle          connections without a request
+    connections   connections without a request
     webfiles      the pages' files, by version
     engine/       one search shared by many clients
     outbox        answers on their way to a client

@@ -19,7 +19,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from seraphim.errors import SettingsError
 from seraphim.server.app import create_app
 from seraphim.server.engine.model_host import Host
-from seraphim.server.idle import Network, SilentConnections
+from seraphim.server.connections import Network, SilentConnections
 from seraphim.server.middleware import LOOPBACK, Access
 from seraphim.server.service import ServerLimits
 
