@@ -1,9 +1,8 @@
-"""What stands before the server's pages: bounds on requests, and headers that keep browsers to them. An ASGI layer.
+"""ASGI middleware that bounds requests, and adds headers that restrict what browsers do with pages.
 
-Refuses, with a sentence and before anything else sees them: requests that name another host than the server has (by
-which a page from elsewhere could pass for one of ours), that a page from elsewhere makes, that are too large or too
-slow, or that come too often or too many at a time from one address. The files of pages count for none of that: they are
-small, and browsers keep them. Knows nothing of models and games.
+It refuses requests with a host that is not allowed (DNS rebinding), from pages of other origins, that are too large or
+too slow, and too many requests of one address, in total or at a time. Requests for the files of pages are not counted:
+they are small, and browsers keep them. Knows nothing of models and games.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from seraphim.errors import CapacityError, QuotaError
@@ -25,7 +24,7 @@ Send = Callable[[Scope], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEADERS = {
-    # Own files only; WebAssembly, as networks in the browser are run by it, and workers, which do that.
+    # Only files of this server; WebAssembly and workers, which run networks in the browser.
     "content-security-policy": (
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; "
         "img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
@@ -39,51 +38,51 @@ HEADERS = {
 }
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-_MOST_ADDRESSES = 4096  # whose pace is remembered
+_MAX_ADDRESSES = 4096  # whose rates are remembered
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """What one address, and one request, may take."""
+    """Bounds of one address, and of one request."""
 
     body_bytes: int = 64 * 1024
-    """Of a request."""
+    """Most bytes of a request's body."""
     body_seconds: float = 10.0
-    """For a request's body to arrive."""
+    """Most seconds until a request's body has arrived."""
     rate: float = 100.0
-    """Requests a second of an address."""
+    """Requests per second of an address."""
     burst: float = 400.0
     """Requests of an address at once."""
     under_way: int = 1024
-    """Requests and WebSockets at a time, of which an address may have half."""
+    """Requests and WebSockets at a time; one address may have half of them."""
     message_rate: float = 50.0
-    """Messages a second of a connection; those beyond wait."""
+    """Messages per second of a connection; further ones wait."""
     message_burst: float = 100.0
     """Messages of a connection at once."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use the server, and who says who that is."""
+    """Who may use the server."""
 
-    names: frozenset[str] | None = None
-    """Of this host, by which requests may call it; None for any."""
+    allowed_hosts: frozenset[str] | None = None
+    """Names of this host that requests may contain; None for any."""
     origins: frozenset[str] = frozenset()
-    """Of pages that may use it beside its own, such as `https://play.example.org:8443`."""
+    """Other origins whose pages may use the server, such as `https://play.example.org:8443`."""
     proxies: tuple[str, ...] = ()
-    """Addresses or networks of proxies whose `X-Forwarded-For` is believed."""
+    """Addresses or networks of proxies whose `X-Forwarded-For` is trusted."""
 
 
 class Throttle:
-    """A bound on how often something happens: so many times a second, and some more at once after a pause."""
+    """A token bucket: `rate` events per second, and up to `burst` at once after a pause."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate, self._burst = rate, burst
         self._left, self._last = burst, time.monotonic()
 
     def take(self) -> float:
-        """Return how many seconds too early this is; 0 if it is not, and then it counts."""
+        """Count an event and return 0, or return the seconds until the next one is allowed."""
         now = time.monotonic()
         self._left = min(self._burst, self._left + self._rate * (now - self._last))
         self._last = now
@@ -93,16 +92,16 @@ class Throttle:
         return 0.0
 
 
-class Refusal(Exception):  # noqa: N818  # it is an answer
-    """A request that is not served."""
+class RefusedError(Exception):
+    """A request is not served."""
 
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
         self.status = status
 
 
 class Guard:
-    """The layer."""
+    """The middleware."""
 
     def __init__(self, app: App, limits: RequestLimits, access: Access) -> None:
         """Wrap an application."""
@@ -122,13 +121,13 @@ class Guard:
         with contextlib.ExitStack() as held:
             try:
                 receive = await self._admit(scope, receive, held)
-            except Refusal as refusal:
-                await _refuse(scope, receive, guarded, refusal)
+            except RefusedError as error:
+                await _refuse(scope, receive, guarded, error)
                 return
             await self._app(scope, receive, guarded)
 
     async def _admit(self, scope: Scope, receive: Receive, held: contextlib.ExitStack) -> Receive:
-        # Returns what the application receives the request by.
+        # Returns the function by which the application receives the request.
         self._check_names(scope)
         if _is_for_file(scope):
             return receive
@@ -137,42 +136,44 @@ class Guard:
         try:
             held.enter_context(self._under_way.hold(client))
         except CapacityError as error:
-            raise Refusal(status_of(error), str(error)) from error
+            raise RefusedError(status_of(error), str(error)) from error
         return await self._with_body(scope, receive) if scope["type"] == "http" else receive
 
     def _check_names(self, scope: Scope) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         host = _host_of(f"//{headers.get('host', '')}")
-        names = self._access.names
-        if names is not None and host not in names:
-            raise Refusal(400, f"this server is not called {host[:80]!r}: use one of {', '.join(sorted(names))}")
-        acts = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
-        if acts and "origin" in headers and not self._is_own(headers["origin"], headers.get("host", "")):
-            raise Refusal(
-                403, f"pages of {headers['origin'][:80]!r} may not use this server: allow them with --origins"
+        allowed = self._access.allowed_hosts
+        if allowed is not None and host not in allowed:
+            raise RefusedError(
+                400, f"host {host[:80]!r} is not allowed: use one of {', '.join(sorted(allowed))}, or --allowed_hosts"
+            )
+        is_write = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        if is_write and "origin" in headers and not self._is_own(headers["origin"], headers.get("host", "")):
+            raise RefusedError(
+                403, f"pages of {headers['origin'][:80]!r} may not use this server: add them to --origins"
             )
 
     def _is_own(self, origin: str, host: str) -> bool:
-        # Behind a proxy, only the page knows whether it speaks HTTPS, which has another port where none is named.
+        # Behind a proxy, only the page knows whether it uses HTTPS, whose default port differs.
         found = _origin_of(origin)
-        return found is not None and (found in self._origins or found == _origin_of(f"{found.scheme}://{host}"))
+        return found is not None and (found in self._origins or found == _origin_of(f"{found[0]}://{host}"))
 
     def _check_rate(self, client: str) -> None:
         if client not in self._throttles:
             self._throttles[client] = Throttle(self._limits.rate, self._limits.burst)
-            if len(self._throttles) > _MOST_ADDRESSES:
+            if len(self._throttles) > _MAX_ADDRESSES:
                 self._throttles.popitem(last=False)
         self._throttles.move_to_end(client)
         wait = self._throttles[client].take()
         if wait:
-            raise Refusal(429, f"too many requests: wait {wait:.2f} s")
+            raise RefusedError(429, f"too many requests: wait {wait:.2f} s")
 
     async def _with_body(self, scope: Scope, receive: Receive) -> Receive:
-        # Reads the body, and returns what the application receives it by.
-        most = self._limits.body_bytes
-        too_large = Refusal(413, f"a request may have {most:,} bytes")
+        # Reads the body, and returns the function by which the application receives it.
+        limit = self._limits.body_bytes
+        too_large = RefusedError(413, f"a request may have {limit:,} bytes")
         for name, value in scope["headers"]:
-            if name.lower() == b"content-length" and (not value.isdigit() or int(value[:20]) > most):
+            if name.lower() == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
                 raise too_large
         body, more = b"", True
         try:
@@ -181,10 +182,10 @@ class Guard:
                     part = await receive()
                     body += part.get("body", b"")
                     more = part.get("more_body", False)
-                    if len(body) > most:
+                    if len(body) > limit:
                         raise too_large
         except TimeoutError:
-            raise Refusal(408, f"a request must arrive within {self._limits.body_seconds:g} s") from None
+            raise RefusedError(408, f"a request must arrive within {self._limits.body_seconds:g} s") from None
         parts: list[Scope] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_whole() -> Scope:
@@ -200,28 +201,23 @@ def _host_of(address: str) -> str:
         return ""
 
 
-class _Origin(NamedTuple):
-    scheme: str
-    host: str
-    port: int
-
-
-def _origin_of(address: str) -> _Origin | None:
+def _origin_of(address: str) -> tuple[str, str, int] | None:
+    # The scheme, the host and the port.
     try:
         parts = urlsplit(address)
         port = parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         return None
-    return _Origin(parts.scheme, (parts.hostname or "").lower(), port)
+    return parts.scheme, (parts.hostname or "").lower(), port
 
 
 def client_of(scope: Scope) -> str:
-    """Return whose request it is, for quotas."""
+    """Return the client of a request, for quotas."""
     return to_client(scope["client"][0] if scope.get("client") else "")
 
 
 def status_of(error: CapacityError) -> int:
-    """Return the status of an answer to a request for which there is no room."""
+    """Return the HTTP status for an error of capacity: 429 if the client causes it, else 503."""
     return 429 if isinstance(error, QuotaError) else 503
 
 
@@ -242,14 +238,14 @@ def _with_headers(send: Send) -> Send:
     return guarded
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, error: RefusedError) -> None:
     kind = "http.response"
     if scope["type"] == "websocket":
         kind = "websocket.http.response"
         await receive()  # the request to connect
-    body = json.dumps({"error": str(refusal)}).encode()
+    body = json.dumps({"error": str(error)}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if scope["type"] == "http":
-        headers.append((b"connection", b"close"))  # what was not read of the body must not be taken for a request
-    await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
+        headers.append((b"connection", b"close"))  # the rest of the body must not be taken for a request
+    await send({"type": f"{kind}.start", "status": error.status, "headers": headers})
     await send({"type": f"{kind}.body", "body": body})

@@ -20,11 +20,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from seraphim.errors import CapacityError, QuotaError, SettingsError
-from seraphim.server.engine.model_host import Host
-from seraphim.server.engine.thoughts import Line
+from seraphim.server.engine.model_host import ModelHost
+from seraphim.server.engine.shared_search import Line
 from seraphim.server.middleware import Access, RequestLimits
 from seraphim.server.quotas import FairThread, Quota, to_client
-from seraphim.server.run import listen
+from seraphim.server.run import bind
 from seraphim.server.service import ServerLimits
 from seraphim.server.webfiles import WEB, WebFiles
 from seraphim.storage.models import ModelFolder
@@ -225,7 +225,7 @@ def test_a_client_that_does_not_read_its_answers_is_let_go(serve: Serve) -> None
             target=send_all, args=(raw, b"GET /explorer.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
         )
         sender.start()
-        connections = running.listening.server.server_state.connections
+        connections = running.server.server.server_state.connections
         until(lambda: connections)
         until(lambda: not connections)
         sender.join(PATIENCE)
@@ -301,7 +301,7 @@ def test_one_address_has_half_of_the_sessions_at_most(serve: Serve) -> None:
         refused.receive()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
     with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2"), timeout=PATIENCE) as http:
-        answer = http.post(f"{running.listening.url}api/analyze", json={"model": "fresh"})
+        answer = http.post(f"{running.server.url}api/analyze", json={"model": "fresh"})
     assert answer.status_code == 429
     assert "2 sessions" in sentence(answer.text)
     other = running.opened("127.0.0.3")
@@ -331,8 +331,8 @@ def test_an_idle_client_gives_its_session_back_and_goes_on_later(serve: Serve) -
     client = running.opened()
     client.place(4)
     first = client.think(60)
-    (hosted,) = running.host.loaded
-    until(lambda: running.health()["sessions"] == 0 and hosted.engine.num_seats == 0)
+    (loaded,) = running.host.loaded
+    until(lambda: running.health()["sessions"] == 0 and loaded.engine.num_sessions == 0)
     others = [running.opened("127.0.0.2")]
     assert client.think(60)["candidates"] == first["candidates"]  # of the same position, without another word
     assert running.health()["sessions"] >= 1
@@ -366,7 +366,7 @@ def test_a_connection_that_was_idle_for_long_is_closed(serve: Serve) -> None:
     running = serve(ServerLimits(session_idle=0.02, connection_idle=0.1))
     client = running.opened()
     with pytest.raises(ConnectionClosed) as closed:
-        client.hear_the_end()
+        client.receive_until_closed()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 4000
     until(lambda: running.health()["sessions"] == 0)
 
@@ -391,7 +391,7 @@ def names_of(folder: ModelFolder) -> list[str]:
 
 
 def test_old_snapshots_in_use_do_not_keep_anybody_from_a_champion(serve: Serve, many: ModelFolder) -> None:
-    running = serve(root=many.path.parents[1], most_loaded=4)
+    running = serve(root=many.path.parents[1], max_loaded=4)
     greedy = [running.client("127.0.0.2") for _ in range(4)]
     answers = [
         client.ask("open", model="fresh", snapshot=name) for client, name in zip(greedy, names_of(many), strict=True)
@@ -412,31 +412,39 @@ def test_old_snapshots_in_use_do_not_keep_anybody_from_a_champion(serve: Serve, 
 
 
 def test_a_thought_under_way_ends_where_its_snapshot_is_put_away(many: ModelFolder) -> None:
-    host = Host(many.path.parents[1], most_loaded=1)
-    hosted = host.load("fresh", names_of(many)[0]).result(PATIENCE)
-    seat = host.sit(hosted)
-    assert seat is not None
-    heard, last = list[Any](), threading.Event()
+    host = ModelHost(many.path.parents[1], max_loaded=1)
+    first = host.load("fresh", names_of(many)[0]).result(PATIENCE)
+    session = first.engine.attach()
+    updates, last = list[Any](), threading.Event()
 
-    def hear(thought: Any) -> None:
-        heard.append(thought)
-        if getattr(thought, "done", True):
+    def receive(update: Any) -> None:
+        updates.append(update)
+        if getattr(update, "done", True):
             last.set()
 
-    seat.think(Line(None, (), GAME.initial(1)[0]), 10**6, hear)
+    first.engine.search(session, Line(None, (), GAME.initial(1)[0]), 10**6, receive)
     champion = host.load("fresh").result(PATIENCE)
     assert last.wait(PATIENCE)
-    assert heard[-1].done and heard[-1].readouts < 10**6
-    assert not seat.is_open
+    assert updates[-1].done and updates[-1].readouts < 10**6
+    assert not first.engine.is_open
     assert host.loaded == [champion]
-    assert host.sit(champion) is not None
-    with pytest.raises(CapacityError, match="1 models are in use"):
+    champion.engine.attach()
+    with pytest.raises(CapacityError, match="1 models in use"):
         host.load("fresh", names_of(many)[0])
     host.close()
 
 
+def test_a_server_whose_models_are_all_in_use_is_unavailable(serve: Serve, many: ModelFolder) -> None:
+    running = serve(root=many.path.parents[1], max_loaded=1)
+    client = running.opened()
+    refused = running.http.post("api/analyze", json={"model": "second"})
+    assert refused.status_code == 503
+    assert sentence(refused.text) == "server at capacity (1 models in use): try again later"
+    client.close()
+
+
 def test_a_forgotten_tab_does_not_keep_a_model_loaded(serve: Serve, many: ModelFolder) -> None:
-    running = serve(ServerLimits(session_idle=0.1), root=many.path.parents[1], most_loaded=1)
+    running = serve(ServerLimits(session_idle=0.1), root=many.path.parents[1], max_loaded=1)
     forgotten = running.opened()
     forgotten.place(4)
     other = running.client()
@@ -457,7 +465,7 @@ def test_who_comes_by_a_proxy_is_counted_by_the_address_that_it_names(serve: Ser
 
     def statuses(source: str, forwarded: str) -> list[int]:
         with httpx.Client(transport=httpx.HTTPTransport(local_address=source), timeout=PATIENCE) as http:
-            url = f"{running.listening.url}api/health"
+            url = f"{running.server.url}api/health"
             return [http.get(url, headers={"x-forwarded-for": forwarded}).status_code for _ in range(3)]
 
     assert statuses("127.0.0.9", "192.0.2.1") == [200, 200, 429]
@@ -471,7 +479,7 @@ def test_who_comes_by_a_proxy_is_counted_by_the_address_that_it_names(serve: Ser
 @pytest.mark.parametrize("proxy", ["example.org", "10.0.0.1/8", "*", ""])
 def test_a_proxy_must_be_an_address(fresh_root: Path, proxy: str) -> None:
     with pytest.raises(SettingsError, match="--proxy must be addresses or networks"):
-        listen(Host(fresh_root, "fresh"), "127.0.0.1", 0, Access(proxies=(proxy,)))
+        bind(ModelHost(fresh_root, "fresh"), "127.0.0.1", 0, Access(proxies=(proxy,)))
 
 
 # ---------------------------------------------------------------- files of pages

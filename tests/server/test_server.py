@@ -21,20 +21,20 @@ import schemathesis
 import websockets
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CHECKS
-from serving_tests import NEWS, PATIENCE, Client, Message, Running, sentence, until
+from serving_tests import PATIENCE, UPDATE_SECONDS, Client, Message, Running, sentence, until
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 
 import connectfour
-from seraphim.errors import CapacityError
+from seraphim.errors import CapacityError, ModelError
 from seraphim.game import Game
 from seraphim.inference import load_inference
 from seraphim.options import RecordOptions
 from seraphim.records.writer import GameRecord, GameWriter, encode
 from seraphim.search.analysis import Analysis
 from seraphim.server import middleware
-from seraphim.server.engine.model_host import Host
-from seraphim.server.engine.thoughts import ThinkingLimits
+from seraphim.server.engine.limits import SearchLimits
+from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.service import ServerLimits
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
@@ -200,33 +200,45 @@ def test_the_truth_of_each_move_is_told(client: Client) -> None:
         ("[1]", "must be a JSON object"),
         ("null", "must be a JSON object"),
         ("[" * 60_000, "must be a JSON object"),
-        ("{}", "must have an int id"),
-        ('{"id": 1.5, "type": "stop"}', "must have an int id"),
-        ('{"id": true, "type": "stop"}', "must have an int id"),
-        ('{"id": 1e999, "type": "stop"}', "must have an int id"),
+        ("{}", "using discriminator 'type'"),
+        ('{"id": 1.5, "type": "stop"}', "id is not valid"),
+        ('{"id": true, "type": "stop"}', "id is not valid"),
+        ('{"id": 1e999, "type": "stop"}', "id is not valid"),
         (f'{{"id": {"9" * 5000}, "type": "stop"}}', "must be a JSON object"),
-        (f'{{"id": {10**30}, "type": "stop"}}', "must have an int id"),
-        ('{"id": 7}', "type must be one of"),
-        ('{"id": 7, "type": ["stop"]}', "type must be one of"),
-        ('{"id": 7, "type": "stop", "more": 1}', "'more' is no part of a message stop"),
-        ('{"id": 7, "type": "think"}', "must have readouts"),
-        ('{"id": 7, "type": "think", "readouts": 0}', "readouts must be an int from 1 to 100,000"),
-        ('{"id": 7, "type": "think", "readouts": 100001}', "readouts must be an int from 1 to 100,000"),
-        ('{"id": 7, "type": "think", "readouts": "5"}', "readouts must be an int"),
-        ('{"id": 7, "type": "think", "readouts": NaN}', "readouts must be an int"),
-        ('{"id": 7, "type": "position", "moves": [0.5]}', "moves must be a list of actions"),
-        ('{"id": 7, "type": "position", "moves": "0"}', "moves must be a list of actions"),
+        (f'{{"id": {10**30}, "type": "stop"}}', "id is not valid"),
+        ('{"id": 7}', "using discriminator 'type'"),
+        ('{"id": 7, "type": ["stop"]}', "expected tags: 'open', 'position', 'think'"),
+        ('{"id": 7, "type": "stop", "more": 1}', "more is not valid: Extra inputs are not permitted"),
+        ('{"id": 7, "type": "think"}', "readouts is not valid: Field required"),
+        (
+            '{"id": 7, "type": "think", "readouts": 0}',
+            "Input should be greater than or equal to 1",
+        ),
+        (
+            '{"id": 7, "type": "think", "readouts": 100001}',
+            "Input should be less than or equal to 100000",
+        ),
+        ('{"id": 7, "type": "think", "readouts": "5"}', "readouts is not valid: Input should be a valid integer"),
+        ('{"id": 7, "type": "think", "readouts": NaN}', "readouts is not valid: Input should be a valid integer"),
+        ('{"id": 7, "type": "position", "moves": [0.5]}', "moves.0 is not valid: Input should be a valid integer"),
+        ('{"id": 7, "type": "position", "moves": "0"}', "moves is not valid"),
         ('{"id": 7, "type": "position", "moves": [9]}', "not legal"),
         ('{"id": 7, "type": "position", "moves": [0, 0]}', "not legal"),
         ('{"id": 7, "type": "position", "moves": [0,1,2,3,4,5,6,7,8,9]}', "9 moves at most"),
-        ('{"id": 7, "type": "position", "moves": [], "start": [1, 2]}', "start must be"),
-        ('{"id": 7, "type": "position", "moves": [], "start": ["1", "1"]}', "start is no position"),
+        (
+            '{"id": 7, "type": "position", "moves": [], "start": [1, 2]}',
+            "start.0 is not valid: Input should be a",
+        ),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["1", "1"]}', "start is not a position"),
         ('{"id": 7, "type": "position", "moves": [], "start": ["99999999999999999999", "0"]}', "64 bits"),
-        ('{"id": 7, "type": "position", "moves": [], "start": ["x", "0"]}', "words in decimal"),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["x", "0"]}', "in decimal"),
         ('{"id": 7, "type": "open", "model": "../fresh", "snapshot": null}', "cannot be the name of a model"),
         ('{"id": 7, "type": "open", "model": "fresh", "snapshot": "../../secret"}', "has no snapshot"),
         ('{"id": 7, "type": "open", "model": "nobody", "snapshot": null}', "does not exist"),
-        ('{"id": 7, "type": "open", "model": 5, "snapshot": null}', "model must be text"),
+        (
+            '{"id": 7, "type": "open", "model": 5, "snapshot": null}',
+            "Input should be a valid string",
+        ),
         ('{"id": 7, "type": "load", "text": "z9"}', "z9"),
     ],
 )
@@ -260,7 +272,7 @@ def test_a_large_message_is_answered_and_a_huge_one_ends_the_connection(served: 
     other = served.opened()
     other.socket.send("x" * (2**20 + 100))
     with pytest.raises(ConnectionClosed):
-        other.hear_the_end()
+        other.receive_until_closed()
     assert client.think(10)["readouts"] == 10
 
 
@@ -321,7 +333,7 @@ def test_a_client_that_vanishes_frees_its_search(served: Running) -> None:
 
 
 def test_an_idle_client_frees_its_search_and_finds_it_again(serve: Callable[..., Running]) -> None:
-    running = serve(thinking=ThinkingLimits(idle=0.0, news=NEWS))
+    running = serve(search=SearchLimits(idle_seconds=0.0, update_seconds=UPDATE_SECONDS))
     client = running.opened()
     client.place(4)
     visits = [(each["action"], each["visits"]) for each in client.think(60)["candidates"]]
@@ -571,7 +583,7 @@ def test_models_are_listed(served: Running) -> None:
 
 
 def test_requests_made_of_the_schema_have_no_server_errors(served: Running) -> None:
-    schema = schemathesis.openapi.from_url(f"{served.listening.url}api/openapi.json")
+    schema = schemathesis.openapi.from_url(f"{served.server.url}api/openapi.json")
     checks = (
         "not_a_server_error",
         "status_code_conformance",
@@ -667,7 +679,7 @@ def test_a_game_is_shown_position_by_position(served: Running, recorded: list[Ga
 def test_a_game_that_there_is_not_is_said_to_be_missing(served: Running, recorded: list[GameRecord]) -> None:
     answer = served.http.get("api/models/fresh/games/stream-2999")
     assert answer.status_code == 404
-    assert "there is no game" in sentence(answer.text)
+    assert "has no game" in sentence(answer.text)
 
 
 def test_no_request_for_a_game_reads_all_the_others(served: Running, recorded: list[GameRecord]) -> None:
@@ -682,7 +694,7 @@ def test_no_request_for_a_game_reads_all_the_others(served: Running, recorded: l
         for name in ("0", "stream", "stream-", "-", "strea", "s"):
             answer = served.http.get(f"api/models/fresh/games/{name}")
             assert answer.status_code == 404
-            assert "there is no game" in sentence(answer.text)
+            assert "has no game" in sentence(answer.text)
         assert served.http.get(f"api/models/fresh/games/{recorded[5].game_id}").status_code == 200
     finally:
         foreign.unlink()
@@ -754,7 +766,7 @@ def test_a_signal_ends_the_program_cleanly_though_somebody_thinks(fresh_root: Pa
     out, errors = program.process.communicate(timeout=PATIENCE)
     assert (program.process.returncode, out, errors) == (0, "", "")
     with pytest.raises(ConnectionClosed):
-        client.hear_the_end()
+        client.receive_until_closed()
 
 
 @pytest.mark.parametrize(
@@ -805,15 +817,15 @@ def test_models_that_nobody_uses_make_room_for_others(fresh_root: Path, tmp_path
     shutil.copytree(fresh_root, tmp_path / "data", symlinks=True)
     models = tmp_path / "data" / "models"
     shutil.copytree(models / "fresh", models / "second", symlinks=True)
-    host = Host(tmp_path / "data", limits=ThinkingLimits(trees=2), most_loaded=1)
+    host = ModelHost(tmp_path / "data", limits=SearchLimits(trees=2), max_loaded=1)
     first = host.load("fresh").result(PATIENCE)
-    seat = host.sit(first)
-    assert seat is not None
-    with pytest.raises(CapacityError, match="1 models are in use"):
+    session = first.engine.attach()
+    with pytest.raises(CapacityError, match="1 models in use"):
         host.load("second")
-    seat.leave()
+    first.engine.detach(session)
     second = host.load("second").result(PATIENCE)
-    assert host.sit(first) is None
+    with pytest.raises(ModelError, match="open it again"):
+        first.engine.attach()
     assert host.loaded == [second]
     assert host.load("second").result(PATIENCE) is second
     host.close()
