@@ -1,14 +1,11 @@
 """A model as one file for other programs: LiteRT for phones and browsers, ONNX for everything else.
 
-Each file is made from the Keras archive of a snapshot, which TensorFlow may run whoever made it, and compared with the
-SavedModel, as OpenVINO runs it, before anybody gets to see it. Both take
-`observation` uint8 [N, *O], and give `policy`, logits float32 [N, A], and `value` float32 [N]; in a LiteRT file N is 1.
+A file is made from the Keras archive of a snapshot, which is safe to run even if it is foreign, and compared with the
+SavedModel, run by OpenVINO, before it is written. Its input is `observation` uint8 [N, *O]; its outputs are `policy`,
+logits float32 [N, A], and `value` float32 [N]. In a LiteRT file N is 1.
 """
 
-import contextlib
-import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,58 +18,59 @@ from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.network import architectures, saved_model
+from seraphim.storage import atomic
 
 Format = Literal["tflite", "onnx"]
 
 TOLERANCE = 1e-3
-"""The most by which a logit or a value may differ from the SavedModel's; rounding makes some 1e-5 of it."""
+"""Largest difference of a logit or a value from the SavedModel's; rounding causes about 1e-5."""
 
 POSITIONS = 1000
-"""How many are compared: distinct ones of random play, all where the game has fewer."""
+"""Number of positions that are compared: distinct ones of random play, all of them if the game has fewer."""
 
-_OPSET = 17  # of ONNX: old enough for every runtime, new enough for what the networks use
+_OPSET = 17  # of ONNX: old enough for every runtime, new enough for the networks
 _MOST_ROUNDS = 20  # of random games, for a game with few positions
 
 
 class Parity(NamedTuple):
-    """How far a file is from the SavedModel that it was made from."""
+    """Differences of a file from the SavedModel that it was made from."""
 
-    logits: float  # the greatest difference
+    logits: float  # the largest difference
     values: float
     positions: int
 
     def __str__(self) -> str:
-        """Return the figures in words."""
+        """Return the differences in words."""
         return (
-            f"greatest difference to the SavedModel in {self.positions:,} positions of random play: "
+            f"largest difference from the SavedModel in {self.positions:,} positions of random play: "
             f"logits {self.logits:.1e}, values {self.values:.1e} (at most {TOLERANCE:g})"
         )
 
 
 def export_file(snapshot: Path, game: Game, form: Format, file: Path, trust: bool = False) -> Parity:
-    """Write the model of a snapshot into a file, which appears whole; one of that name is replaced.
+    """Write the model of a snapshot to a file atomically; an older file is replaced.
 
     Args:
         snapshot: the directory.
-        game: what the model has to fit.
+        game: the game of the model.
         form: of the file.
         file: where to write it.
-        trust: whether a SavedModel without a Keras archive is loaded by TensorFlow as it is.
+        trust: whether TensorFlow may load a SavedModel that has no Keras archive.
 
     Raises:
-        ModelError: the snapshot is damaged or for another game, or what was made of it computes something else.
-        SettingsError: a package is not installed, or a folder has the file's name.
+        ModelError: the snapshot is damaged or for another game, or the converted network computes something else.
+        SettingsError: a package is not installed, or the file is a folder.
     """
     if file.is_dir():
         raise SettingsError(f"{file} is a folder: name a file with --out, such as {file / f'NAME.{form}'}")
     content, parity = convert(snapshot, game, form, trust)
-    with _whole(file) as unfinished:
-        unfinished.write_bytes(content)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    atomic.replace_file(file, content)
     return parity
 
 
 def convert(snapshot: Path, game: Game, form: Format, trust: bool = False) -> tuple[bytes, Parity]:
-    """Return the model of a snapshot as a file's content, and how far that is from the SavedModel; see `export_file`.
+    """Return the model of a snapshot as the content of a file, and its differences; see `export_file`.
 
     Raises:
         ModelError: see `export_file`.
@@ -87,7 +85,7 @@ def convert(snapshot: Path, game: Game, form: Format, trust: bool = False) -> tu
 
 
 def compare(original: Inference, converted: Inference, observations: Array) -> Parity:
-    """Return how far a model is from another one on observations uint8 [N, *O]."""
+    """Return the differences of two models on observations uint8 [N, *O]."""
     (logits, values), (other_logits, other_values) = (model.infer(observations) for model in (original, converted))
     return Parity(
         float(np.abs(logits - other_logits).max()), float(np.abs(values - other_values).max()), len(observations)
@@ -95,7 +93,7 @@ def compare(original: Inference, converted: Inference, observations: Array) -> P
 
 
 def random_positions(game: Game, count: int) -> Array:
-    """Return distinct unfinished positions int64 [<= count, W] of random play, always the same ones."""
+    """Return distinct unfinished positions int64 [<= count, W] of random play; every call returns the same."""
     rng = np.random.default_rng(0)
     found: dict[bytes, Array] = {}
     for _ in range(_MOST_ROUNDS):
@@ -104,7 +102,7 @@ def random_positions(game: Game, count: int) -> Array:
             states = states[~game.outcome(states)[0]]
             if not len(states):
                 break
-            # A few of each ply, so that the beginning of the game does not crowd out its end.
+            # A few of each ply, so that the set includes late positions.
             found.update((state.tobytes(), state) for state in states[: max(1, count // 20)])
             weights = game.legal(states) * rng.random((len(states), game.num_actions))
             states = game.step(states, weights.argmax(axis=1))
@@ -147,7 +145,7 @@ def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inferenc
 
 
 class _OnnxModel:
-    # Runs an ONNX file, to compare it.
+    # An ONNX file, run to compare it.
 
     overlaps = False
 
@@ -165,7 +163,7 @@ class _OnnxModel:
 def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
     architectures.tensorflow()  # quietly, before another library imports it
     try:
-        import onnxruntime  # noqa: F401  # asked for before the work is done
+        import onnxruntime  # noqa: F401  # fail before the conversion
         import tf2onnx.convert
     except ModuleNotFoundError as error:
         raise SettingsError(f"ONNX needs {error.name}: pip install -e '.[onnx]', or choose another --format") from error
@@ -176,21 +174,3 @@ def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]
         value.type.tensor_type.shape.dim[0].dim_param = "batch"
     content = made.SerializeToString()
     return content, _OnnxModel(content, str(snapshot))
-
-
-# ---------------------------------------------------------------- files
-
-
-@contextlib.contextmanager
-def _whole(file: Path) -> Iterator[Path]:
-    # A file to be written, which gets its name when it is whole, or is removed.
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    os.close(descriptor)
-    unfinished = Path(name)
-    try:
-        yield unfinished
-        unfinished.chmod(0o644)
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)

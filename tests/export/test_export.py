@@ -141,7 +141,7 @@ def test_a_folder_that_the_export_did_not_make_is_refused(folder: ModelFolder, t
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     for out in (tmp_path / "mine", tmp_path / "mine/thesis.txt"):
-        with pytest.raises(SettingsError, match="was not made by the export"):
+        with pytest.raises(SettingsError, match="is not an export"):
             site.write_site([chosen(folder)], out, Library("1.2.3", None))
     assert [path.name for path in tmp_path.rglob("*") if "data" not in path.parts] == ["mine", "thesis.txt"]
 
