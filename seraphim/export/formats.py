@@ -6,6 +6,7 @@ logits float32 [N, A], and `value` float32 [N]. In a LiteRT file N is 1.
 """
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
 from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
@@ -21,6 +21,7 @@ from seraphim.network import architectures, saved_model
 from seraphim.storage import atomic
 
 Format = Literal["tflite", "onnx"]
+Infer = Callable[[Array], tuple[Array, Array]]
 
 TOLERANCE = 1e-3
 """Largest difference of a logit or a value from the SavedModel's; rounding causes about 1e-5."""
@@ -77,19 +78,15 @@ def convert(snapshot: Path, game: Game, form: Format, trust: bool = False) -> tu
         SettingsError: a package is not installed.
     """
     original = OpenVinoModel(snapshot, game, "float32", threads=1)
-    content, converted = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game, trust)
-    parity = compare(original, converted, game.observe(random_positions(game, POSITIONS)))
+    content, infer = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game, trust)
+    observations = game.observe(random_positions(game, POSITIONS))
+    (logits, values), (other_logits, other_values) = original.infer(observations), infer(observations)
+    parity = Parity(
+        float(np.abs(logits - other_logits).max()), float(np.abs(values - other_values).max()), len(observations)
+    )
     if not (parity.logits <= TOLERANCE and parity.values <= TOLERANCE):  # a NaN is refused too
         raise ModelError(f"{snapshot} as {form} is not the same network, so nothing was written: {parity}")
     return content, parity
-
-
-def compare(original: Inference, converted: Inference, observations: Array) -> Parity:
-    """Return the differences of two models on observations uint8 [N, *O]."""
-    (logits, values), (other_logits, other_values) = (model.infer(observations) for model in (original, converted))
-    return Parity(
-        float(np.abs(logits - other_logits).max()), float(np.abs(values - other_values).max()), len(observations)
-    )
 
 
 def random_positions(game: Game, count: int) -> Array:
@@ -112,58 +109,28 @@ def random_positions(game: Game, count: int) -> Array:
     return chosen[np.sort(rng.permutation(len(chosen))[:count])]
 
 
-# ---------------------------------------------------------------- LiteRT
-
-
-class _OneByOne:
-    # A model that takes one position at a time.
-
-    overlaps = False
-
-    def __init__(self, inference: Inference) -> None:
-        self.name, self.description = inference.name, inference.description
-        self._inference = inference
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        parts = [self._inference.infer(observation[None]) for observation in observations]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
+def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     tf = architectures.tensorflow()
     module = load_module(snapshot, game, 1, trust)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([module.serve.get_concrete_function()], module)
     content: bytes = converter.convert()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / saved_model.LITERT  # where a snapshot has it
+        file = Path(folder) / saved_model.LITERT
         file.parent.mkdir()
         file.write_bytes(content)
-        return content, _OneByOne(LiteRtModel(Path(folder), game, threads=1))
+        model = LiteRtModel(Path(folder), game, threads=1)
+
+    def infer(observations: Array) -> tuple[Array, Array]:
+        logits, values = zip(*(model.infer(observation[None]) for observation in observations), strict=True)
+        return np.concatenate(logits), np.concatenate(values)
+
+    return content, infer
 
 
-# ---------------------------------------------------------------- ONNX
-
-
-class _OnnxModel:
-    # An ONNX file, run to compare it.
-
-    overlaps = False
-
-    def __init__(self, content: bytes, name: str) -> None:
-        import onnxruntime
-
-        self.name, self.description = name, f"ONNX Runtime {onnxruntime.__version__}"
-        self._session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        policy, value = self._session.run(["policy", "value"], {"observation": observations})
-        return policy, value
-
-
-def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
+def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     architectures.tensorflow()  # quietly, before another library imports it
     try:
-        import onnxruntime  # noqa: F401  # fail before the conversion
+        import onnxruntime
         import tf2onnx.convert
     except ModuleNotFoundError as error:
         raise SettingsError(f"ONNX needs {error.name}: pip install -e '.[onnx]', or choose another --format") from error
@@ -173,4 +140,5 @@ def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]
     for value in (*made.graph.input, *made.graph.output):
         value.type.tensor_type.shape.dim[0].dim_param = "batch"
     content = made.SerializeToString()
-    return content, _OnnxModel(content, str(snapshot))
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return content, lambda observations: session.run(["policy", "value"], {"observation": observations})

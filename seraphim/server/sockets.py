@@ -46,18 +46,25 @@ async def serve_client(websocket: WebSocket) -> None:
 
 
 async def _read(websocket: WebSocket, limits: ServerLimits, client: Client, outbox: "Outbox") -> None:
-    throttle = Throttle(limits.requests.message_rate, limits.requests.message_burst)
-    idle = _IdleTimer(websocket, limits, client)
-    try:
-        while (event := await websocket.receive())["type"] != "websocket.disconnect":
-            idle.pause()
-            while wait := throttle.take():
-                await asyncio.sleep(wait)
-            await outbox.has_room()
-            await client.handle(event.get("text") or "")
-            idle.resume()
-    finally:
-        idle.cancel()
+    # Passes messages on. The session of an idle client is released, and its connection is closed later.
+    throttle, idle_seconds = Throttle(limits.requests.message_rate, limits.requests.message_burst), 0.0
+    while True:
+        try:
+            async with asyncio.timeout(limits.session_idle):
+                event = await websocket.receive()
+        except TimeoutError:
+            idle_seconds += limits.session_idle
+            if client.release_if_idle() and idle_seconds >= limits.connection_idle:
+                await websocket.close(IDLE, "not used for long")
+                return
+            continue
+        if event["type"] == "websocket.disconnect":
+            return
+        idle_seconds = 0.0
+        while wait := throttle.take():
+            await asyncio.sleep(wait)
+        await outbox.has_room()
+        await client.handle(event.get("text") or "")
 
 
 async def _write(websocket: WebSocket, outbox: "Outbox") -> None:
@@ -106,32 +113,3 @@ class Outbox:
         self._closed = True
         self._queue.clear()
         self._changed.set()
-
-
-class _IdleTimer:
-    # Releases the session of an idle client, and closes its connection later. It looks from time to time, which costs
-    # less than a timer for each message.
-
-    def __init__(self, websocket: WebSocket, limits: ServerLimits, client: Client) -> None:
-        self._websocket, self._limits, self._client = websocket, limits, client
-        self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(limits.session_idle, self._check)
-        self._closing: asyncio.Task[None] | None = None
-        self.resume()
-
-    def pause(self) -> None:
-        self._is_idle = False
-
-    def resume(self) -> None:
-        self._is_idle, self._since = True, self._loop.time()
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-
-    def _check(self) -> None:
-        seconds, limits = self._loop.time() - self._since, self._limits
-        is_released = self._is_idle and seconds >= limits.session_idle and self._client.release_if_idle()
-        if is_released and seconds >= limits.connection_idle:
-            self._closing = asyncio.create_task(self._websocket.close(IDLE, "not used for long"))
-            return
-        self._timer = self._loop.call_later(limits.session_idle, self._check)

@@ -92,9 +92,8 @@ def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
     convert = formats._to_litert
 
     def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
-        content, model = convert(snapshot, game, trust)
-        monkeypatch.setattr(model, "infer", lambda observations: infer(observations[::-1]))
-        return content, model
+        content, _ = convert(snapshot, game, trust)
+        return content, lambda observations: infer(observations[::-1])
 
     infer = load_inference(folder.champion().path, GAME, "litert").infer
     monkeypatch.setattr(formats, "_to_litert", convert_badly)
@@ -110,9 +109,8 @@ def test_a_network_that_gives_no_numbers_is_refused(folder: ModelFolder, monkeyp
     convert = formats._to_litert
 
     def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
-        content, model = convert(snapshot, game, trust)
-        monkeypatch.setattr(model, "infer", lambda observations: (infer(observations)[0], np.full(1000, np.nan)))
-        return content, model
+        content, _ = convert(snapshot, game, trust)
+        return content, lambda observations: (infer(observations)[0], np.full(1000, np.nan))
 
     infer = load_inference(folder.champion().path, GAME, "litert").infer
     monkeypatch.setattr(formats, "_to_litert", convert_badly)

@@ -160,33 +160,26 @@ class Client:
     ) -> OnUpdate:
         loop, has_failed = asyncio.get_running_loop(), False
 
-        def to_answer(update: Update | SeraphimError) -> tuple[Message, bool]:
-            # The message, and whether it is the last one.
+        def on_update(update: Update | SeraphimError) -> None:
+            # In the engine's thread, as messages that take long must not delay other clients.
             nonlocal has_failed
             try:
                 if isinstance(update, SeraphimError):
                     raise update
-                return {"id": identity, "type": "analysis", **messages.to_analysis(loaded.game, update)}, update.done
+                message, is_last = messages.to_analysis(loaded.game, update), update.done
+                message |= {"id": identity, "type": "analysis"}
             except Exception as error:  # noqa: BLE001  # the client must get an answer
                 if not isinstance(error, SeraphimError) and not has_failed:  # later, it may search something else
                     loaded.engine.stop(session)
                     has_failed = True
-                return _to_error(identity, error), True
+                message, is_last = _to_error(identity, error), True
+            call_in(loop, lambda: send(message, is_last))
 
-        def send(answer: tuple[Message, bool]) -> None:
-            message, is_last = answer
+        def send(message: Message, is_last: bool) -> None:
             if not ended.done():
                 self._send(message)
                 if is_last:
                     ended.set_result(None)
-
-        def on_update(update: Update | SeraphimError) -> None:
-            # Messages that take long are made here, in the engine's thread: they must not delay other clients.
-            if messages.labels_vary(loaded.game):
-                answer = to_answer(update)
-                call_in(loop, lambda: send(answer))
-            else:
-                call_in(loop, lambda: None if ended.done() else send(to_answer(update)))
 
         return on_update
 
