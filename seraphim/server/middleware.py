@@ -7,21 +7,18 @@ they are small, and browsers keep them. Knows nothing of models and games.
 
 import asyncio
 import contextlib
-import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seraphim.errors import CapacityError, QuotaError
 from seraphim.server.quotas import Quota, to_client
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Scope]]
-Send = Callable[[Scope], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 HEADERS = {
     # Only files of this server; WebAssembly and workers, which run networks in the browser.
@@ -92,18 +89,10 @@ class Throttle:
         return 0.0
 
 
-class RefusedError(Exception):
-    """A request is not served."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
 class Guard:
     """The middleware."""
 
-    def __init__(self, app: App, limits: RequestLimits, access: Access) -> None:
+    def __init__(self, app: ASGIApp, limits: RequestLimits, access: Access) -> None:
         """Wrap an application."""
         self._app = app
         self._limits = limits
@@ -117,43 +106,52 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        guarded = _with_headers(send)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         with contextlib.ExitStack() as held:
             try:
                 receive = await self._admit(scope, receive, held)
-            except RefusedError as error:
-                await _refuse(scope, receive, guarded, error)
+            except HTTPException as error:
+                if scope["type"] == "websocket":
+                    await receive()  # the request to connect
+                # The connection is closed, as the rest of a body must not be taken for a request.
+                headers = {"connection": "close"} if scope["type"] == "http" else {}
+                refusal = JSONResponse({"error": error.detail}, error.status_code, headers)
+                await refusal(scope, receive, send_with_headers)
                 return
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope, receive: Receive, held: contextlib.ExitStack) -> Receive:
-        # Returns the function by which the application receives the request.
+        # Returns the function by which the application receives the request; raises an HTTPException to refuse it.
         self._check_names(scope)
-        if _is_for_file(scope):
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if is_read and not scope["path"].startswith("/api/"):  # for a file of a page
             return receive
         client = client_of(scope)
         self._check_rate(client)
         try:
             held.enter_context(self._under_way.hold(client))
         except CapacityError as error:
-            raise RefusedError(status_of(error), str(error)) from error
-        return await self._with_body(scope, receive) if scope["type"] == "http" else receive
+            raise HTTPException(status_of(error), str(error)) from error
+        return await self._with_body(receive) if scope["type"] == "http" else receive
 
     def _check_names(self, scope: Scope) -> None:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        host = _host_of(f"//{headers.get('host', '')}")
-        allowed = self._access.allowed_hosts
-        if allowed is not None and host not in allowed:
-            raise RefusedError(
-                400, f"host {host[:80]!r} is not allowed: use one of {', '.join(sorted(allowed))}, or --allowed_hosts"
-            )
-        is_write = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
-        if is_write and "origin" in headers and not self._is_own(headers["origin"], headers.get("host", "")):
-            raise RefusedError(
-                403, f"pages of {headers['origin'][:80]!r} may not use this server: add them to --origins"
-            )
+        headers = Headers(scope=scope)
+        host, origin, allowed = headers.get("host", ""), headers.get("origin"), self._access.allowed_hosts
+        name = _host_of(f"//{host}")
+        if allowed is not None and name not in allowed:
+            raise HTTPException(400, f"host {name[:80]!r} is not allowed: name it with --allowed_hosts")
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if origin is not None and not is_read and not self._is_allowed(origin, host):
+            raise HTTPException(403, f"pages of {origin[:80]!r} may not use this server: name them with --origins")
 
-    def _is_own(self, origin: str, host: str) -> bool:
+    def _is_allowed(self, origin: str, host: str) -> bool:
         # Behind a proxy, only the page knows whether it uses HTTPS, whose default port differs.
         found = _origin_of(origin)
         return found is not None and (found in self._origins or found == _origin_of(f"{found[0]}://{host}"))
@@ -164,34 +162,28 @@ class Guard:
             if len(self._throttles) > _MAX_ADDRESSES:
                 self._throttles.popitem(last=False)
         self._throttles.move_to_end(client)
-        wait = self._throttles[client].take()
-        if wait:
-            raise RefusedError(429, f"too many requests: wait {wait:.2f} s")
+        if wait := self._throttles[client].take():
+            raise HTTPException(429, f"too many requests: wait {wait:.2f} s")
 
-    async def _with_body(self, scope: Scope, receive: Receive) -> Receive:
+    async def _with_body(self, receive: Receive) -> Receive:
         # Reads the body, and returns the function by which the application receives it.
-        limit = self._limits.body_bytes
-        too_large = RefusedError(413, f"a request may have {limit:,} bytes")
-        for name, value in scope["headers"]:
-            if name.lower() == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
-                raise too_large
-        body, more = b"", True
+        limits, body, more = self._limits, b"", True
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
+            async with asyncio.timeout(limits.body_seconds):
                 while more:
                     part = await receive()
                     body += part.get("body", b"")
                     more = part.get("more_body", False)
-                    if len(body) > limit:
-                        raise too_large
+                    if len(body) > limits.body_bytes:
+                        raise HTTPException(413, f"a request may have {limits.body_bytes:,} bytes")
         except TimeoutError:
-            raise RefusedError(408, f"a request must arrive within {self._limits.body_seconds:g} s") from None
-        parts: list[Scope] = [{"type": "http.request", "body": body, "more_body": False}]
+            raise HTTPException(408, f"a request must arrive within {limits.body_seconds:g} s") from None
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def receive_whole() -> Scope:
+        async def receive_body() -> Message:
             return parts.pop() if parts else await receive()
 
-        return receive_whole
+        return receive_body
 
 
 def _host_of(address: str) -> str:
@@ -205,10 +197,9 @@ def _origin_of(address: str) -> tuple[str, str, int] | None:
     # The scheme, the host and the port.
     try:
         parts = urlsplit(address)
-        port = parts.port or _PORTS[parts.scheme]
+        return parts.scheme, (parts.hostname or "").lower(), parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         return None
-    return parts.scheme, (parts.hostname or "").lower(), port
 
 
 def client_of(scope: Scope) -> str:
@@ -219,33 +210,3 @@ def client_of(scope: Scope) -> str:
 def status_of(error: CapacityError) -> int:
     """Return the HTTP status for an error of capacity: 429 if the client causes it, else 503."""
     return 429 if isinstance(error, QuotaError) else 503
-
-
-def _is_for_file(scope: Scope) -> bool:
-    return scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
-
-
-def _with_headers(send: Send) -> Send:
-    added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def guarded(message: Scope) -> None:
-        if message["type"] in ("http.response.start", "websocket.http.response.start"):
-            own = list(message.get("headers", []))
-            names = {name for name, _ in own}
-            message = {**message, "headers": own + [header for header in added if header[0] not in names]}
-        await send(message)
-
-    return guarded
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, error: RefusedError) -> None:
-    kind = "http.response"
-    if scope["type"] == "websocket":
-        kind = "websocket.http.response"
-        await receive()  # the request to connect
-    body = json.dumps({"error": str(error)}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if scope["type"] == "http":
-        headers.append((b"connection", b"close"))  # the rest of the body must not be taken for a request
-    await send({"type": f"{kind}.start", "status": error.status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body})

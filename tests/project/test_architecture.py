@@ -37,7 +37,7 @@ HEAVY = {
 LIGHT = {
     "fastapi": {"server/app", "server/sockets"},
     "pydantic": {"server/app", "server/engine/requests"},
-    "starlette": {"server/app"},
+    "starlette": {"server/app", "server/middleware"},
     "uvicorn": {"server/connections", "server/run"},
     "absl": {"cli"},
     "google": {"records/tfrecord"},
