@@ -50,13 +50,7 @@ class Diagnosis:
 
 
 def check_model(folder: ModelFolder, free: int, thorough: bool) -> Diagnosis:
-    """Check a model and its game data.
-
-    Args:
-        folder: of the model.
-        free: bytes that are free on its disk.
-        thorough: read every file completely, and compare the checksums.
-    """
+    """Check a model and its game data, with `free` bytes on its disk; a thorough check compares checksums."""
     diagnosis = Diagnosis()
     settings: Settings | None = None
     game: Game | None = None

@@ -39,16 +39,9 @@ def check_installation(console: Console, require_gpu: bool) -> list[str]:
     table = Table("package", "version", "needed for", title="packages", title_justify="left", box=None)
     problems, missing = [], {}
     for package in installation.packages():
-        state = package.version or "missing"
-        if package.broken:
-            state += ", but broken"
-            problems.append(
-                f"{package.name} is installed, but cannot be imported: pip install --force-reinstall {package.name}"
-            )
-        elif package.version is None:
+        if package.version is None:
             missing[package.needed_for] = installation.how_to_install(package.needed_for)
-        is_usable = package.version and not package.broken
-        table.add_row(package.name, Text(state, "" if is_usable else "yellow"), package.needed_for)
+        table.add_row(package.name, package.version or "[yellow]missing[/]", package.needed_for)
     console.print(table)
     for needed_for, command in missing.items():
         if needed_for == installation.CORE:
@@ -64,13 +57,9 @@ def check_installation(console: Console, require_gpu: bool) -> list[str]:
 
 
 def check_folders(console: Console, root: Path, names: Sequence[str], thorough: bool) -> list[str]:
-    """Print the state of models and their game data; return the problems.
+    """Print the state of some models below `root`, by default all, and of their game data; return the problems.
 
-    Args:
-        console: where to print.
-        root: the folder that holds `models/` and `gamedata/`.
-        names: of the models; none: all that have a folder in one of them.
-        thorough: read every file completely, and compare the checksums.
+    A thorough check reads every file completely, and compares the checksums.
 
     Raises:
         SettingsError: a name is not valid.

@@ -19,13 +19,6 @@ CORE = "core"
 
 _DISTRIBUTION = "seraphim"
 _FOR_DEVELOPERS = ("dev", "bench")
-# Packages whose module is not the distribution's name with underscores.
-_MODULES = {
-    "absl-py": "absl",
-    "mlflow-skinny": "mlflow",
-    "open-spiel": "pyspiel",
-    "protobuf": "google.protobuf",
-}
 _NAME = re.compile(r"[A-Za-z0-9._-]+")  # of a requirement
 _EXTRA = re.compile(r"extra == ['\"](\w+)['\"]")
 
@@ -36,12 +29,11 @@ class Package(NamedTuple):
     name: str
     needed_for: str  # CORE, or an extra
     version: str | None  # None if it is missing
-    broken: bool  # installed, but its module is missing
 
 
 def packages() -> list[Package]:
     """Return the packages that every program needs, then those of the extras, except for developers."""
-    return [_look_up(name, needed_for) for name, needed_for in _requirements() if needed_for not in _FOR_DEVELOPERS]
+    return [Package(name, extra, _version(name)) for name, extra in _requirements() if extra not in _FOR_DEVELOPERS]
 
 
 def how_to_install(needed_for: str) -> str:
@@ -56,7 +48,7 @@ def machine() -> dict[str, str]:
     if quota is not None:
         cores += f"; a container's quota is {quota:g} processors"
     return {
-        "Seraphim": metadata.version(_DISTRIBUTION) if _version(_DISTRIBUTION) else "not installed",
+        "Seraphim": _version(_DISTRIBUTION) or "not installed",
         "Python": f"{platform.python_version()} at {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
         "processor": f"{litert.processor_name()}, {cores}",
@@ -67,12 +59,8 @@ def machine() -> dict[str, str]:
 
 def gpus() -> list[str]:
     """Return the names of the GPUs that the system finds, whether or not a runtime can use them."""
-    found = [
-        line.partition(":")[2].strip()
-        for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-        for line in file.read_text().splitlines()
-        if line.startswith("Model:")
-    ]
+    files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    found = [name.strip() for file in files for name in re.findall("^Model:(.*)", file.read_text(), re.MULTILINE)]
     return found or (["a GPU of unknown name"] if tensorflow.gpu_is_likely() else [])
 
 
@@ -99,15 +87,6 @@ def _requirements() -> Iterator[tuple[str, str]]:
             extra = _EXTRA.search(line)
             if match := _NAME.match(line):
                 yield match[0], extra[1] if extra else CORE
-
-
-def _look_up(name: str, needed_for: str) -> Package:
-    version = _version(name)
-    try:
-        is_importable = find_spec(_MODULES.get(name, name.replace("-", "_").lower())) is not None
-    except (ImportError, ValueError):  # its parent package is missing, or broken
-        is_importable = False
-    return Package(name, needed_for, version, version is not None and not is_importable)
 
 
 def _version(distribution: str) -> str | None:

@@ -51,12 +51,7 @@ class Parity(NamedTuple):
 def export_file(snapshot: Path, game: Game, form: Format, file: Path, trust: bool = False) -> Parity:
     """Write the model of a snapshot to a file atomically; an older file is replaced.
 
-    Args:
-        snapshot: the directory.
-        game: the game of the model.
-        form: of the file.
-        file: where to write it.
-        trust: whether TensorFlow may load a SavedModel that has no Keras archive.
+    With `trust`, TensorFlow may load a SavedModel that has no Keras archive.
 
     Raises:
         ModelError: the snapshot is damaged or for another game, or the converted network computes something else.

@@ -77,24 +77,25 @@ def find_library(project: Path = PROJECT) -> Library:
     Raises:
         SettingsError: there is no package.json, which says what to install.
     """
-    try:
-        version = json.loads((project / "package.json").read_text())["dependencies"][_LIBRARY]
-    except (OSError, ValueError, KeyError) as error:
-        raise SettingsError(
-            f"{project / 'package.json'} does not name {_LIBRARY}: export in a clone of Seraphim"
-        ) from error
-    folder = project / "node_modules"
-    reason = "" if _is_installed(folder, version) else _install(project)
-    if not reason and not _is_installed(folder, version):
-        reason = f"npm did not install {_LIBRARY} {version}"
+    folder, package = project / "node_modules", project / "package.json"
+    version = _read_json(package).get("dependencies", {}).get(_LIBRARY)
+    if version is None:
+        raise SettingsError(f"{package} does not name {_LIBRARY}: export in a clone of Seraphim")
+    installed, reason = folder / _LIBRARY / "package.json", ""
+    if _read_json(installed).get("version") != version:
+        reason = _install(project)
+        if not reason and _read_json(installed).get("version") != version:
+            reason = f"npm did not install {_LIBRARY} {version}"
     return Library(version, None if reason else folder, reason)
 
 
-def _is_installed(folder: Path, version: str) -> bool:
+def _read_json(file: Path) -> dict[str, Any]:
+    # The object in a file; empty if there is none.
     try:
-        return bool(json.loads((folder / _LIBRARY / "package.json").read_text())["version"] == version)
-    except (OSError, ValueError, KeyError):
-        return False
+        content = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _install(project: Path) -> str:
@@ -112,16 +113,9 @@ def _install(project: Path) -> str:
 
 
 def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: bool = False) -> list[Parity]:
-    """Write the folder completely or not at all; an older export is replaced.
+    """Write the folder completely or not at all; return the differences of each model's file from its SavedModel.
 
-    Args:
-        models: at least one.
-        out: the folder.
-        library: runs the networks.
-        trust: whether TensorFlow may load a SavedModel that has no Keras archive.
-
-    Returns:
-        The differences of each model's file from its SavedModel.
+    An older export is replaced. With `trust`, TensorFlow may load a SavedModel that has no Keras archive.
 
     Raises:
         SettingsError: `out` exists and is not an export.
@@ -135,7 +129,10 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.unfinished-", dir=out.parent) as scratch:
         folder = Path(scratch) / "site"
         _copy_pages(folder)
-        _copy_rules(rules, folder / "games")
+        for name in ("games", "models"):
+            (folder / name).mkdir()
+        for game, file in rules.items():
+            shutil.copyfile(file, folder / f"games/{game}.js")
         parities = [_write_model(model, folder / "models", trust) for model in models]
         runtime = _copy_library(library, folder)
         _write_config(models, runtime, folder / "config.js")
@@ -148,13 +145,8 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
 
 
 def _check_replaceable(out: Path) -> None:
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    try:
-        made_here = json.loads((out / _MARK).read_text())["made_by"] == _MAKER
-    except (OSError, ValueError, KeyError, TypeError):
-        made_here = False
-    if not made_here:
+    is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
+    if not is_free and _read_json(out / _MARK).get("made_by") != _MAKER:
         raise SettingsError(f"{out} exists and is not an export: name another folder with --out")
 
 
@@ -181,14 +173,7 @@ def _copy_pages(folder: Path) -> None:
     (folder / "engine/service-worker.js").rename(folder / "service-worker.js")
 
 
-def _copy_rules(rules: dict[str, Path], folder: Path) -> None:
-    folder.mkdir()
-    for game, file in rules.items():
-        shutil.copyfile(file, folder / f"{game}.js")
-
-
 def _write_model(model: Chosen, folder: Path, trust: bool) -> Parity:
-    folder.mkdir(exist_ok=True)
     content, parity = convert(model.snapshot.path, load_game(model.settings.game), "tflite", trust)
     (folder / f"{model.name}.tflite").write_bytes(content)
     return parity

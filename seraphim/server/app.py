@@ -97,16 +97,14 @@ class _Files(StaticFiles):
 # ---------------------------------------------------------------- pages
 
 
-@pages.get("/")
-@pages.head("/")
+@pages.api_route("/", methods=["GET", "HEAD"])
 @pages.get("/index.html")
 def explorer_page(request: Request) -> HTMLResponse:
     """Return the page to play and explore."""
     return HTMLResponse(service_of(request).files.page("index.html"))
 
 
-@pages.get("/learnt")
-@pages.head("/learnt")
+@pages.api_route("/learnt", methods=["GET", "HEAD"])
 @pages.get("/learnt.html")
 def history_page(request: Request) -> HTMLResponse:
     """Return the page of a model's games and learning curves."""
@@ -128,14 +126,15 @@ def health(request: Request) -> Message:
     """Return whether the engines work, and how busy the server is; `failed` engines are replaced on demand."""
     shared = service_of(request).shared
     models = shared.host.loaded
+    loads = [model.engine.load for model in models]
     failed = [f"{model.model}/{model.snapshot}" for model in models if model.engine.has_failed]
     return {
         "status": "failed" if failed else "ok",
         "failed": failed,
         "sessions": shared.sessions.taken,
         "engines": sum(model.engine.is_open for model in models),
-        "thinking": sum(model.engine.num_searching for model in models),
-        "trees": sum(model.engine.num_trees for model in models),
+        "thinking": sum(load.searching + load.waiting for load in loads),
+        "trees": sum(load.trees for load in loads),
     }
 
 

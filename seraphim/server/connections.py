@@ -24,13 +24,7 @@ class SilentConnections:
     """Closes connections that are silent for too long, and the oldest ones when there are too many."""
 
     def __init__(self, limit: int, seconds: float, proxies: tuple[Network, ...] = ()) -> None:
-        """Set the limits.
-
-        Args:
-            limit: connections that may be silent at a time; one client may have half of them.
-            seconds: after which one is closed.
-            proxies: stand for many clients, and may have all connections.
-        """
+        """Allow `limit` silent connections for some seconds each, half of them for one client, all for a proxy."""
         self.seconds = seconds
         self._limit, self._limit_of_client = limit, max(1, limit // 2)
         self._proxies = proxies

@@ -8,7 +8,7 @@ import numpy as np
 
 from seraphim.errors import RecordError, SettingsError
 from seraphim.evaluation import match_csv, ratings
-from seraphim.game import Game, load_game
+from seraphim.game import Game, board_of, load_game
 from seraphim.game.notation import label_in, labels_in
 from seraphim.records.examples import Positions, decode
 from seraphim.records.files import reading, whole_games
@@ -128,7 +128,7 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
         "positions": [
             {
                 "ply": int(positions.plies[row]),
-                "board": to_board(game, positions.states[row]),
+                "board": to_board(board_of(game, positions.states[row])),
                 "text": game.render(positions.states[row]),
                 "to_play": int(to_play[row]),
                 "action": int(positions.actions[row]),

@@ -37,15 +37,10 @@ class BoundServer:
 def bind(
     host: ModelHost, address: str, port: int, access: Access | None = None, limits: ServerLimits | None = None
 ) -> BoundServer:
-    """Open a port for the server.
+    """Open a port for the server, or any free one for port 0.
 
-    Args:
-        host: of the models.
-        address: of this machine, or a name of it.
-        port: 0 for any free one.
-        access: who may use the server. At a loopback address, the usual names of this machine are allowed too; at
-            other addresses, no names mean any name.
-        limits: of the server.
+    At a loopback address, requests may also use the usual names of this machine; at other addresses, no `allowed_hosts`
+    means any.
 
     Raises:
         SettingsError: the address is not one of this machine, the port is in use, or a proxy is not an address.

@@ -96,9 +96,7 @@ def test_a_champion_that_no_runtime_loads_is_a_problem(folder: ModelFolder) -> N
         ({"game": "chess9000"}, "there is no game 'chess9000'"),
     ],
 )
-def test_settings_that_are_not_valid_are_a_problem(
-    folder: ModelFolder, change: dict[str, object], message: str
-) -> None:
+def test_invalid_settings_are_a_problem(folder: ModelFolder, change: dict[str, object], message: str) -> None:
     path = folder.path / "settings.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     (problem,) = check_model(folder, FREE, True).problems
@@ -133,7 +131,7 @@ def test_a_running_program_is_reported(folder: ModelFolder) -> None:
     assert "at work" not in check_model(folder, FREE, False).facts
 
 
-def test_a_disk_that_the_settings_will_fill_is_a_problem(folder: ModelFolder, small_settings: Settings) -> None:
+def test_settings_that_would_fill_the_disk_are_a_problem(folder: ModelFolder, small_settings: Settings) -> None:
     files = add_games(folder)
     positions = total_positions(folder.game_data)
     settings = small_settings.override({"max_window": 10 * positions, "max_snapshots": 1})

@@ -25,12 +25,7 @@ class Client:
     """One client, from its first message to its last; used in the thread of one event loop."""
 
     def __init__(self, shared: Shared, address: str, send: Callable[[Message], None]) -> None:
-        """Take one of the server's sessions.
-
-        Args:
-            shared: by all clients.
-            address: whose quotas count.
-            send: takes each answer; must not wait.
+        """Take one of the sessions of an address; `send` takes each answer, and must not wait.
 
         Raises:
             CapacityError: there are too many sessions.
@@ -193,7 +188,7 @@ class Client:
     async def _load(self, loaded: LoadedModel, request: requests.Load) -> None:
         name = loaded.module.__name__
         position = await self._shared.rules.run(self._address, lambda: saved_games.read_position(name, request.text))
-        start = None if position.start is None else messages.to_words(position.start)
+        start = None if position.start is None else [str(word) for word in position.start.tolist()]
         self._send({"id": request.id, "type": "loaded", "start": start, "moves": position.actions})
 
     def _solve(self, loaded: LoadedModel, line: Line, identity: int) -> None:

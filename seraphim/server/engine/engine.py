@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from seraphim.errors import ModelError, SeraphimError
-from seraphim.server.engine.shared_search import Line, OnUpdate, Session, SharedSearch, Task, Update
+from seraphim.server.engine.shared_search import Line, Load, OnUpdate, Session, SharedSearch, Task, Update
 
 _CLEAN_UP_SECONDS = 5.0  # between two clean-ups while the search is idle
 _LOG = logging.getLogger(__name__)
@@ -48,16 +48,10 @@ class Engine:
         return len(self._sessions)
 
     @property
-    def num_trees(self) -> int:
-        """Return the number of trees in use, searching or idle."""
+    def load(self) -> Load:
+        """Return how busy the search is."""
         search = self._search
-        return search.load.trees if search else 0
-
-    @property
-    def num_searching(self) -> int:
-        """Return the number of sessions that are searching or waiting for a tree."""
-        search = self._search
-        return search.load.searching + search.load.waiting if search else 0
+        return search.load if search else Load(0, 0, 0)
 
     def attach(self) -> Session:
         """Return a new session.

@@ -98,11 +98,6 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
     }
 
 
-def to_words(state: Array) -> list[str]:
-    """Return a state int64 [W] in decimal."""
-    return [str(word) for word in state.tolist()]
-
-
 def to_played(game: Game, line: Line, before: Line | None = None, played: Sequence[str] = ()) -> list[str]:
     """Return the labels of a line's moves; if the line follows from `before`, `played` are the labels of that."""
     if before is not None:
@@ -126,20 +121,17 @@ def to_position(game: Game, line: Line, played: list[str] | None = None) -> Mess
         "legal": legal,
         "labels": {str(action): label_in(game, line.state, action) for action in legal},
         "played": to_played(game, line) if played is None else played,
-        "board": None if board is None else _to_board(board),
+        "board": to_board(board),
         "text": game.render(line.state),
         "last": line.moves[-1] if line.moves else None,
         "line": [] if board is None else _cells(board.line),
     }
 
 
-def to_board(game: Game, state: Array) -> Message | None:
-    """Return the board of a state int64 [W] as a page shows it; None if the game has none."""
-    board = board_of(game, state)
-    return None if board is None else _to_board(board)
-
-
-def _to_board(board: Board) -> Message:
+def to_board(board: Board | None) -> Message | None:
+    """Return a board as a page shows it; None if the game has none."""
+    if board is None:
+        return None
     rows, columns = board.cells.shape
     names = {"row_names": list(board.row_names), "column_names": list(board.column_names)}
     return {

@@ -68,14 +68,10 @@ class ModelHost:
         max_loaded: int = 4,
         trust: bool = False,
     ) -> None:
-        """Check that there is a model; nothing is loaded yet.
+        """Check that there is a model below `root`; nothing is loaded yet.
 
-        Args:
-            root: the folder that holds `models/` and `gamedata/`.
-            first: name of the model that is listed first.
-            limits: of each engine.
-            max_loaded: snapshots that are loaded at a time.
-            trust: whether models outside `models/` are offered.
+        The model `first` is listed first; `limits` hold for each engine; `max_loaded` snapshots are loaded at a time;
+        `trust` allows links to models elsewhere.
 
         Raises:
             SettingsError: the name is not valid, or there is no model.

@@ -54,7 +54,7 @@ class Update:
 
 
 OnUpdate = Callable[[Update | SeraphimError], None]
-"""Receives updates of a search, last one that is done or the error that ended it. Must not raise."""
+"""Receives the updates of a search; the last one is done, or is the error that ended the search. Must not raise."""
 
 
 @dataclass(eq=False)
@@ -103,14 +103,9 @@ class SharedSearch:
     def __init__(
         self, game: Game, inference: Inference, options: SearchOptions, limits: SearchLimits, leaves: int = LEAVES
     ) -> None:
-        """Compile everything that a search needs.
+        """Compile everything that a search needs; `leaves` of each tree are evaluated at a time.
 
-        Args:
-            game: the rules.
-            inference: the model.
-            options: of the search. The root is searched by PUCT in any case, as only PUCT can always continue.
-            limits: bounds of the search.
-            leaves: of one tree with the network at a time.
+        The root is searched by PUCT whatever the options say, as only PUCT can always continue.
 
         Raises:
             SettingsError: the game has too many actions for this number of trees.
@@ -144,7 +139,7 @@ class SharedSearch:
     @property
     def is_busy(self) -> bool:
         """Return whether `advance` has something to do."""
-        return bool(self._waiting) or any(self._searching())
+        return bool(self._waiting or any(self._searching()))
 
     def submit(self, session: Session, task: Task) -> None:
         """Search an unfinished position; the session's current task ends first."""

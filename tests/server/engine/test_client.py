@@ -1,4 +1,4 @@
-"""A client of an engine, without a connection: nobody waits for an answer that does not come, or for others."""
+"""A client of an engine, without a connection: every message gets an answer, and no client waits for others."""
 
 import asyncio
 import json
@@ -95,7 +95,7 @@ def converse(host: OneModel, script: Callable[[Shared], Coroutine[Any, Any, None
     asyncio.run(run())
 
 
-# ---------------------------------------------------------------- what fails
+# ---------------------------------------------------------------- failures
 
 
 class FailingSearch(SharedSearch):
@@ -110,7 +110,7 @@ class FailingSearch(SharedSearch):
         super().clean_up()
 
 
-def test_an_engine_that_fails_is_told_to_all_who_wait_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_engine_is_reported_to_all_clients_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
     host = OneModel(tictactoe.GAME, tictactoe, FailingSearch)
 
     async def script(shared: Shared) -> None:
@@ -137,7 +137,7 @@ def test_an_engine_that_fails_is_told_to_all_who_wait_and_replaced(caplog: pytes
     assert "no room to make the trees compact" in caplog.text
 
 
-def test_a_command_that_fails_is_told_to_all_who_wait(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_command_is_reported_to_all_clients(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_: SharedSearch) -> None:
         raise ZeroDivisionError("a mistake")
 
@@ -162,7 +162,7 @@ def test_a_command_that_fails_is_told_to_all_who_wait(caplog: pytest.LogCaptureF
     assert isinstance(updates[-1], ModelError)
     assert len(updates) == 1
     assert engine.has_failed
-    assert (engine.num_trees, engine.num_searching) == (0, 0)
+    assert engine.load == (0, 0, 0)
     assert "a mistake" in caplog.text
     engine.close()
 
@@ -189,7 +189,7 @@ def named() -> Named:
     return Named()
 
 
-def test_a_thought_that_cannot_be_told_is_an_error_and_not_a_silence(
+def test_an_update_that_cannot_be_encoded_is_answered_with_an_error(
     named: Named, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def script(shared: Shared) -> None:
@@ -208,10 +208,10 @@ def test_a_thought_that_cannot_be_told_is_an_error_and_not_a_silence(
     assert "a mistake in the rules" in caplog.text
 
 
-# ---------------------------------------------------------------- what takes long
+# ---------------------------------------------------------------- slow rules
 
 
-def test_what_takes_long_for_one_does_not_keep_the_others_waiting(named: Named) -> None:
+def test_slow_rules_of_one_client_do_not_delay_the_others(named: Named) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -235,7 +235,7 @@ def test_what_takes_long_for_one_does_not_keep_the_others_waiting(named: Named) 
     converse(OneModel(PlainRules(named), games), script)
 
 
-def test_a_move_more_costs_one_label_more_however_long_the_game_is(named: Named) -> None:
+def test_another_move_needs_only_its_own_label(named: Named) -> None:
     async def script(shared: Shared) -> None:
         page = Page(shared)
         await page.ask("open", model="one", snapshot=None)
@@ -257,7 +257,7 @@ def test_a_move_more_costs_one_label_more_however_long_the_game_is(named: Named)
     converse(OneModel(PlainRules(named), games), script)
 
 
-def test_many_moves_are_replayed_in_a_thread_of_their_own() -> None:
+def test_many_moves_are_replayed_in_a_separate_thread() -> None:
     threads = set[str]()
 
     class Watched(games.Chain):
@@ -277,7 +277,7 @@ def test_many_moves_are_replayed_in_a_thread_of_their_own() -> None:
     converse(OneModel(PlainRules(Watched()), games), script)
 
 
-def test_questions_to_the_solver_are_bounded_by_client_and_answered_in_turn() -> None:
+def test_solver_requests_are_bounded_by_client_and_answered_in_turn() -> None:
     begun, go_on, order = threading.Event(), threading.Event(), list[str]()
 
     def perfect_actions(states: Array, _: float) -> Array:
@@ -313,7 +313,7 @@ def test_questions_to_the_solver_are_bounded_by_client_and_answered_in_turn() ->
     converse(OneModel(tictactoe.GAME, SimpleNamespace(perfect_actions=perfect_actions)), script, sessions=64)
 
 
-def test_who_asks_for_nothing_rests_until_the_next_message() -> None:
+def test_an_idle_client_is_released_until_its_next_message() -> None:
     async def script(shared: Shared) -> None:
         page = Page(shared)
         assert shared.sessions.taken == 1

@@ -1,4 +1,4 @@
-"""The shared search and its engine: everybody gets what a search alone would, nobody keeps what others need."""
+"""The shared search and its engine: every session gets the result of a search alone, and none starves others."""
 
 import queue
 import threading
@@ -102,10 +102,10 @@ def alone(position: Line, *readouts: int) -> dict[int, int]:
     return {each.action: each.visits for each in analysis.candidates()}
 
 
-# ---------------------------------------------------------------- what is found
+# ---------------------------------------------------------------- results
 
 
-def test_a_thought_is_that_of_an_analysis_alone() -> None:
+def test_a_search_equals_an_analysis_alone() -> None:
     table, position = Table(), line(4)
     heard = table.think(Session(), position, 300)
     analysis = Analysis(GAME, NETWORK, OPTIONS)
@@ -118,7 +118,7 @@ def test_a_thought_is_that_of_an_analysis_alone() -> None:
     assert (finding.readouts, heard.result.readouts) == (300, 300)
 
 
-def test_players_at_the_same_time_find_what_each_would_alone() -> None:
+def test_concurrent_sessions_find_what_each_would_alone() -> None:
     table = Table()
     positions = [line(), line(4), line(0, 4), line(8, 0, 1)]
     budgets = [40, 300, 7, 120]
@@ -130,7 +130,7 @@ def test_players_at_the_same_time_find_what_each_would_alone() -> None:
     assert [each.visits for each in heard] == [alone(*each) for each in zip(positions, budgets, strict=True)]
 
 
-def test_their_positions_are_evaluated_together() -> None:
+def test_positions_of_sessions_are_evaluated_together() -> None:
     class Watched(ArbitraryNetwork):
         def infer(self, observations: Array) -> tuple[Array, Array]:
             batches.append(len(observations))
@@ -146,7 +146,7 @@ def test_their_positions_are_evaluated_together() -> None:
     assert np.median(batches) > 50
 
 
-def test_one_alone_does_not_wait_for_a_full_batch() -> None:
+def test_a_single_session_does_not_wait_for_a_full_batch() -> None:
     table = Table(replace(QUIET, trees=64))
     heard = table.begin(Session(), line(), 8)
     steps = 0
@@ -156,7 +156,7 @@ def test_one_alone_does_not_wait_for_a_full_batch() -> None:
     assert steps < 12
 
 
-def test_the_tree_is_kept_where_the_next_position_follows() -> None:
+def test_the_tree_is_kept_if_the_next_position_follows() -> None:
     table, session = Table(), Session()
     first = table.think(session, line(), 300)
     reply = first.result.finding.candidates[0]
@@ -188,7 +188,7 @@ def test_more_readouts_are_added_to_the_same_tree() -> None:
         (line(4), Line((1, 2), (4,), line(0, 1).state)),  # another start
     ],
 )
-def test_a_position_that_does_not_follow_begins_anew(before: Line, after: Line) -> None:
+def test_a_position_that_does_not_follow_gets_a_new_tree(before: Line, after: Line) -> None:
     table, session = Table(), Session()
     table.think(session, before, 200)
     assert table.think(session, after, 60).visits == alone(after, 60)
@@ -207,10 +207,10 @@ def test_a_proven_position_ends_at_once() -> None:
     assert heard.result.readouts < 1000
 
 
-# ---------------------------------------------------------------- who gets a tree
+# ---------------------------------------------------------------- trees
 
 
-def test_trees_are_taken_from_who_has_not_thought_for_the_longest() -> None:
+def test_the_least_recently_used_tree_is_freed() -> None:
     table = Table(replace(QUIET, trees=2))
     sessions = [Session(), Session(), Session()]
     for session in sessions:
@@ -222,7 +222,7 @@ def test_trees_are_taken_from_who_has_not_thought_for_the_longest() -> None:
     assert [session.tree is None for session in sessions] == [False, True, False]
 
 
-def test_many_more_players_than_trees_are_all_served() -> None:
+def test_many_more_sessions_than_trees_are_all_served() -> None:
     table = Table(replace(QUIET, trees=3))
     heard = [table.begin(Session(), line(move % 9), 30 + move) for move in range(40)]
     table.run()
@@ -230,7 +230,7 @@ def test_many_more_players_than_trees_are_all_served() -> None:
     assert heard[11].visits == alone(line(2), 41)
 
 
-def test_who_waits_for_long_ends_the_longest_of_the_others() -> None:
+def test_a_long_wait_ends_the_longest_search() -> None:
     table = Table(replace(QUIET, trees=2, max_wait=0.05))
     long = [table.begin(Session(), line(), 10**6) for _ in range(2)]
     short = table.begin(Session(), line(4), 50)
@@ -241,7 +241,7 @@ def test_who_waits_for_long_ends_the_longest_of_the_others() -> None:
     assert 0 < long[0].result.readouts < 10**6
 
 
-def test_a_tree_at_rest_is_given_up_after_a_while() -> None:
+def test_an_idle_tree_is_freed_after_a_while() -> None:
     table, session = Table(replace(QUIET, idle_seconds=0.0)), Session()
     table.think(session, line(), 50)
     assert table.search.load.trees in (0, 1)
@@ -250,7 +250,7 @@ def test_a_tree_at_rest_is_given_up_after_a_while() -> None:
     assert table.think(session, line(), 50).visits == alone(line(), 50)
 
 
-def test_who_leaves_while_thinking_frees_the_tree_and_hears_nothing_more() -> None:
+def test_a_session_removed_during_a_search_frees_its_tree_and_gets_no_update() -> None:
     table, session = Table(), Session()
     heard = table.begin(session, line(), 10**6)
     other = table.begin(Session(), line(4), 200)
@@ -264,7 +264,7 @@ def test_who_leaves_while_thinking_frees_the_tree_and_hears_nothing_more() -> No
     assert table.search.load == (1, 0, 0)
 
 
-def test_who_leaves_while_waiting_is_forgotten() -> None:
+def test_a_session_removed_while_waiting_is_forgotten() -> None:
     table = Table(replace(QUIET, trees=1))
     table.begin(Session(), line(), 500)
     waiting = Session()
@@ -277,10 +277,10 @@ def test_who_leaves_while_waiting_is_forgotten() -> None:
     assert heard.last is None
 
 
-# ---------------------------------------------------------------- how thoughts end
+# ---------------------------------------------------------------- how searches end
 
 
-def test_a_stopped_thought_tells_what_it_knows() -> None:
+def test_a_stopped_search_returns_its_result() -> None:
     table, session = Table(), Session()
     heard = table.begin(session, line(), 10**6)
     for _ in range(10):
@@ -295,7 +295,7 @@ def test_a_stopped_thought_tells_what_it_knows() -> None:
     assert heard.result.readouts == sum(heard.visits.values())
 
 
-def test_a_thought_that_is_stopped_before_it_has_a_tree_ends_at_once() -> None:
+def test_a_search_stopped_before_it_has_a_tree_ends_at_once() -> None:
     table = Table(replace(QUIET, trees=1))
     table.begin(Session(), line(), 100)
     table.search.advance()
@@ -307,7 +307,7 @@ def test_a_thought_that_is_stopped_before_it_has_a_tree_ends_at_once() -> None:
     assert GAME.legal(line(4).state[None])[0, heard.result.finding.best]
 
 
-def test_a_new_thought_ends_the_one_under_way() -> None:
+def test_a_new_task_ends_the_current_one() -> None:
     table, session = Table(), Session()
     first = table.begin(session, line(8), 10**6)
     for _ in range(5):
@@ -320,7 +320,7 @@ def test_a_new_thought_ends_the_one_under_way() -> None:
     assert third.visits == alone(line(0), 80)
 
 
-def test_news_come_while_it_thinks_and_grow() -> None:
+def test_updates_come_during_a_search_and_grow() -> None:
     table = Table(replace(LIMITS, update_seconds=0.0))
     heard = table.think(Session(), line(), 3000)
     readouts = [thought.finding.readouts for thought in heard.earlier]
@@ -368,7 +368,7 @@ def test_more_trees_than_there_is_room_for_are_refused() -> None:
         Table(replace(QUIET, trees=2**16), game=PlainRules(WideNim()))
 
 
-def test_full_memory_takes_trees_that_rest_and_then_ends_the_largest_thought() -> None:
+def test_full_memory_frees_idle_trees_and_then_ends_the_largest_search() -> None:
     table = Table(replace(QUIET, update_seconds=0.0, megabytes=0.35))
     resting = Session()
     table.think(resting, line(), 2000)
@@ -380,7 +380,7 @@ def test_full_memory_takes_trees_that_rest_and_then_ends_the_largest_thought() -
     assert 0 < ended.result.readouts < 100_000
 
 
-# ---------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------- failures
 
 
 class Breaking(ArbitraryNetwork):
@@ -393,7 +393,7 @@ class Breaking(ArbitraryNetwork):
         return logits, values * np.nan if self.broken else values
 
 
-def test_a_broken_model_ends_the_thoughts_with_a_sentence_and_they_can_be_had_again() -> None:
+def test_a_broken_model_ends_searches_with_an_error_and_they_can_be_repeated() -> None:
     network = Breaking(GAME, 2)
     table = Table(network=network)
     sessions = [Session(), Session()]
@@ -407,7 +407,7 @@ def test_a_broken_model_ends_the_thoughts_with_a_sentence_and_they_can_be_had_ag
     assert [table.think(session, line(4), 50).visits for session in sessions] == [alone(line(4), 50)] * 2
 
 
-def test_rules_that_fail_end_the_thoughts_and_not_the_engine() -> None:
+def test_failing_rules_end_searches_but_not_the_engine() -> None:
     class Failing(games.Nim):
         def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
             if failing:
@@ -442,7 +442,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def test_fifty_players_think_at_once(engine: Engine) -> None:
+def test_fifty_sessions_search_at_once(engine: Engine) -> None:
     expected = {move: alone(line(move), 60) for move in range(9)}
     wrong: queue.Queue[object] = queue.Queue()
 
@@ -463,11 +463,11 @@ def test_fifty_players_think_at_once(engine: Engine) -> None:
         thread.join(60)
         assert not thread.is_alive()
     assert wrong.empty()
-    until(lambda: engine.num_trees == 0)
+    until(lambda: engine.load.trees == 0)
     assert engine.num_sessions == 0
 
 
-def test_a_stop_is_heard_while_others_think(engine: Engine) -> None:
+def test_a_search_can_be_stopped_while_others_continue(engine: Engine) -> None:
     sessions = [engine.attach() for _ in range(4)]
     heard = [Updates() for _ in sessions]
     for session, each in zip(sessions, heard, strict=True):
@@ -475,13 +475,13 @@ def test_a_stop_is_heard_while_others_think(engine: Engine) -> None:
     until(lambda: all(each.earlier for each in heard))
     engine.stop(sessions[2])
     assert 0 < heard[2].result.readouts < 10**6
-    assert engine.num_searching == 3
+    assert engine.load.searching == 3
     for session in sessions:
         engine.detach(session)
-    until(lambda: engine.num_searching == 0 and engine.num_trees == 0)
+    until(lambda: engine.load.searching == 0 and engine.load.trees == 0)
 
 
-def test_an_engine_is_put_away_only_when_nobody_is_there(engine: Engine) -> None:
+def test_an_engine_with_sessions_is_not_closed_as_unused(engine: Engine) -> None:
     session = engine.attach()
     assert not engine.close_if_unused()
     engine.detach(session)
@@ -490,16 +490,16 @@ def test_an_engine_is_put_away_only_when_nobody_is_there(engine: Engine) -> None
         engine.attach()
 
 
-def test_an_engine_ends_while_it_thinks() -> None:
+def test_an_engine_can_be_closed_during_a_search() -> None:
     engine = Engine(SharedSearch(GAME, NETWORK, OPTIONS, LIMITS))
     heard = Updates()
     engine.search(engine.attach(), line(), 10**6, heard)
-    until(lambda: engine.num_searching == 1)
+    until(lambda: engine.load.searching == 1)
     engine.close()
     assert not heard.ended.is_set()
 
 
-# ---------------------------------------------------------------- which position is meant
+# ---------------------------------------------------------------- positions
 
 
 @pytest.mark.parametrize(
@@ -517,21 +517,19 @@ def test_an_engine_ends_while_it_thinks() -> None:
         ((1,), [], "has 2 words"),
     ],
 )
-def test_positions_that_there_are_not_are_refused(
-    start: tuple[int, ...] | None, moves: Sequence[int], said: str
-) -> None:
+def test_invalid_positions_are_refused(start: tuple[int, ...] | None, moves: Sequence[int], said: str) -> None:
     with pytest.raises(GameError, match=said):
         messages.to_line(tictactoe, GAME, start, moves)
 
 
-def test_a_start_is_any_position_that_can_be_drawn() -> None:
+def test_a_start_may_be_any_position_that_can_be_drawn() -> None:
     state = line(4, 0).state
     found = messages.to_line(tictactoe, GAME, tuple(state.tolist()), [1])
     assert found.state.tolist() == line(4, 0, 1).state.tolist()
     assert found.moves == (1,)
 
 
-def test_a_game_without_drawings_begins_at_the_beginning() -> None:
+def test_a_game_without_drawings_starts_at_its_initial_position() -> None:
     nim = PlainRules(games.Nim())
     with pytest.raises(GameError, match="begin with the initial position"):
         messages.to_line(games, nim, (3, 0), [])  # type: ignore[arg-type]
