@@ -1,10 +1,10 @@
-"""Examines the installation, this machine, and every model and its game data; tells what is wrong and how to cure it.
+"""Checks the installation, this machine, and every model and its game data; says what is wrong and how to fix it.
 
     python bin/doctor.py                 # all models
-    python bin/doctor.py NAME --quick    # one; nothing is measured, and files are not read whole
-    python bin/doctor.py --require-gpu   # it is a problem if no GPU is used
+    python bin/doctor.py NAME --quick    # one model; no speed is measured, and files are not read completely
+    python bin/doctor.py --require_gpu   # it is a problem if no GPU is used
 
-Its last line is "no problem found", or how many there are; then the exit code is not 0.
+Its last line is "no problem found", or the number of problems; in that case the exit code is 1.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from absl import flags
 
 from seraphim import cli
 
-QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare lengths of files only, not checksums.")
-REQUIRE_GPU = flags.DEFINE_bool("require-gpu", False, "It is a problem if no GPU is used.")
+QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare the lengths of files but not their checksums.")
+REQUIRE_GPU = flags.DEFINE_bool("require_gpu", False, "It is a problem if no GPU is used.")
 
 ROOT = Path(__file__).parents[1]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Examine."""
+    """Check."""
     from rich.console import Console
 
     from seraphim.diagnostics import doctor
@@ -33,14 +33,14 @@ def main(arguments: Sequence[str]) -> int:
     console = Console(highlight=False)
     problems = doctor.check_installation(console, REQUIRE_GPU.value)
     if not QUICK.value:
-        figures = [
-            doctor.rules_and_search("tic-tac-toe, uniform priors, one process, 64 games", "tictactoe"),
-            doctor.rules_and_search("connect four, uniform priors, one process, 64 games", "connectfour"),
-        ]
+        speed = {
+            f"{title}, uniform priors, one process, 64 games": f"{doctor.self_play_rate(game):,.0f} readouts/s"
+            for title, game in (("tic-tac-toe", "tictactoe"), ("connect four", "connectfour"))
+        }
         shipped = ModelFolder(ROOT, "connectfour")
         if not shipped.is_new():
-            figures.append(doctor.one_search("one connect four position, 800 readouts", shipped))
-        doctor.print_speed(console, figures)
+            speed["one connect four position, 800 readouts"] = f"{doctor.search_milliseconds(shipped):,.0f} ms"
+        doctor.print_facts(console, "speed", speed)
     problems += doctor.check_folders(console, cli.data_root(), arguments[1:], thorough=not QUICK.value)
     return doctor.conclude(console, problems)
 

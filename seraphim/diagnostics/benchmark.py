@@ -1,6 +1,6 @@
-"""How fast self-play is on this machine, and where the time goes.
+"""The speed of self-play on this machine, and where its time goes.
 
-Each figure is a rate over a few seconds in which everything has been compiled and loaded before.
+Each figure is a rate over some seconds, after everything has been compiled and loaded.
 """
 
 import os
@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -32,24 +31,19 @@ from seraphim.training.trainer import bootstrap
 
 Figures = dict[str, float]
 
-_ROUNDS = 3  # of which the median counts
+_ROUNDS = 3  # the result is their median
 _POSITIONS = 12  # for the latency
 
 
 def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_workers: int, seconds: float) -> Figures:
-    """Measure self-play by worker processes, the encoding of records included, their writing not.
+    """Measure self-play by worker processes, including the encoding of records but not their writing.
 
-    Args:
-        settings: of the model.
-        snapshot: the model.
-        runtime: what runs the network.
-        num_workers: 0 is one for each core.
-        seconds: how long at least, after everything is warm; as many games are finished as are played at a time, or a
-            multiple of that, because games that begin together end together.
+    It takes at least `seconds` after a warm-up. The number of games is a multiple of those played at a time, because
+    games that start together end together. No workers (0) are one for each core.
     """
     with WorkerPool(settings, runtime, num_workers) as pool:
         marks: list[tuple[float, int, Work]] = []
-        # Warm when as many games are finished as are played at a time: by then they are of all ages.
+        # The warm-up ends when as many games are finished as are played at a time: by then they are of all ages.
         cycle = settings.self_play.concurrent_games * pool.num_workers
         for games, _ in enumerate(pool.play(snapshot, "benchmark"), 1):
             now = time.perf_counter()
@@ -79,7 +73,7 @@ def measure_workers(settings: Settings, snapshot: Path, runtime: Runtime, num_wo
 
 
 def measure_latency(game: Game, inference: Inference, search: SearchOptions) -> float:
-    """Return the median milliseconds of 800 readouts in one position, in a tree of its own, 8 leaves at a time."""
+    """Return the median milliseconds of 800 readouts in one position, with 8 leaves at a time."""
     analysis = Analysis(game, inference, search)
     times = []
     for moves in range(_POSITIONS):
@@ -95,7 +89,7 @@ def measure_latency(game: Game, inference: Inference, search: SearchOptions) -> 
 
 
 def measure_start(game_name: str) -> Figures:
-    """Return how many seconds a new process takes to its first finished search, without a network."""
+    """Return the seconds from the start of a process to its first result of a search, without a network."""
     program = (
         "import sys, numpy; from seraphim.game import load_game; from seraphim.inference import Uniform\n"
         "from seraphim.options import SearchOptions; from seraphim.search.search import Search\n"
@@ -116,11 +110,11 @@ def measure_start(game_name: str) -> Figures:
 
 
 def measure_uniform(game: Game, settings: Settings, concurrent_games: int, seconds: float) -> float:
-    """Return the readouts/s of one process that plays with uniform priors, uncached: rules and search alone."""
+    """Return the readouts/s of one process with uniform priors and no cache: rules and search alone."""
     options = SelfPlayOptions(concurrent_games)
     search = replace(settings.search, cache_megabytes=0)
     player = SelfPlay(game, Uniform(game), search, options, "benchmark")
-    games = player.play(_forever())
+    games = player.play(count())
     for _ in range(concurrent_games):
         next(games)
     start, before = time.perf_counter(), player.search.readouts
@@ -129,22 +123,8 @@ def measure_uniform(game: Game, settings: Settings, concurrent_games: int, secon
     return (player.search.readouts - before) / (time.perf_counter() - start)
 
 
-def _forever() -> Iterator[int]:
-    return count()
-
-
-def compare(first: Callable[[], float], second: Callable[[], float]) -> tuple[float, float, float]:
-    """Return the medians of two rates that are measured in turns, and the median ratio of the first to the second."""
-    pairs = [(first(), second()) for _ in range(_ROUNDS)]
-    return (
-        statistics.median(pair[0] for pair in pairs),
-        statistics.median(pair[1] for pair in pairs),
-        statistics.median(pair[0] / pair[1] for pair in pairs),
-    )
-
-
 def precision_of(inference: Inference) -> Precision:
-    """Return the precision in which a network is computed here."""
+    """Return the precision in which a network is computed on this machine."""
     return "bfloat16" if "bfloat16" in inference.description else "float32"
 
 
@@ -154,14 +134,14 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     Args:
         game_name: package or module of the game.
         plain_name: module of the same game in plain Python, or None.
-        runtime: what runs the network.
+        runtime: runs the network.
         num_workers: 0 is one for each core.
-        seconds: how long each figure is measured.
+        seconds: for each figure.
 
     Raises:
         GameError: there is no such game.
     """
-    settings = replace(default_settings(game_name), self_play_overrides={})  # as other programs' searches are
+    settings = replace(default_settings(game_name), self_play_overrides={})  # like the searches of other programs
     game = load_game(game_name)
     figures = measure_start(game_name)
     with tempfile.TemporaryDirectory() as folder:
@@ -181,18 +161,13 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     figures["network's share of the rate of matrix products"] = (
         products / rate / (without["µs an evaluation in network"] / 1e6)
     )
-    figures["uniform priors, one process, 64 games: readouts/s"] = statistics.median(
-        measure_uniform(game, settings, 64, seconds / _ROUNDS) for _ in range(_ROUNDS)
-    )
+    figures["uniform priors, one process, 64 games: readouts/s"] = measure_uniform(game, settings, 64, seconds)
     if plain_name:
         plain = load_game(plain_name)
         few = replace(settings, search=replace(settings.search, readouts=25))
-        slow, fast, ratio = compare(
-            lambda: measure_uniform(plain, few, 64, seconds / _ROUNDS),
-            lambda: measure_uniform(game, few, 64, seconds / _ROUNDS),
-        )
+        slow, fast = (measure_uniform(each, few, 64, seconds) for each in (plain, game))
         figures["plain-Python rules: readouts/s"] = slow
         figures["plain-Python rules: µs a readout more"] = 1e6 / slow - 1e6 / fast
-        figures["plain-Python rules: compiled ones are faster by"] = 1 / ratio
+        figures["plain-Python rules: compiled ones are faster by"] = fast / slow
     figures["cores"] = count_cores()
     return figures

@@ -1,12 +1,11 @@
-"""The state of model and game-data folders: what is damaged, left over, locked, or will not fit on the disk.
+"""Checks of model and game-data folders: damage, leftovers, locks, and whether their growth fits on the disk.
 
-Reads, and changes nothing, but that a runtime may be measured and remembered, as at the first use of a model.
+They only read.
 """
 
 import contextlib
 import fcntl
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,32 +15,31 @@ from seraphim.errors import SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.inference import load_inference
 from seraphim.network import safety, saved_model
-from seraphim.records.examples import GameRecord, encode, end_of
-from seraphim.records.files import PARTIAL, published_files, read_examples
+from seraphim.records.examples import GameRecord, encode
+from seraphim.records.files import PARTIAL, published_files, read_examples, whole_games
 from seraphim.records.index import index_files
-from seraphim.records.schema import END_OF_GAME
-from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
+from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames
 from seraphim.search.analysis import LEAVES
 from seraphim.settings import Settings
 from seraphim.storage import atomic
 from seraphim.storage.models import ModelFolder, Snapshot
 
 MIB = 1 << 20
-SURPLUS = 1.1  # times the window: what is on disk before files are removed
+SURPLUS = 1.1  # times the window: the most on disk before files are removed
 
 
 @dataclass
 class Diagnosis:
-    """What was found out."""
+    """Results of the checks."""
 
     facts: dict[str, str] = field(default_factory=dict)
-    """By name, for a person."""
+    """By name."""
     problems: list[str] = field(default_factory=list)
-    """A sentence each, which names the cure."""
+    """Each says what to do."""
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[None]:
-        """Make a problem of whatever a person has to cure in the block."""
+        """Record an error in the block as a problem."""
         try:
             yield
         except SeraphimError as error:
@@ -51,74 +49,57 @@ class Diagnosis:
             self.problems.append(f"{error.filename}: {error.strerror}")
 
 
-def check_model(folder: ModelFolder, free: int, thorough: bool, looked: Callable[[], None] = lambda: None) -> Diagnosis:
-    """Return the state of a model and of its game data.
-
-    Args:
-        folder: of the model.
-        free: bytes that are free on its disk.
-        thorough: read every file whole, and compare the checksums.
-        looked: called after each snapshot and each file of games.
-    """
+def check_model(folder: ModelFolder, free: int, thorough: bool) -> Diagnosis:
+    """Check a model and its game data, with `free` bytes on its disk; a thorough check compares checksums."""
     diagnosis = Diagnosis()
     settings: Settings | None = None
     game: Game | None = None
+    champion: Snapshot | None = None
     with diagnosis.checking():
         settings = folder.settings()
         game = load_game(settings.game)
         diagnosis.facts["game"] = settings.game
-    _check_snapshots(folder, thorough, diagnosis, looked)
-    champion: Snapshot | None = None
+    _check_snapshots(folder, thorough, diagnosis)
     with diagnosis.checking():
         champion = folder.champion()
         diagnosis.facts["champion"] = champion.name
         _check_parts(champion, diagnosis)
-    if settings is not None and game is not None and champion is not None:
-        with diagnosis.checking():
-            if (champion.path / saved_model.ARCHIVE).is_file():
-                safety.check_archive(champion.path / saved_model.ARCHIVE)
-            _check_network(champion, settings, game, diagnosis)
-    check_game_data(folder.game_data, thorough, diagnosis, looked)
     if settings is not None and game is not None:
+        if champion is not None:
+            with diagnosis.checking():
+                _check_network(champion, settings, game, diagnosis)
         with diagnosis.checking():
             check_disk(folder, settings, game, free, diagnosis)
-    _tell_locks(diagnosis, *folder.path.glob(".*"), *folder.game_data.glob(".*"))
+    check_game_data(folder.game_data, thorough, diagnosis)
+    held = [path for each in (folder.path, folder.game_data) for path in each.glob(".*") if _is_locked(path)]
+    if held:
+        diagnosis.facts["at work"] = ", ".join(f"{path.name} is held by {_find_owner(path)}" for path in held)
     return diagnosis
 
 
-def number_of_looks(folder: ModelFolder) -> int:
-    """Return how often `check_model` calls `looked`."""
-    return len(folder.folders()) + len(published_files(folder.game_data))
-
-
-def check_game_data(
-    folder: Path, thorough: bool, diagnosis: Diagnosis, looked: Callable[[], None] = lambda: None
-) -> None:
-    """Look at the files of a folder of games; those that are damaged are problems."""
+def check_game_data(folder: Path, thorough: bool, diagnosis: Diagnosis) -> None:
+    """Check the files of a folder of games."""
     files = published_files(folder)
     for path in files:
-        reason = _damage(path, thorough)
-        if reason:
-            diagnosis.problems.append(f"{path} is damaged ({reason}): training skips it; remove it")
-        looked()
+        if damage := _find_damage(path, thorough):
+            diagnosis.problems.append(f"{path} is damaged ({damage}): training skips it; remove it")
     size = sum(path.stat().st_size for path in files)
     diagnosis.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
-    games = sum(_games_left(path) for path in folder.glob(f".*{PARTIAL}") if not _is_locked(path))
-    if games:
-        diagnosis.facts["left by a killed writer"] = (
-            f"{games} games: bin/generate_games.py publishes them when it starts"
-        )
+    partial = [path for path in folder.glob(f".*{PARTIAL}") if not _is_locked(path)]
+    with diagnosis.checking():
+        if games := sum(len(whole_games(path.read_bytes())) for path in partial):
+            diagnosis.facts["left by a killed writer"] = f"{games} games, which bin/generate_games.py will publish"
 
 
 def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, diagnosis: Diagnosis) -> None:
-    """Compare what the settings let a model's folders grow by with the bytes that are free."""
+    """Check that a model's folders may grow as far as its settings allow."""
     files = published_files(folder.game_data)
     present = sum(path.stat().st_size for path in files)
     positions = sum(int(index.positions.sum()) for index in index_files(folder.game_data))
     bytes_of_a_position = present / positions if positions else _bytes_of_a_position(game)
     most = round(settings.training.max_window * SURPLUS * bytes_of_a_position)
     snapshots = folder.snapshots()
-    # As many as are kept, the champion, and the one that is written before the oldest goes.
+    # Those that are kept, the champion, and one that is written before the oldest is removed.
     number = settings.training.max_snapshots + 2
     size = _size(snapshots[-1].path) if snapshots else 0
     growth = max(0, most - present) + max(0, number - len(snapshots)) * size
@@ -133,20 +114,19 @@ def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, d
         )
 
 
-def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, looked: Callable[[], None]) -> None:
-    whole = 0
+def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis) -> None:
+    intact = 0
     if unfinished := folder.unfinished():
         diagnosis.facts["unfinished"] = (
-            f"{', '.join(unfinished)}: is being written, or is removed by the next program that writes"
+            f"{', '.join(unfinished)}: either being written, or left over and removed by the next program that writes"
         )
     for snapshot in folder.folders():
-        fault = atomic.fault(snapshot.path, thorough)
-        if fault is None:
-            whole += 1
+        damage = atomic.fault(snapshot.path, thorough)
+        if damage is None:
+            intact += 1
         else:
-            diagnosis.problems.append(f"snapshot {snapshot.path} is damaged ({fault}): remove it")
-        looked()
-    diagnosis.facts["snapshots"] = f"{whole}"
+            diagnosis.problems.append(f"snapshot {snapshot.path} is damaged ({damage}): remove it")
+    diagnosis.facts["snapshots"] = f"{intact}"
 
 
 def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
@@ -159,17 +139,19 @@ def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
 
 
 def _check_network(champion: Snapshot, settings: Settings, game: Game, diagnosis: Diagnosis) -> None:
-    load_inference(champion.path, game, "openvino")  # whatever plays, the SavedModel has to be whole
-    # As the programs ask that play so.
+    if (champion.path / saved_model.ARCHIVE).is_file():
+        safety.check_archive(champion.path / saved_model.ARCHIVE)
+    load_inference(champion.path, game, "openvino")  # the SavedModel must be intact, whichever runtime plays
+    # With the batch sizes of the programs.
     for use, batch in (("self-play by", settings.self_play.concurrent_games), ("single games by", LEAVES)):
         inference = load_inference(champion.path, game, batch=batch)
         diagnosis.facts[use] = inference.description
     logits, values = inference.infer(game.observe(game.initial(1)))
     if not (np.isfinite(logits).all() and np.isfinite(values).all()):
-        diagnosis.problems.append(f"{champion.path} gives no numbers for the first position: promote another snapshot")
+        diagnosis.problems.append(f"{champion.path} returns NaN or infinity: promote another snapshot")
 
 
-def _damage(path: Path, thorough: bool) -> str | None:
+def _find_damage(path: Path, thorough: bool) -> str | None:
     try:
         if thorough:
             read_examples(path)
@@ -180,14 +162,6 @@ def _damage(path: Path, thorough: bool) -> str | None:
     except OSError as error:
         return f"unreadable: {error.strerror}"
     return None
-
-
-def _games_left(partial: Path) -> int:
-    games = 0
-    with contextlib.suppress(DamageError, OSError):
-        for example in frames(partial.read_bytes()):
-            games += end_of(example) >= END_OF_GAME
-    return games
 
 
 def _bytes_of_a_position(game: Game) -> int:
@@ -202,30 +176,19 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _tell_locks(diagnosis: Diagnosis, *files: Path) -> None:
-    held = [path for path in files if path.is_file() and _is_locked(path)]
-    if held:
-        diagnosis.facts["at work"] = ", ".join(f"{path.name} is held by {_holder(path)}" for path in held)
-
-
 def _is_locked(path: Path) -> bool:
     try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:
+    except OSError:  # it is a folder, gone, or not readable
         return False
-    finally:
-        os.close(file)
     return False
 
 
-def _holder(path: Path) -> str:
-    # As Linux tells: "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
+def _find_owner(path: Path) -> str:
+    # A line of Linux: "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
     inode = path.stat().st_ino
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():

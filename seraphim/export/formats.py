@@ -1,14 +1,12 @@
 """A model as one file for other programs: LiteRT for phones and browsers, ONNX for everything else.
 
-Each file is made from the Keras archive of a snapshot, which TensorFlow may run whoever made it, and compared with the
-SavedModel, as OpenVINO runs it, before anybody gets to see it. Both take
-`observation` uint8 [N, *O], and give `policy`, logits float32 [N, A], and `value` float32 [N]; in a LiteRT file N is 1.
+A file is made from the Keras archive of a snapshot, which is safe to run even if it is foreign, and compared with the
+SavedModel, run by OpenVINO, before it is written. Its input is `observation` uint8 [N, *O]; its outputs are `policy`,
+logits float32 [N, A], and `value` float32 [N]. In a LiteRT file N is 1.
 """
 
-import contextlib
-import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,86 +14,78 @@ import numpy as np
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game, random_actions
-from seraphim.inference import Inference
 from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.network import architectures, saved_model
+from seraphim.storage import atomic
 
 Format = Literal["tflite", "onnx"]
+Infer = Callable[[Array], tuple[Array, Array]]
 
 TOLERANCE = 1e-3
-"""The most by which a logit or a value may differ from the SavedModel's; rounding makes some 1e-5 of it."""
+"""Largest difference of a logit or a value from the SavedModel's; rounding causes about 1e-5."""
 
 POSITIONS = 1000
-"""How many are compared: distinct ones of random play, all where the game has fewer."""
+"""Number of positions that are compared: distinct ones of random play, all of them if the game has fewer."""
 
-_OPSET = 17  # of ONNX: old enough for every runtime, new enough for what the networks use
+_OPSET = 17  # of ONNX: old enough for every runtime, new enough for the networks
 _MOST_ROUNDS = 20  # of random games, for a game with few positions
 
 
 class Parity(NamedTuple):
-    """How far a file is from the SavedModel that it was made from."""
+    """Differences of a file from the SavedModel that it was made from."""
 
-    logits: float  # the greatest difference
+    logits: float  # the largest difference
     values: float
     positions: int
 
     def __str__(self) -> str:
-        """Return the figures in words."""
+        """Return the differences in words."""
         return (
-            f"greatest difference to the SavedModel in {self.positions:,} positions of random play: "
+            f"largest difference from the SavedModel in {self.positions:,} positions of random play: "
             f"logits {self.logits:.1e}, values {self.values:.1e} (at most {TOLERANCE:g})"
         )
 
 
 def export_file(snapshot: Path, game: Game, form: Format, file: Path, trust: bool = False) -> Parity:
-    """Write the model of a snapshot into a file, which appears whole; one of that name is replaced.
+    """Write the model of a snapshot to a file atomically; an older file is replaced.
 
-    Args:
-        snapshot: the directory.
-        game: what the model has to fit.
-        form: of the file.
-        file: where to write it.
-        trust: whether a SavedModel without a Keras archive is loaded by TensorFlow as it is.
+    With `trust`, TensorFlow may load a SavedModel that has no Keras archive.
 
     Raises:
-        ModelError: the snapshot is damaged or for another game, or what was made of it computes something else.
-        SettingsError: a package is not installed, or a folder has the file's name.
+        ModelError: the snapshot is damaged or for another game, or the converted network computes something else.
+        SettingsError: a package is not installed, or the file is a folder.
     """
     if file.is_dir():
         raise SettingsError(f"{file} is a folder: name a file with --out, such as {file / f'NAME.{form}'}")
     content, parity = convert(snapshot, game, form, trust)
-    with _whole(file) as unfinished:
-        unfinished.write_bytes(content)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    atomic.replace_file(file, content)
     return parity
 
 
 def convert(snapshot: Path, game: Game, form: Format, trust: bool = False) -> tuple[bytes, Parity]:
-    """Return the model of a snapshot as a file's content, and how far that is from the SavedModel; see `export_file`.
+    """Return the model of a snapshot as the content of a file, and its differences; see `export_file`.
 
     Raises:
         ModelError: see `export_file`.
         SettingsError: a package is not installed.
     """
     original = OpenVinoModel(snapshot, game, "float32", threads=1)
-    content, converted = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game, trust)
-    parity = compare(original, converted, game.observe(random_positions(game, POSITIONS)))
+    content, infer = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game, trust)
+    observations = game.observe(random_positions(game, POSITIONS))
+    (logits, values), (other_logits, other_values) = original.infer(observations), infer(observations)
+    parity = Parity(
+        float(np.abs(logits - other_logits).max()), float(np.abs(values - other_values).max()), len(observations)
+    )
     if not (parity.logits <= TOLERANCE and parity.values <= TOLERANCE):  # a NaN is refused too
         raise ModelError(f"{snapshot} as {form} is not the same network, so nothing was written: {parity}")
     return content, parity
 
 
-def compare(original: Inference, converted: Inference, observations: Array) -> Parity:
-    """Return how far a model is from another one on observations uint8 [N, *O]."""
-    (logits, values), (other_logits, other_values) = (model.infer(observations) for model in (original, converted))
-    return Parity(
-        float(np.abs(logits - other_logits).max()), float(np.abs(values - other_values).max()), len(observations)
-    )
-
-
 def random_positions(game: Game, count: int) -> Array:
-    """Return distinct unfinished positions int64 [<= count, W] of random play, always the same ones."""
+    """Return distinct unfinished positions int64 [<= count, W] of random play; every call returns the same."""
     rng = np.random.default_rng(0)
     found: dict[bytes, Array] = {}
     for _ in range(_MOST_ROUNDS):
@@ -104,7 +94,7 @@ def random_positions(game: Game, count: int) -> Array:
             states = states[~game.outcome(states)[0]]
             if not len(states):
                 break
-            # A few of each ply, so that the beginning of the game does not crowd out its end.
+            # A few of each ply, so that the set includes late positions.
             found.update((state.tobytes(), state) for state in states[: max(1, count // 20)])
             states = game.step(states, random_actions(game.legal(states), rng))
         if len(found) >= count:
@@ -113,58 +103,28 @@ def random_positions(game: Game, count: int) -> Array:
     return chosen[np.sort(rng.permutation(len(chosen))[:count])]
 
 
-# ---------------------------------------------------------------- LiteRT
-
-
-class _OneByOne:
-    # A model that takes one position at a time.
-
-    overlaps = False
-
-    def __init__(self, inference: Inference) -> None:
-        self.name, self.description = inference.name, inference.description
-        self._inference = inference
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        parts = [self._inference.infer(observation[None]) for observation in observations]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
+def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     tf = architectures.tensorflow()
     module = load_module(snapshot, game, 1, trust)
     converter = tf.lite.TFLiteConverter.from_concrete_functions([module.serve.get_concrete_function()], module)
     content: bytes = converter.convert()
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / saved_model.LITERT  # where a snapshot has it
+        file = Path(folder) / saved_model.LITERT
         file.parent.mkdir()
         file.write_bytes(content)
-        return content, _OneByOne(LiteRtModel(Path(folder), game, threads=1))
+        model = LiteRtModel(Path(folder), game, threads=1)
+
+    def infer(observations: Array) -> tuple[Array, Array]:
+        logits, values = zip(*(model.infer(observation[None]) for observation in observations), strict=True)
+        return np.concatenate(logits), np.concatenate(values)
+
+    return content, infer
 
 
-# ---------------------------------------------------------------- ONNX
-
-
-class _OnnxModel:
-    # Runs an ONNX file, to compare it.
-
-    overlaps = False
-
-    def __init__(self, content: bytes, name: str) -> None:
-        import onnxruntime
-
-        self.name, self.description = name, f"ONNX Runtime {onnxruntime.__version__}"
-        self._session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        policy, value = self._session.run(["policy", "value"], {"observation": observations})
-        return policy, value
-
-
-def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]:
+def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     architectures.tensorflow()  # quietly, before another library imports it
     try:
-        import onnxruntime  # noqa: F401  # asked for before the work is done
+        import onnxruntime
         import tf2onnx.convert
     except ModuleNotFoundError as error:
         raise SettingsError(f"ONNX needs {error.name}: pip install -e '.[onnx]', or choose another --format") from error
@@ -174,22 +134,5 @@ def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Inference]
     for value in (*made.graph.input, *made.graph.output):
         value.type.tensor_type.shape.dim[0].dim_param = "batch"
     content = made.SerializeToString()
-    return content, _OnnxModel(content, str(snapshot))
-
-
-# ---------------------------------------------------------------- files
-
-
-@contextlib.contextmanager
-def _whole(file: Path) -> Iterator[Path]:
-    # A file to be written, which gets its name when it is whole, or is removed.
-    file.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    os.close(descriptor)
-    unfinished = Path(name)
-    try:
-        yield unfinished
-        unfinished.chmod(0o644)
-        unfinished.replace(file)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    return content, lambda observations: session.run(["policy", "value"], {"observation": observations})

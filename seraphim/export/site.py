@@ -1,12 +1,12 @@
-"""A folder for any static host: the explorer with the engine in the browser, and no server behind it.
+"""A folder for any static host: the explorer with the engine in the browser, without a server.
 
     index.html …          the pages of seraphim/web
-    config.js             which models there are
+    config.js             the models
     engine/               the search in JavaScript; engine/litert/ runs the network, in WebAssembly
     games/GAME.js         the rules
     models/NAME.tflite    the networks
-    service-worker.js     keeps the files that offline.js lists, for who has no connection
-    export.json           that the folder was made here, and of what
+    service-worker.js     keeps the files that offline.js lists, for use without a connection
+    export.json           marks the folder as an export, and lists its models
 
 All addresses in it are relative, so it works below any path.
 """
@@ -29,10 +29,10 @@ from seraphim.storage.models import Snapshot
 
 WEB = Path(__file__).parents[1] / "web"
 PROJECT = WEB.parents[1]
-"""Where package.json is, and npm puts the library."""
+"""The folder of package.json, where npm installs the library."""
 
 CDN = "https://cdn.jsdelivr.net/npm"
-"""Where pages get the library if npm cannot get it for the export."""
+"""Where pages get the library if npm cannot install it for the export."""
 
 _MARK = "export.json"
 _MAKER = "Seraphim's export"
@@ -42,20 +42,18 @@ _BUILDS = {"relaxed": "litert_wasm_internal", "compatible": "litert_wasm_compat_
 _NPM_SECONDS = 300
 _NOTICE = """LiteRT.js {version}, copyright Google LLC, under the Apache License, version 2.0:
 https://www.apache.org/licenses/LICENSE-2.0
-In index.js the path of the helper that it imports was changed, and nothing else.
+In index.js only the path of an imported helper was changed.
 """
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A model that goes into a folder."""
+    """A model to export."""
 
     name: str
-    """Of the model."""
     snapshot: Snapshot
-    """Which of its snapshots."""
     settings: Settings
-    """Of the model; pages search as they say."""
+    """Of the model; pages search with its search options."""
 
 
 @dataclass(frozen=True)
@@ -63,41 +61,42 @@ class Library:
     """LiteRT.js, which runs networks in the browser."""
 
     version: str
-    """Which one, by package.json."""
+    """By package.json."""
     folder: Path | None
-    """What npm installed; None if pages have to get it from the CDN."""
+    """Where npm installed it; None if pages must load it from the CDN."""
     reason: str = ""
-    """Why they have to."""
+    """Why they must."""
 
 
 def find_library(project: Path = PROJECT) -> Library:
-    """Return the library in `node_modules`; npm installs it if it is not there.
+    """Return the library in `node_modules`, where npm installs it if it is missing.
 
     Raises:
         SettingsError: there is no package.json, which says what to install.
     """
-    try:
-        version = json.loads((project / "package.json").read_text())["dependencies"][_LIBRARY]
-    except (OSError, ValueError, KeyError) as error:
-        raise SettingsError(
-            f"{project / 'package.json'} does not name {_LIBRARY}: export in a clone of Seraphim"
-        ) from error
-    folder = project / "node_modules"
-    reason = "" if _is_installed(folder, version) else _install(project)
-    if not reason and not _is_installed(folder, version):
-        reason = f"npm did not install {_LIBRARY} {version}"
+    folder, package = project / "node_modules", project / "package.json"
+    version = _read_json(package).get("dependencies", {}).get(_LIBRARY)
+    if version is None:
+        raise SettingsError(f"{package} does not name {_LIBRARY}: export in a clone of Seraphim")
+    installed, reason = folder / _LIBRARY / "package.json", ""
+    if _read_json(installed).get("version") != version:
+        reason = _install(project)
+        if not reason and _read_json(installed).get("version") != version:
+            reason = f"npm did not install {_LIBRARY} {version}"
     return Library(version, None if reason else folder, reason)
 
 
-def _is_installed(folder: Path, version: str) -> bool:
+def _read_json(file: Path) -> dict[str, Any]:
+    # The object in a file; empty if there is none.
     try:
-        return bool(json.loads((folder / _LIBRARY / "package.json").read_text())["version"] == version)
-    except (OSError, ValueError, KeyError):
-        return False
+        content = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _install(project: Path) -> str:
-    # Returns what went wrong, if something did.
+    # Returns the error, or an empty string.
     npm = shutil.which("npm")
     if npm is None:
         return "npm is not installed"
@@ -111,19 +110,12 @@ def _install(project: Path) -> str:
 
 
 def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: bool = False) -> list[Parity]:
-    """Write the folder, which appears whole; one that was made here before is replaced.
+    """Write the folder completely or not at all; return the differences of each model's file from its SavedModel.
 
-    Args:
-        models: what goes into it.
-        out: the folder.
-        library: what runs the networks.
-        trust: whether a SavedModel without a Keras archive is loaded by TensorFlow as it is.
-
-    Returns:
-        How far each model's file is from its SavedModel.
+    An older export is replaced. With `trust`, TensorFlow may load a SavedModel that has no Keras archive.
 
     Raises:
-        SettingsError: there is something else in `out`.
+        SettingsError: `out` exists and is not an export.
         GameError: a game has no rules for the browser.
         ModelError: see `seraphim.export.formats.convert`.
     """
@@ -131,44 +123,31 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
     _check_replaceable(out)
     rules = {model.settings.game: _rules(model.settings.game) for model in models}
     out.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.unfinished-", dir=out.parent))
-    try:
-        folder.chmod(0o755)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.unfinished-", dir=out.parent) as scratch:
+        folder = Path(scratch) / "site"
         _copy_pages(folder)
-        _copy_rules(rules, folder / "games")
+        for name in ("games", "models"):
+            (folder / name).mkdir()
+        for game, file in rules.items():
+            shutil.copyfile(file, folder / f"games/{game}.js")
         parities = [_write_model(model, folder / "models", trust) for model in models]
         runtime = _copy_library(library, folder)
         _write_config(models, runtime, folder / "config.js")
         _write_offline(folder, runtime)
         _write_mark(models, parities, library, folder / _MARK)
-        _put_into_place(folder, out)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)  # renamed by now, if all went well
+        if out.exists():
+            out.rename(Path(scratch) / "replaced")
+        folder.rename(out)
     return parities
 
 
 def _check_replaceable(out: Path) -> None:
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    try:
-        made_here = json.loads((out / _MARK).read_text())["made_by"] == _MAKER
-    except (OSError, ValueError, KeyError, TypeError):
-        made_here = False
-    if not made_here:
-        raise SettingsError(f"{out} exists and was not made by the export: name another folder with --out")
+    is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
+    if not is_free and _read_json(out / _MARK).get("made_by") != _MAKER:
+        raise SettingsError(f"{out} exists and is not an export: name another folder with --out")
 
 
-def _put_into_place(folder: Path, out: Path) -> None:
-    if not out.exists():
-        folder.rename(out)
-        return
-    replaced = Path(tempfile.mkdtemp(prefix=f".{out.name}.replaced-", dir=out.parent))
-    out.rename(replaced / out.name)
-    folder.rename(out)
-    shutil.rmtree(replaced)
-
-
-# ---------------------------------------------------------------- what is in it
+# ---------------------------------------------------------------- content
 
 
 def _rules(game: str) -> Path:
@@ -182,31 +161,23 @@ def _rules(game: str) -> Path:
 
 
 def _copy_pages(folder: Path) -> None:
-    # All but the page of what a model learnt from, of which only a server knows.
-    for path in sorted(WEB.iterdir()):
-        if path.is_dir():
-            shutil.copytree(path, folder / path.name)
-        elif not path.name.startswith("learnt"):
-            shutil.copyfile(path, folder / path.name)
-    # A service worker looks after what is beside it and below.
+    # All files but those of the history page, which needs a server.
+    def history_page(directory: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(directory) == WEB and name.startswith(("learnt", "history"))]
+
+    shutil.copytree(WEB, folder, ignore=history_page)
+    # A service worker controls the pages in its own folder and below.
     (folder / "engine/service-worker.js").rename(folder / "service-worker.js")
 
 
-def _copy_rules(rules: dict[str, Path], folder: Path) -> None:
-    folder.mkdir()
-    for game, file in rules.items():
-        shutil.copyfile(file, folder / f"{game}.js")
-
-
 def _write_model(model: Chosen, folder: Path, trust: bool) -> Parity:
-    folder.mkdir(exist_ok=True)
     content, parity = convert(model.snapshot.path, load_game(model.settings.game), "tflite", trust)
     (folder / f"{model.name}.tflite").write_bytes(content)
     return parity
 
 
 def _copy_library(library: Library, folder: Path) -> dict[str, str]:
-    # Returns what the engine in the page needs to know of it.
+    # Returns what the engine in the page needs to know about the library.
     title = f"LiteRT.js {library.version}"
     if library.folder is None:
         there = f"{CDN}/{_LIBRARY}@{library.version}"
@@ -214,7 +185,7 @@ def _copy_library(library: Library, folder: Path) -> dict[str, str]:
     here = folder / "engine/litert"
     here.mkdir()
     source = (library.folder / _LIBRARY / "dist/index.js").read_text()
-    # Browsers do not look up packages by their names.
+    # Browsers cannot import packages by name.
     (here / "index.js").write_text(source.replace(f'"{_HELPER}"', '"./helper.js"'))
     shutil.copyfile(library.folder / _HELPER / "dist/bundle.js", here / "helper.js")
     for build in _BUILDS.values():
@@ -246,7 +217,7 @@ def _to_config(model: Chosen, runtime: dict[str, str]) -> dict[str, Any]:
 
 
 def _write_offline(folder: Path, runtime: dict[str, str]) -> None:
-    # A browser runs one of the two builds of the library, and keeps only that one.
+    # A browser keeps only the build of the library that it runs.
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     version = sha256(b"".join(sha256(path.read_bytes()).digest() for path in files)).hexdigest()[:16]
     builds = {

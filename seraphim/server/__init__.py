@@ -1,16 +1,15 @@
-"""The server of the pages: HTTP, WebSockets, and what protects them.
+"""The server of the pages: HTTP, WebSockets, and their limits.
 
 In dependency order:
 
-    quotas        what each address may take
+    quotas        shares of what all clients use
     middleware    bounds on requests, and security headers
-    idle          connections without a request
+    connections   bounds on connections without a request
     webfiles      the pages' files, by version
     engine/       one search shared by many clients
-    outbox        answers on their way to a client
-    history       the games and curves of a model
-    service       what all requests share
+    history       the games and learning curves of a model
+    service       the server's limits, and what its requests share
     sockets       engines over WebSockets
     app           the routes
-    run           the port, connections, start and stop
+    run           the port, start and stop
 """

@@ -1,31 +1,27 @@
-"""What stands before the server's pages: bounds on requests, and headers that keep browsers to them. An ASGI layer.
+"""ASGI middleware that bounds requests, and adds headers that restrict what browsers do with pages.
 
-Refuses, with a sentence and before anything else sees them: requests that name another host than the server has (by
-which a page from elsewhere could pass for one of ours), that a page from elsewhere makes, that are too large or too
-slow, or that come too often or too many at a time from one address. The files of pages count for none of that: they are
-small, and browsers keep them. Knows nothing of models and games.
+It refuses requests with a host that is not allowed (DNS rebinding), from pages of other origins, that are too large or
+too slow, and too many requests of one address, in total or at a time. Requests for the files of pages are not counted:
+they are small, and browsers keep them. Knows nothing of models and games.
 """
 
 import asyncio
 import contextlib
-import json
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from seraphim.errors import CapacityError, QuotaError
 from seraphim.server.quotas import Quota, to_client
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Scope]]
-Send = Callable[[Scope], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 HEADERS = {
-    # Own files only; WebAssembly, as networks in the browser are run by it, and workers, which do that.
+    # Only files of this server; WebAssembly and workers, which run networks in the browser.
     "content-security-policy": (
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; "
         "img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
@@ -39,51 +35,51 @@ HEADERS = {
 }
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-_MOST_ADDRESSES = 4096  # whose pace is remembered
+_MAX_ADDRESSES = 4096  # whose rates are remembered
 _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """What one address, and one request, may take."""
+    """Bounds of one address, and of one request."""
 
     body_bytes: int = 64 * 1024
-    """Of a request."""
+    """Most bytes of a request's body."""
     body_seconds: float = 10.0
-    """For a request's body to arrive."""
+    """Most seconds until a request's body has arrived."""
     rate: float = 100.0
-    """Requests a second of an address."""
+    """Requests per second of an address."""
     burst: float = 400.0
     """Requests of an address at once."""
     under_way: int = 1024
-    """Requests and WebSockets at a time, of which an address may have half."""
+    """Requests and WebSockets at a time; one address may have half of them."""
     message_rate: float = 50.0
-    """Messages a second of a connection; those beyond wait."""
+    """Messages per second of a connection; further ones wait."""
     message_burst: float = 100.0
     """Messages of a connection at once."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may use the server, and who says who that is."""
+    """Who may use the server."""
 
-    names: frozenset[str] | None = None
-    """Of this host, by which requests may call it; None for any."""
+    allowed_hosts: frozenset[str] | None = None
+    """Names of this host that requests may contain; None for any."""
     origins: frozenset[str] = frozenset()
-    """Of pages that may use it beside its own, such as `https://play.example.org:8443`."""
+    """Other origins whose pages may use the server, such as `https://play.example.org:8443`."""
     proxies: tuple[str, ...] = ()
-    """Addresses or networks of proxies whose `X-Forwarded-For` is believed."""
+    """Addresses or networks of proxies whose `X-Forwarded-For` is trusted."""
 
 
 class Throttle:
-    """A bound on how often something happens: so many times a second, and some more at once after a pause."""
+    """A token bucket: `rate` events per second, and up to `burst` at once after a pause."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self._rate, self._burst = rate, burst
         self._left, self._last = burst, time.monotonic()
 
     def take(self) -> float:
-        """Return how many seconds too early this is; 0 if it is not, and then it counts."""
+        """Count an event and return 0, or return the seconds until the next one is allowed."""
         now = time.monotonic()
         self._left = min(self._burst, self._left + self._rate * (now - self._last))
         self._last = now
@@ -93,18 +89,10 @@ class Throttle:
         return 0.0
 
 
-class Refusal(Exception):  # noqa: N818  # it is an answer
-    """A request that is not served."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-
-
 class Guard:
-    """The layer."""
+    """The middleware."""
 
-    def __init__(self, app: App, limits: RequestLimits, access: Access) -> None:
+    def __init__(self, app: ASGIApp, limits: RequestLimits, access: Access) -> None:
         """Wrap an application."""
         self._app = app
         self._limits = limits
@@ -118,79 +106,84 @@ class Guard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        guarded = _with_headers(send)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         with contextlib.ExitStack() as held:
             try:
                 receive = await self._admit(scope, receive, held)
-            except Refusal as refusal:
-                await _refuse(scope, receive, guarded, refusal)
+            except HTTPException as error:
+                if scope["type"] == "websocket":
+                    await receive()  # the request to connect
+                # The connection is closed, as the rest of a body must not be taken for a request.
+                headers = {"connection": "close"} if scope["type"] == "http" else {}
+                refusal = JSONResponse({"error": error.detail}, error.status_code, headers)
+                await refusal(scope, receive, send_with_headers)
                 return
-            await self._app(scope, receive, guarded)
+            await self._app(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope, receive: Receive, held: contextlib.ExitStack) -> Receive:
-        # Returns what the application receives the request by.
+        # Returns the function by which the application receives the request; raises an HTTPException to refuse it.
         self._check_names(scope)
-        if _is_for_file(scope):
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if is_read and not scope["path"].startswith("/api/"):  # for a file of a page
             return receive
         client = client_of(scope)
         self._check_rate(client)
         try:
             held.enter_context(self._under_way.hold(client))
         except CapacityError as error:
-            raise Refusal(status_of(error), str(error)) from error
-        return await self._with_body(scope, receive) if scope["type"] == "http" else receive
+            raise HTTPException(status_of(error), str(error)) from error
+        return await self._with_body(receive) if scope["type"] == "http" else receive
 
     def _check_names(self, scope: Scope) -> None:
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        host = _host_of(f"//{headers.get('host', '')}")
-        names = self._access.names
-        if names is not None and host not in names:
-            raise Refusal(400, f"this server is not called {host[:80]!r}: use one of {', '.join(sorted(names))}")
-        acts = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
-        if acts and "origin" in headers and not self._is_own(headers["origin"], headers.get("host", "")):
-            raise Refusal(
-                403, f"pages of {headers['origin'][:80]!r} may not use this server: allow them with --origins"
-            )
+        headers = Headers(scope=scope)
+        host, origin, allowed = headers.get("host", ""), headers.get("origin"), self._access.allowed_hosts
+        name = _host_of(f"//{host}")
+        if allowed is not None and name not in allowed:
+            raise HTTPException(400, f"host {name[:80]!r} is not allowed: name it with --allowed_hosts")
+        is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if origin is not None and not is_read and not self._is_allowed(origin, host):
+            raise HTTPException(403, f"pages of {origin[:80]!r} may not use this server: name them with --origins")
 
-    def _is_own(self, origin: str, host: str) -> bool:
-        # Behind a proxy, only the page knows whether it speaks HTTPS, which has another port where none is named.
+    def _is_allowed(self, origin: str, host: str) -> bool:
+        # Behind a proxy, only the page knows whether it uses HTTPS, whose default port differs.
         found = _origin_of(origin)
-        return found is not None and (found in self._origins or found == _origin_of(f"{found.scheme}://{host}"))
+        return found is not None and (found in self._origins or found == _origin_of(f"{found[0]}://{host}"))
 
     def _check_rate(self, client: str) -> None:
         if client not in self._throttles:
             self._throttles[client] = Throttle(self._limits.rate, self._limits.burst)
-            if len(self._throttles) > _MOST_ADDRESSES:
+            if len(self._throttles) > _MAX_ADDRESSES:
                 self._throttles.popitem(last=False)
         self._throttles.move_to_end(client)
-        wait = self._throttles[client].take()
-        if wait:
-            raise Refusal(429, f"too many requests: wait {wait:.2f} s")
+        if wait := self._throttles[client].take():
+            raise HTTPException(429, f"too many requests: wait {wait:.2f} s")
 
-    async def _with_body(self, scope: Scope, receive: Receive) -> Receive:
-        # Reads the body, and returns what the application receives it by.
-        most = self._limits.body_bytes
-        too_large = Refusal(413, f"a request may have {most:,} bytes")
-        for name, value in scope["headers"]:
-            if name.lower() == b"content-length" and (not value.isdigit() or int(value[:20]) > most):
-                raise too_large
-        body, more = b"", True
+    async def _with_body(self, receive: Receive) -> Receive:
+        # Reads the body, and returns the function by which the application receives it.
+        limits, body, more = self._limits, b"", True
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
+            async with asyncio.timeout(limits.body_seconds):
                 while more:
                     part = await receive()
                     body += part.get("body", b"")
                     more = part.get("more_body", False)
-                    if len(body) > most:
-                        raise too_large
+                    if len(body) > limits.body_bytes:
+                        raise HTTPException(413, f"a request may have {limits.body_bytes:,} bytes")
         except TimeoutError:
-            raise Refusal(408, f"a request must arrive within {self._limits.body_seconds:g} s") from None
-        parts: list[Scope] = [{"type": "http.request", "body": body, "more_body": False}]
+            raise HTTPException(408, f"a request must arrive within {limits.body_seconds:g} s") from None
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def receive_whole() -> Scope:
+        async def receive_body() -> Message:
             return parts.pop() if parts else await receive()
 
-        return receive_whole
+        return receive_body
 
 
 def _host_of(address: str) -> str:
@@ -200,56 +193,20 @@ def _host_of(address: str) -> str:
         return ""
 
 
-class _Origin(NamedTuple):
-    scheme: str
-    host: str
-    port: int
-
-
-def _origin_of(address: str) -> _Origin | None:
+def _origin_of(address: str) -> tuple[str, str, int] | None:
+    # The scheme, the host and the port.
     try:
         parts = urlsplit(address)
-        port = parts.port or _PORTS[parts.scheme]
+        return parts.scheme, (parts.hostname or "").lower(), parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         return None
-    return _Origin(parts.scheme, (parts.hostname or "").lower(), port)
 
 
 def client_of(scope: Scope) -> str:
-    """Return whose request it is, for quotas."""
+    """Return the client of a request, for quotas."""
     return to_client(scope["client"][0] if scope.get("client") else "")
 
 
 def status_of(error: CapacityError) -> int:
-    """Return the status of an answer to a request for which there is no room."""
+    """Return the HTTP status for an error of capacity: 429 if the client causes it, else 503."""
     return 429 if isinstance(error, QuotaError) else 503
-
-
-def _is_for_file(scope: Scope) -> bool:
-    return scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")
-
-
-def _with_headers(send: Send) -> Send:
-    added = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-
-    async def guarded(message: Scope) -> None:
-        if message["type"] in ("http.response.start", "websocket.http.response.start"):
-            own = list(message.get("headers", []))
-            names = {name for name, _ in own}
-            message = {**message, "headers": own + [header for header in added if header[0] not in names]}
-        await send(message)
-
-    return guarded
-
-
-async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
-    kind = "http.response"
-    if scope["type"] == "websocket":
-        kind = "websocket.http.response"
-        await receive()  # the request to connect
-    body = json.dumps({"error": str(refusal)}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if scope["type"] == "http":
-        headers.append((b"connection", b"close"))  # what was not read of the body must not be taken for a request
-    await send({"type": f"{kind}.start", "status": refusal.status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body})

@@ -1,4 +1,4 @@
-"""What each address may take of what all clients of a server share: places, and turns at a thread.
+"""Shares of what all clients of a server use: places, and turns of a thread.
 
 Knows nothing of what is shared. All in the thread of one event loop.
 """
@@ -14,14 +14,14 @@ from weakref import WeakValueDictionary
 
 from seraphim.errors import CapacityError, QuotaError
 
-_NETWORK_BITS = 64  # of an IPv6 address: one household, often one machine, has all addresses of such a network
+_NETWORK_BITS = 64  # of an IPv6 address: a household, often one machine, has all addresses of such a network
 _NO_ADDRESS = "unknown"
 
 Result = TypeVar("Result")
 
 
 def to_client(address: str) -> str:
-    """Return whom an address stands for: itself, or of IPv6 its /64 network; one name for all that is no address."""
+    """Return the client of an address: the address itself, or the /64 network of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -36,20 +36,15 @@ def to_client(address: str) -> str:
 class Quota:
     """Places that all clients share; one client may hold half of them."""
 
-    def __init__(self, most: int, what: str) -> None:
-        """Prepare.
-
-        Args:
-            most: places in all.
-            what: they are called in errors, in the plural.
-        """
-        self._most, self._what = most, what
-        self._most_of_client = max(1, most // 2)
+    def __init__(self, limit: int, what: str) -> None:
+        """Set the number of places, and what errors call them, in the plural."""
+        self._limit, self._what = limit, what
+        self._limit_of_client = max(1, limit // 2)
         self._held: Counter[str] = Counter()
 
     @property
     def taken(self) -> int:
-        """Return how many places are taken."""
+        """Return the number of places that are taken."""
         return self._held.total()
 
     def take(self, client: str) -> None:
@@ -59,10 +54,10 @@ class Quota:
             QuotaError: the client holds half of the places.
             CapacityError: all places are taken.
         """
-        if self._held[client] >= self._most_of_client:
-            raise QuotaError(f"your address has {self._most_of_client} {self._what}, its limit: try again later")
-        if self.taken >= self._most:
-            raise CapacityError(f"server at capacity ({self._most} {self._what}): try again later")
+        if self._held[client] >= self._limit_of_client:
+            raise QuotaError(f"your address has {self._limit_of_client} {self._what}, its limit: try again later")
+        if self.taken >= self._limit:
+            raise CapacityError(f"server at capacity ({self._limit} {self._what}): try again later")
         self._held[client] += 1
 
     def give_back(self, client: str) -> None:
@@ -86,19 +81,19 @@ class Quota:
 
 
 class FairThread:
-    """A thread that works for the clients in turn: one with many calls does not keep the others waiting."""
+    """A thread that serves the clients in turn: many calls of one do not delay the others."""
 
     def __init__(self, name: str) -> None:
-        """Prepare; the thread starts with the first call."""
+        """Create the thread, which starts with the first call."""
         self._executor = ThreadPoolExecutor(1, name)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self, client: str, function: Callable[[], Result]) -> Result:
-        """Return what a function returns that is called in the thread, after the client's earlier calls."""
+        """Call a function in the thread, after the client's earlier calls, and return its result."""
         turn = self._turns.setdefault(client, asyncio.Lock())
-        async with turn:  # so the queue of the thread has one call of each client at most
+        async with turn:  # so that the thread's queue holds at most one call of each client
             return await asyncio.get_running_loop().run_in_executor(self._executor, function)
 
     def close(self) -> None:
-        """Call no more functions."""
+        """Cancel the calls that wait."""
         self._executor.shutdown(wait=False, cancel_futures=True)

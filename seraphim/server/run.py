@@ -1,35 +1,27 @@
-"""The server's port, its connections, and its beginning and end. The only module that imports Uvicorn.
+"""The server's port, and its start and end. Requests are handled by `seraphim.server.app`."""
 
-What a connection asks for is `seraphim.server.app`; one that asks for nothing is dealt with here: it is closed after a
-while, and earlier where there are many.
-"""
-
-import asyncio
 import contextlib
 import ipaddress
 import resource
 import socket
 from dataclasses import dataclass, replace
-from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from seraphim.errors import SettingsError
 from seraphim.server.app import create_app
-from seraphim.server.engine.model_host import Host
-from seraphim.server.idle import Network, SilentConnections
+from seraphim.server.connections import Network, SilentConnections, http_protocol, websocket_protocol
+from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.middleware import LOOPBACK, Access
 from seraphim.server.service import ServerLimits
 
-_LARGEST_FRAME = 2**20  # bytes, which end a WebSocket; fewer, but more than requests.MOST_BYTES, get an answer
-_GRACE = 3  # seconds that requests under way have when the server ends
-_OPEN_FILES = 4096  # that the server may need: connections above all
+_MAX_FRAME = 2**20  # bytes; a larger one ends its WebSocket. One above requests.MAX_BYTES gets an answer
+_SHUTDOWN_SECONDS = 3  # for requests under way when the server ends
+_OPEN_FILES = 4096  # that the server may need, most of them connections
 
 
 @dataclass(frozen=True)
-class Listening:
+class BoundServer:
     """A server that has its port."""
 
     server: uvicorn.Server
@@ -38,25 +30,20 @@ class Listening:
 
     def run(self) -> None:
         """Serve until a signal ends it."""
-        with contextlib.suppress(KeyboardInterrupt):  # as Uvicorn passes signals on when it has ended
+        with contextlib.suppress(KeyboardInterrupt):  # Uvicorn raises the signal again when it has ended
             self.server.run(self.sockets)
 
 
-def listen(
-    host: Host, address: str, port: int, access: Access | None = None, limits: ServerLimits | None = None
-) -> Listening:
-    """Take a port, at which `run` serves.
+def bind(
+    host: ModelHost, address: str, port: int, access: Access | None = None, limits: ServerLimits | None = None
+) -> BoundServer:
+    """Open a port for the server, or any free one for port 0.
 
-    Args:
-        host: of the models.
-        address: of this machine, or a name of it.
-        port: 0 for any that is free.
-        access: who may use the server. At an address of this machine alone, its usual names are added to those named;
-            at addresses that others can reach, none means any.
-        limits: of the server.
+    At a loopback address, requests may also use the usual names of this machine; at other addresses, no `allowed_hosts`
+    means any.
 
     Raises:
-        SettingsError: there is no such address here, its port is taken, or a proxy is no address.
+        SettingsError: the address is not one of this machine, the port is in use, or a proxy is not an address.
     """
     limits, access = limits or ServerLimits(), access or Access()
     silent = SilentConnections(limits.silent, limits.silent_seconds, _networks(access.proxies))
@@ -69,7 +56,8 @@ def listen(
             f"cannot serve at {address}, port {port} ({reason}): choose others with --host and --port"
         ) from error
     if is_loopback(address):
-        access = replace(access, names=(access.names or frozenset()) | {*LOOPBACK, address.lower()})
+        allowed = (access.allowed_hosts or frozenset()) | {*LOOPBACK, address.lower()}
+        access = replace(access, allowed_hosts=allowed)
     config = uvicorn.Config(
         create_app(host, limits, access),
         log_level="warning",
@@ -77,19 +65,19 @@ def listen(
         server_header=False,
         proxy_headers=bool(access.proxies),
         forwarded_allow_ips=list(access.proxies),
-        http=_http_protocol(silent),
-        ws=_websocket_protocol(silent),
-        ws_max_size=_LARGEST_FRAME,
+        http=http_protocol(silent),
+        ws=websocket_protocol(silent),
+        ws_max_size=_MAX_FRAME,
         ws_per_message_deflate=False,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     _allow_open_files()
     shown = f"[{address}]" if ":" in address else address
-    return Listening(uvicorn.Server(config), [listener], f"http://{shown}:{listener.getsockname()[1]}/")
+    return BoundServer(uvicorn.Server(config), [listener], f"http://{shown}:{listener.getsockname()[1]}/")
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether only this machine can reach an address of its own."""
+    """Return whether only this machine can reach one of its addresses."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -104,86 +92,8 @@ def _networks(proxies: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def _allow_open_files() -> None:
-    # Many systems begin with 256 or 1,024, and let a program have more.
+    # Many systems start a program with a limit of 256 or 1,024, which it may raise.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-class _Reading(asyncio.Protocol):
-    """A connection that ends if its client reads too little of an answer."""
-
-    transport: asyncio.Transport
-    seconds: float
-    """Within which the client must read so much that more can be written."""
-    _timer: asyncio.TimerHandle | None = None
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._timer = asyncio.get_running_loop().call_later(self.seconds, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if self._timer is not None:
-            self._timer.cancel()
-
-
-def _http_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
-    # Uvicorn's, but connections without a request under way are counted.
-
-    class HttpProtocol(_Reading, H11Protocol):
-        seconds = silent.seconds
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            silent.add(transport)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            silent.discard(self.transport)
-            super().connection_lost(exc)
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._count()
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._count()
-
-        def handle_websocket_upgrade(self, event: Any) -> None:
-            silent.discard(self.transport)
-            super().handle_websocket_upgrade(event)
-
-        def _count(self) -> None:
-            if self.transport.get_protocol() is not self:  # it is a WebSocket now
-                return
-            if self.cycle is None or self.cycle.response_complete:
-                silent.add(self.transport)
-            else:
-                silent.discard(self.transport)
-
-    return HttpProtocol
-
-
-def _websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
-    # Uvicorn's, but connections are counted that are to be closed and whose client does not read what it still gets.
-
-    class WebSocketProtocol(_Reading, WebSocketsSansIOProtocol):
-        seconds = silent.seconds
-
-        async def send(self, message: Any) -> None:
-            await super().send(message)
-            if message["type"] == "websocket.http.response.body":  # a refusal, of which Uvicorn would log an error
-                self.handshake_complete = True
-
-        def on_task_complete(self, task: asyncio.Task[None]) -> None:
-            super().on_task_complete(task)
-            if not self.disconnected:
-                silent.add(self.transport)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            silent.discard(self.transport)
-            super().connection_lost(exc)
-
-    return WebSocketProtocol

@@ -1,23 +1,22 @@
-"""Engines over WebSockets: each connection is a client, for as long as it is used.
-
-What is said over one is `seraphim.server.engine.client`.
-"""
+"""Engines over WebSockets: each connection is a client. What they say is `seraphim.server.engine.client`."""
 
 import asyncio
 import contextlib
+from collections import deque
 
 from fastapi import WebSocket, WebSocketDisconnect
 from fastapi.requests import HTTPConnection
 
 from seraphim.errors import CapacityError
-from seraphim.server.engine import messages
-from seraphim.server.engine.client import Conversation
+from seraphim.server.engine.client import Client
+from seraphim.server.engine.messages import Message, to_json
 from seraphim.server.middleware import Throttle, client_of
-from seraphim.server.outbox import Outbox
 from seraphim.server.service import ServerLimits, Service
 
-TRY_AGAIN_LATER = 1013  # the code of a WebSocket that is closed because there are too many
-IDLE = 4000  # of one that is closed because it was not used for long: pages open it again when they need it
+TRY_AGAIN_LATER = 1013  # closes a WebSocket because there are too many
+IDLE = 4000  # closes one that was not used for long; pages open it again when they need it
+
+_MAX_QUEUED = 32  # answers on their way to a client, above which its next message waits
 
 
 def service_of(connection: HTTPConnection) -> Service:
@@ -26,81 +25,91 @@ def service_of(connection: HTTPConnection) -> Service:
     return service
 
 
-async def converse(websocket: WebSocket) -> None:
-    """Let a page talk to an engine, until it goes away or was silent for long."""
+async def serve_client(websocket: WebSocket) -> None:
+    """Connect a page to an engine, until the page goes away or has been idle for long."""
     await websocket.accept()
     service, outbox = service_of(websocket), Outbox()
     try:
-        conversation = Conversation(service.shared, client_of(websocket.scope), outbox.put)
+        client = Client(service.shared, client_of(websocket.scope), outbox.put)
     except CapacityError as error:
         refusal = {"id": None, "type": "error", "message": str(error)}
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await websocket.send_text(messages.to_text(refusal))
+            await websocket.send_text(to_json(refusal))
             await websocket.close(TRY_AGAIN_LATER, str(error))
         return
     writing = asyncio.create_task(_write(websocket, outbox))
     try:
-        await _listen(websocket, service.limits, conversation, outbox)
+        await _read(websocket, service.limits, client, outbox)
     finally:
-        conversation.close()
+        client.close()
         writing.cancel()
 
 
-async def _listen(websocket: WebSocket, limits: ServerLimits, conversation: Conversation, outbox: Outbox) -> None:
-    throttle = Throttle(limits.requests.message_rate, limits.requests.message_burst)
-    idle = _IdleWatch(websocket, limits, conversation)
-    try:
-        while (event := await websocket.receive())["type"] != "websocket.disconnect":
-            idle.pause()
-            while wait := throttle.take():
-                await asyncio.sleep(wait)
-            await outbox.has_room()
-            await conversation.hear(event.get("text") or "")
-            idle.resume()
-    finally:
-        idle.close()
-
-
-class _IdleWatch:
-    """Lets a conversation rest while nothing is said, and closes the connection after long.
-
-    It looks from time to time, as a timer for each message would cost more than many a message.
-    """
-
-    def __init__(self, websocket: WebSocket, limits: ServerLimits, conversation: Conversation) -> None:
-        self._websocket, self._limits, self._conversation = websocket, limits, conversation
-        self._loop = asyncio.get_running_loop()
-        self._is_idle, self._since = True, self._loop.time()
-        self._timer = self._loop.call_later(limits.session_idle, self._look)
-        self._closing: asyncio.Task[None] | None = None
-
-    def pause(self) -> None:
-        """Count the connection as used until `resume`."""
-        self._is_idle = False
-
-    def resume(self) -> None:
-        """Count the connection as idle from now on."""
-        self._is_idle, self._since = True, self._loop.time()
-
-    def close(self) -> None:
-        """Look no more."""
-        self._timer.cancel()
-
-    def _look(self) -> None:
-        seconds = self._loop.time() - self._since if self._is_idle else 0.0
-        if (
-            seconds >= self._limits.session_idle
-            and self._conversation.rest()
-            and seconds >= self._limits.connection_idle
-        ):
-            self._closing = asyncio.create_task(self._websocket.close(IDLE, "not used for long"))
+async def _read(websocket: WebSocket, limits: ServerLimits, client: Client, outbox: "Outbox") -> None:
+    # Passes messages on. The session of an idle client is released, and its connection is closed later.
+    throttle, idle_seconds = Throttle(limits.requests.message_rate, limits.requests.message_burst), 0.0
+    while True:
+        try:
+            async with asyncio.timeout(limits.session_idle):
+                event = await websocket.receive()
+        except TimeoutError:
+            idle_seconds += limits.session_idle
+            if client.release_if_idle() and idle_seconds >= limits.connection_idle:
+                await websocket.close(IDLE, "not used for long")
+                return
+            continue
+        if event["type"] == "websocket.disconnect":
             return
-        self._timer = self._loop.call_later(self._limits.session_idle, self._look)
+        idle_seconds = 0.0
+        while wait := throttle.take():
+            await asyncio.sleep(wait)
+        await outbox.has_room()
+        await client.handle(event.get("text") or "")
 
 
-async def _write(websocket: WebSocket, outbox: Outbox) -> None:
+async def _write(websocket: WebSocket, outbox: "Outbox") -> None:
     try:
         while True:
-            await websocket.send_text(messages.to_text(await outbox.get()))
+            await websocket.send_text(to_json(await outbox.get()))
     except (WebSocketDisconnect, RuntimeError, OSError):  # the client is gone
         outbox.close()
+
+
+class Outbox:
+    """Answers on their way to a client. A newer update of a search replaces one that a slow client has not got yet."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Message] = deque()
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def put(self, message: Message) -> None:
+        """Add an answer."""
+        if self._closed:
+            return
+        last = self._queue[-1] if self._queue else {}
+        if last.get("done") is False and last["id"] == message["id"] and message["type"] == "analysis":
+            self._queue.pop()
+        self._queue.append(message)
+        self._changed.set()
+
+    async def get(self) -> Message:
+        """Return the next answer when there is one."""
+        while not self._queue:
+            self._changed.clear()
+            await self._changed.wait()
+        message = self._queue.popleft()
+        self._changed.set()
+        return message
+
+    async def has_room(self) -> None:
+        """Wait until few answers are on their way."""
+        while len(self._queue) > _MAX_QUEUED:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def close(self) -> None:
+        """Drop all answers."""
+        self._closed = True
+        self._queue.clear()
+        self._changed.set()

@@ -1,6 +1,7 @@
-"""The files of pages, by version: an address that names the version of all files leads to the same file for ever.
+"""The files of pages, by version: a path with the version of all files leads to the same file forever.
 
-So browsers keep them and do not ask again, and after an upgrade no old module meets a new one. Knows nothing of HTTP.
+So browsers keep the files without asking again, and old and new modules never mix after an upgrade. Files may be in any
+folder below `seraphim/web`. Knows nothing of HTTP.
 """
 
 import re
@@ -11,19 +12,19 @@ from pathlib import Path
 WEB = Path(str(resources.files("seraphim") / "web"))
 
 _VERSION = re.compile("[0-9a-f]{16}")
-_REFERENCE = re.compile(r'(?<==)"([\w.-]+\.(?:css|js|svg))"')
+_REFERENCE = re.compile(r'(?<==)"([\w./-]+\.(?:css|js|svg))"')
 
 
 class WebFiles:
-    """The files, and the version of those that pages were last made with."""
+    """The files, and the version of those that the last page referred to."""
 
     def __init__(self, folder: Path = WEB) -> None:
-        """Prepare; nothing is read yet."""
+        """Remember the folder; nothing is read yet."""
         self.version = ""
         self._folder = folder
 
     def page(self, name: str) -> str:
-        """Return a page whose references to files name their version, as the files are now."""
+        """Return a page whose references to files contain the version of the files as they are now."""
         content = sha256()
         for path in sorted(path for path in self._folder.rglob("*") if path.is_file()):
             content.update(f"{path.relative_to(self._folder)}:{path.stat().st_size}:".encode() + path.read_bytes())

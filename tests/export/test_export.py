@@ -1,4 +1,4 @@
-"""Models for places without Seraphim: files that compute the same, and a page that plays in the browser, offline."""
+"""Exported models: files that compute the same, and a page that plays in the browser, offline."""
 
 import functools
 import http.server
@@ -42,7 +42,7 @@ def library() -> Library:
 # ---------------------------------------------------------------- one file
 
 
-def test_positions_of_random_play_are_distinct_unfinished_and_from_the_whole_game() -> None:
+def test_random_positions_are_distinct_unfinished_and_of_all_lengths() -> None:
     game = load_game("connectfour")
     states = formats.random_positions(game, 1000)
     assert len(np.unique(states, axis=0)) == len(states) == 1000
@@ -53,12 +53,12 @@ def test_positions_of_random_play_are_distinct_unfinished_and_from_the_whole_gam
     np.testing.assert_array_equal(states, formats.random_positions(game, 1000))
 
 
-def test_a_game_with_fewer_positions_gives_all_it_has() -> None:
+def test_a_small_game_returns_all_its_positions() -> None:
     assert 10 <= len(formats.random_positions(load_game("games"), 1000)) <= 2 * 16  # of nim: heap and player
 
 
 @pytest.mark.parametrize("form", ["tflite", "onnx"])
-def test_a_file_computes_what_the_saved_model_does(folder: ModelFolder, tmp_path: Path, form: Any) -> None:
+def test_a_file_computes_the_same_as_the_saved_model(folder: ModelFolder, tmp_path: Path, form: Any) -> None:
     if form == "onnx":
         pytest.importorskip("tf2onnx")
     file = tmp_path / f"deep/model.{form}"
@@ -86,15 +86,14 @@ def test_a_file_computes_what_the_saved_model_does(folder: ModelFolder, tmp_path
         np.testing.assert_allclose(np.concatenate([each["value"] for each in outputs]), values, atol=1e-5)
 
 
-def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
+def test_a_file_with_other_results_is_refused_and_nothing_is_left(
     folder: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     convert = formats._to_litert
 
     def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
-        content, model = convert(snapshot, game, trust)
-        monkeypatch.setattr(model, "infer", lambda observations: infer(observations[::-1]))
-        return content, model
+        content, _ = convert(snapshot, game, trust)
+        return content, lambda observations: infer(observations[::-1])
 
     infer = load_inference(folder.champion().path, GAME, "litert").infer
     monkeypatch.setattr(formats, "_to_litert", convert_badly)
@@ -106,13 +105,12 @@ def test_a_file_that_computes_something_else_is_refused_and_nothing_is_left(
     assert not list(tmp_path.glob("out")) + list(tmp_path.glob(".out*"))
 
 
-def test_a_network_that_gives_no_numbers_is_refused(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_returns_nan_is_refused(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     convert = formats._to_litert
 
     def convert_badly(snapshot: Path, game: Any, trust: bool) -> Any:
-        content, model = convert(snapshot, game, trust)
-        monkeypatch.setattr(model, "infer", lambda observations: (infer(observations)[0], np.full(1000, np.nan)))
-        return content, model
+        content, _ = convert(snapshot, game, trust)
+        return content, lambda observations: (infer(observations)[0], np.full(1000, np.nan))
 
     infer = load_inference(folder.champion().path, GAME, "litert").infer
     monkeypatch.setattr(formats, "_to_litert", convert_badly)
@@ -120,7 +118,7 @@ def test_a_network_that_gives_no_numbers_is_refused(folder: ModelFolder, monkeyp
         formats.convert(folder.champion().path, GAME, "tflite")
 
 
-def test_a_folder_is_no_file(folder: ModelFolder, tmp_path: Path) -> None:
+def test_a_folder_is_refused_as_an_output_file(folder: ModelFolder, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is a folder: name a file"):
         formats.export_file(folder.champion().path, GAME, "tflite", tmp_path)
 
@@ -137,16 +135,16 @@ def host(_fresh_root: Path, library: Library, tmp_path_factory: pytest.TempPathF
     return root
 
 
-def test_a_folder_that_the_export_did_not_make_is_refused(folder: ModelFolder, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_an_export_is_refused(folder: ModelFolder, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     for out in (tmp_path / "mine", tmp_path / "mine/thesis.txt"):
-        with pytest.raises(SettingsError, match="was not made by the export"):
+        with pytest.raises(SettingsError, match="is not an export"):
             site.write_site([chosen(folder)], out, Library("1.2.3", None))
     assert [path.name for path in tmp_path.rglob("*") if "data" not in path.parts] == ["mine", "thesis.txt"]
 
 
-def test_an_exported_folder_is_replaced_by_the_next(folder: ModelFolder, tmp_path: Path) -> None:
+def test_an_export_replaces_an_older_one(folder: ModelFolder, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     for name in ("one", "two"):
@@ -156,7 +154,7 @@ def test_an_exported_folder_is_replaced_by_the_next(folder: ModelFolder, tmp_pat
     assert not list(tmp_path.glob(".out*"))
 
 
-def test_a_game_without_rules_for_the_browser_is_told(folder: ModelFolder, tmp_path: Path) -> None:
+def test_a_game_without_rules_for_the_browser_is_refused(folder: ModelFolder, tmp_path: Path) -> None:
     model = chosen(folder)
     settings = model.settings.__class__(**{**vars(model.settings), "game": "games"})
     with pytest.raises(GameError, match=r"without .*tests/support/rules\.js, its rules in JavaScript"):
@@ -185,7 +183,7 @@ def test_the_lock_file_names_no_host() -> None:
     assert "://" not in json.dumps(lock)
 
 
-def test_every_file_is_kept_for_who_is_offline(host: Path) -> None:
+def test_every_file_is_kept_for_offline_use(host: Path) -> None:
     folder = host / "deep/site"
     listed = json.loads((folder / "offline.js").read_text().removeprefix("self.SERAPHIM_OFFLINE = ").rstrip(";\n"))
     kept = {*listed["always"], *listed["relaxed"], *listed["compatible"]}
@@ -297,7 +295,7 @@ def test_a_whole_game_is_played_below_a_path_without_a_request(serve: Any, brows
     assert all(path.startswith("/deep/site/") for path in server.asked)
 
 
-def test_it_plays_on_when_the_host_is_gone(serve: Any, browser: Any) -> None:
+def test_the_page_works_without_its_host(serve: Any, browser: Any) -> None:
     server = serve()
     url = f"http://127.0.0.1:{server.server_port}/deep/site/"
     open_page(browser, url).evaluate("navigator.serviceWorker.ready")
@@ -312,7 +310,7 @@ def test_it_plays_on_when_the_host_is_gone(serve: Any, browser: Any) -> None:
     assert page.complaints == []
 
 
-def test_a_new_export_reaches_who_has_the_old_one(
+def test_a_new_export_replaces_the_old_one_in_browsers(
     serve: Any, browser: Any, folder: ModelFolder, library: Library, tmp_path: Path
 ) -> None:
     server = serve(tmp_path)
@@ -335,7 +333,7 @@ def test_a_new_export_reaches_who_has_the_old_one(
     assert open_page(browser, url).input_value("#model") == "new"
 
 
-def test_a_page_that_was_exported_without_npm_plays_by_the_cdn(
+def test_a_page_exported_without_npm_plays_with_the_cdn(
     serve: Any, browser: Any, folder: ModelFolder, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert library.folder is not None
@@ -360,7 +358,7 @@ def test_a_page_that_was_exported_without_npm_plays_by_the_cdn(
     assert OVER.search(play_whole_game(open_page(browser, url)))
 
 
-def test_what_the_browser_computes_is_what_the_model_says(serve: Any, browser: Any) -> None:
+def test_the_browser_computes_the_same_as_the_model(serve: Any, browser: Any) -> None:
     game, folder = load_game("connectfour"), ModelFolder(ROOT, "connectfour")
     observations = game.observe(formats.random_positions(game, 20))
     logits, values = load_inference(folder.champion().path, game, "litert").infer(observations)

@@ -36,9 +36,9 @@ HEAVY = {
 }
 LIGHT = {
     "fastapi": {"server/app", "server/sockets"},
-    "pydantic": {"server/app"},
-    "starlette": {"server/app"},
-    "uvicorn": {"server/run"},
+    "pydantic": {"server/app", "server/engine/requests"},
+    "starlette": {"server/app", "server/middleware"},
+    "uvicorn": {"server/connections", "server/run"},
     "absl": {"cli"},
     "google": {"records/tfrecord"},
     "google_crc32c": {"records/tfrecord", "storage/atomic"},

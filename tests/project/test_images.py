@@ -1,4 +1,4 @@
-"""The images hold what they run, run what there is, and the compose file fits them; no container engine is needed."""
+"""The images contain what they run, and the compose file fits them; checked without a container engine."""
 
 import configparser
 import json
@@ -71,7 +71,7 @@ def run_as_in(image: str, tmp_path: Path, *arguments: str) -> subprocess.Complet
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_all_that_is_copied_exists_and_reaches_the_build(image: str) -> None:
+def test_copied_files_exist_and_reach_the_build(image: str) -> None:
     ignored, *allowed = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] in "*!"]
     assert ignored == "*"
     for source in copied(image):
@@ -96,7 +96,7 @@ def test_an_image_runs_a_program_that_it_holds(image: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_data_lies_where_the_user_of_the_image_may_write_and_mounts_go(image: str) -> None:
+def test_data_folders_are_writable_and_where_mounts_go(image: str) -> None:
     root = Path(environment(image)["SERAPHIM_DATA"])
     usage = (ROOT / image / "Dockerfile").read_text()
     (prepare,) = [rest for rest in rests(image, "RUN") if "chown" in rest]
@@ -151,7 +151,7 @@ def test_pinned_versions_are_within_the_declared_ranges(group: str) -> None:
         assert requirement.specifier.contains(pins[requirement.name.lower()]), requirement
 
 
-def test_an_audit_without_its_list_is_skipped_with_a_reason() -> None:
+def test_an_audit_without_a_connection_is_skipped_with_a_reason() -> None:
     nowhere = {"https_proxy": "http://127.0.0.1:9", "no_proxy": "", "PYTHON": sys.executable}
     done = subprocess.run([ROOT / ".ci/audit"], env=os.environ | nowhere, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

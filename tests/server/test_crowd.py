@@ -1,4 +1,4 @@
-"""A server that many use at once, some of them greedily: nobody takes what others need."""
+"""A server under load, with greedy clients: none takes what others need."""
 
 import asyncio
 import contextlib
@@ -20,11 +20,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from seraphim.errors import CapacityError, QuotaError, SettingsError
-from seraphim.server.engine.model_host import Host
-from seraphim.server.engine.thoughts import Line
+from seraphim.server.engine.model_host import ModelHost
+from seraphim.server.engine.shared_search import Line
 from seraphim.server.middleware import Access, RequestLimits
 from seraphim.server.quotas import FairThread, Quota, to_client
-from seraphim.server.run import listen
+from seraphim.server.run import bind
 from seraphim.server.service import ServerLimits
 from seraphim.server.webfiles import WEB, WebFiles
 from seraphim.storage.models import ModelFolder
@@ -180,14 +180,14 @@ def test_a_request_whose_headers_never_end_is_closed(serve: Serve) -> None:
                 time.sleep(0.02)
 
 
-def test_a_request_that_takes_long_is_not_taken_for_silence(serve: Serve) -> None:
+def test_a_long_request_does_not_count_as_silent(serve: Serve) -> None:
     running = serve(ServerLimits(silent_seconds=0.05))
     answer = running.http.post("api/analyze", json={"model": "fresh", "readouts": 20_000})
     assert answer.json()["readouts"] == 20_000
     assert answer.elapsed.total_seconds() > 0.05
 
 
-def test_where_too_many_are_silent_the_oldest_are_closed(serve: Serve) -> None:
+def test_the_oldest_silent_connections_are_closed_when_there_are_too_many(serve: Serve) -> None:
     running = serve(ServerLimits(silent=6))
 
     def connected(address: str) -> socket.socket:
@@ -204,7 +204,7 @@ def test_where_too_many_are_silent_the_oldest_are_closed(serve: Serve) -> None:
         each.close()
 
 
-def test_a_proxy_may_have_as_many_silent_connections_as_there_are(serve: Serve) -> None:
+def test_a_proxy_may_have_all_silent_connections(serve: Serve) -> None:
     running = serve(ServerLimits(silent=6), access=Access(proxies=("127.0.0.8/30",)))
     kept = [
         socket.create_connection(("127.0.0.1", running.port), PATIENCE, (f"127.0.0.{address}", 0))
@@ -216,7 +216,7 @@ def test_a_proxy_may_have_as_many_silent_connections_as_there_are(serve: Serve) 
         each.close()
 
 
-def test_a_client_that_does_not_read_its_answers_is_let_go(serve: Serve) -> None:
+def test_a_client_that_does_not_read_its_answers_is_disconnected(serve: Serve) -> None:
     running = serve(ServerLimits(silent_seconds=0.2))
     with socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -225,7 +225,7 @@ def test_a_client_that_does_not_read_its_answers_is_let_go(serve: Serve) -> None
             target=send_all, args=(raw, b"GET /explorer.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
         )
         sender.start()
-        connections = running.listening.server.server_state.connections
+        connections = running.server.server.server_state.connections
         until(lambda: connections)
         until(lambda: not connections)
         sender.join(PATIENCE)
@@ -239,7 +239,7 @@ def send_all(raw: socket.socket, content: bytes) -> None:
 # ---------------------------------------------------------------- places
 
 
-def test_one_address_has_half_of_the_places_at_most() -> None:
+def test_one_address_has_at_most_half_of_the_places() -> None:
     quota = Quota(4, "chairs")
     for _ in range(2):
         quota.take("greedy")
@@ -269,7 +269,7 @@ def test_a_client_is_an_address_or_a_network(address: str, client: str) -> None:
     assert to_client(address) == client
 
 
-def test_the_calls_of_clients_take_turns() -> None:
+def test_calls_of_different_clients_take_turns() -> None:
     order, begun, go_on = list[str](), threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -292,7 +292,7 @@ def test_the_calls_of_clients_take_turns() -> None:
     assert order[3:] == ["greedy"] * 4
 
 
-def test_one_address_has_half_of_the_sessions_at_most(serve: Serve) -> None:
+def test_one_address_has_at_most_half_of_the_sessions(serve: Serve) -> None:
     running = serve(ServerLimits(sessions=4))
     own = [running.opened("127.0.0.2") for _ in range(2)]
     refused = running.client("127.0.0.2")
@@ -301,7 +301,7 @@ def test_one_address_has_half_of_the_sessions_at_most(serve: Serve) -> None:
         refused.receive()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 1013
     with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2"), timeout=PATIENCE) as http:
-        answer = http.post(f"{running.listening.url}api/analyze", json={"model": "fresh"})
+        answer = http.post(f"{running.server.url}api/analyze", json={"model": "fresh"})
     assert answer.status_code == 429
     assert "2 sessions" in sentence(answer.text)
     other = running.opened("127.0.0.3")
@@ -310,7 +310,7 @@ def test_one_address_has_half_of_the_sessions_at_most(serve: Serve) -> None:
         client.close()
 
 
-def test_one_address_has_half_of_the_connections_at_most(serve: Serve, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_address_has_at_most_half_of_the_connections(serve: Serve, capfd: pytest.CaptureFixture[str]) -> None:
     running = serve(ServerLimits(requests=RequestLimits(under_way=4)))
     own = [running.opened("127.0.0.2") for _ in range(2)]
     with pytest.raises(InvalidStatus) as refused:
@@ -323,16 +323,16 @@ def test_one_address_has_half_of_the_connections_at_most(serve: Serve, capfd: py
         client.close()
 
 
-# ---------------------------------------------------------------- forgotten tabs
+# ---------------------------------------------------------------- idle clients
 
 
-def test_an_idle_client_gives_its_session_back_and_goes_on_later(serve: Serve) -> None:
+def test_an_idle_client_releases_its_session_and_continues_later(serve: Serve) -> None:
     running = serve(ServerLimits(sessions=2, session_idle=0.05))
     client = running.opened()
     client.place(4)
     first = client.think(60)
-    (hosted,) = running.host.loaded
-    until(lambda: running.health()["sessions"] == 0 and hosted.engine.num_seats == 0)
+    (loaded,) = running.host.loaded
+    until(lambda: running.health()["sessions"] == 0 and loaded.engine.num_sessions == 0)
     others = [running.opened("127.0.0.2")]
     assert client.think(60)["candidates"] == first["candidates"]  # of the same position, without another word
     assert running.health()["sessions"] >= 1
@@ -340,7 +340,7 @@ def test_an_idle_client_gives_its_session_back_and_goes_on_later(serve: Serve) -
         each.close()
 
 
-def test_who_thinks_is_not_idle(serve: Serve) -> None:
+def test_a_searching_client_is_not_idle(serve: Serve) -> None:
     running = serve(ServerLimits(session_idle=0.02))
     client = running.opened()
     client.place()
@@ -348,7 +348,7 @@ def test_who_thinks_is_not_idle(serve: Serve) -> None:
     client.close()
 
 
-def test_a_message_that_finds_no_room_is_answered_and_can_be_sent_again(serve: Serve) -> None:
+def test_a_message_without_a_free_session_is_answered_and_can_be_repeated(serve: Serve) -> None:
     running = serve(ServerLimits(sessions=2, session_idle=0.5))
     client = running.opened()
     client.place(4)
@@ -362,11 +362,11 @@ def test_a_message_that_finds_no_room_is_answered_and_can_be_sent_again(serve: S
     client.close()
 
 
-def test_a_connection_that_was_idle_for_long_is_closed(serve: Serve) -> None:
+def test_a_connection_idle_for_long_is_closed(serve: Serve) -> None:
     running = serve(ServerLimits(session_idle=0.02, connection_idle=0.1))
     client = running.opened()
     with pytest.raises(ConnectionClosed) as closed:
-        client.hear_the_end()
+        client.receive_until_closed()
     assert closed.value.rcvd is not None and closed.value.rcvd.code == 4000
     until(lambda: running.health()["sessions"] == 0)
 
@@ -390,8 +390,8 @@ def names_of(folder: ModelFolder) -> list[str]:
     return [snapshot.name for snapshot in folder.snapshots() if snapshot.name != champion]
 
 
-def test_old_snapshots_in_use_do_not_keep_anybody_from_a_champion(serve: Serve, many: ModelFolder) -> None:
-    running = serve(root=many.path.parents[1], most_loaded=4)
+def test_old_snapshots_in_use_do_not_block_a_champion(serve: Serve, many: ModelFolder) -> None:
+    running = serve(root=many.path.parents[1], max_loaded=4)
     greedy = [running.client("127.0.0.2") for _ in range(4)]
     answers = [
         client.ask("open", model="fresh", snapshot=name) for client, name in zip(greedy, names_of(many), strict=True)
@@ -411,32 +411,40 @@ def test_old_snapshots_in_use_do_not_keep_anybody_from_a_champion(serve: Serve, 
     until(lambda: greedy[0].think(10).get("readouts") == 10)
 
 
-def test_a_thought_under_way_ends_where_its_snapshot_is_put_away(many: ModelFolder) -> None:
-    host = Host(many.path.parents[1], most_loaded=1)
-    hosted = host.load("fresh", names_of(many)[0]).result(PATIENCE)
-    seat = host.sit(hosted)
-    assert seat is not None
-    heard, last = list[Any](), threading.Event()
+def test_unloading_a_snapshot_ends_its_searches(many: ModelFolder) -> None:
+    host = ModelHost(many.path.parents[1], max_loaded=1)
+    first = host.load("fresh", names_of(many)[0]).result(PATIENCE)
+    session = first.engine.attach()
+    updates, last = list[Any](), threading.Event()
 
-    def hear(thought: Any) -> None:
-        heard.append(thought)
-        if getattr(thought, "done", True):
+    def receive(update: Any) -> None:
+        updates.append(update)
+        if getattr(update, "done", True):
             last.set()
 
-    seat.think(Line(None, (), GAME.initial(1)[0]), 10**6, hear)
+    first.engine.search(session, Line(None, (), GAME.initial(1)[0]), 10**6, receive)
     champion = host.load("fresh").result(PATIENCE)
     assert last.wait(PATIENCE)
-    assert heard[-1].done and heard[-1].readouts < 10**6
-    assert not seat.is_open
+    assert updates[-1].done and updates[-1].readouts < 10**6
+    assert not first.engine.is_open
     assert host.loaded == [champion]
-    assert host.sit(champion) is not None
-    with pytest.raises(CapacityError, match="1 models are in use"):
+    champion.engine.attach()
+    with pytest.raises(CapacityError, match="1 models in use"):
         host.load("fresh", names_of(many)[0])
     host.close()
 
 
-def test_a_forgotten_tab_does_not_keep_a_model_loaded(serve: Serve, many: ModelFolder) -> None:
-    running = serve(ServerLimits(session_idle=0.1), root=many.path.parents[1], most_loaded=1)
+def test_a_server_whose_models_are_all_in_use_is_unavailable(serve: Serve, many: ModelFolder) -> None:
+    running = serve(root=many.path.parents[1], max_loaded=1)
+    client = running.opened()
+    refused = running.http.post("api/analyze", json={"model": "second"})
+    assert refused.status_code == 503
+    assert sentence(refused.text) == "server at capacity (1 models in use): try again later"
+    client.close()
+
+
+def test_an_idle_page_does_not_keep_a_model_loaded(serve: Serve, many: ModelFolder) -> None:
+    running = serve(ServerLimits(session_idle=0.1), root=many.path.parents[1], max_loaded=1)
     forgotten = running.opened()
     forgotten.place(4)
     other = running.client()
@@ -451,13 +459,13 @@ def test_a_forgotten_tab_does_not_keep_a_model_loaded(serve: Serve, many: ModelF
 # ---------------------------------------------------------------- proxies
 
 
-def test_who_comes_by_a_proxy_is_counted_by_the_address_that_it_names(serve: Serve) -> None:
+def test_clients_behind_a_proxy_are_counted_by_their_forwarded_address(serve: Serve) -> None:
     limits = ServerLimits(requests=RequestLimits(rate=0.001, burst=2))
     running = serve(limits, access=Access(proxies=("127.0.0.9",)))
 
     def statuses(source: str, forwarded: str) -> list[int]:
         with httpx.Client(transport=httpx.HTTPTransport(local_address=source), timeout=PATIENCE) as http:
-            url = f"{running.listening.url}api/health"
+            url = f"{running.server.url}api/health"
             return [http.get(url, headers={"x-forwarded-for": forwarded}).status_code for _ in range(3)]
 
     assert statuses("127.0.0.9", "192.0.2.1") == [200, 200, 429]
@@ -471,7 +479,7 @@ def test_who_comes_by_a_proxy_is_counted_by_the_address_that_it_names(serve: Ser
 @pytest.mark.parametrize("proxy", ["example.org", "10.0.0.1/8", "*", ""])
 def test_a_proxy_must_be_an_address(fresh_root: Path, proxy: str) -> None:
     with pytest.raises(SettingsError, match="--proxy must be addresses or networks"):
-        listen(Host(fresh_root, "fresh"), "127.0.0.1", 0, Access(proxies=(proxy,)))
+        bind(ModelHost(fresh_root, "fresh"), "127.0.0.1", 0, Access(proxies=(proxy,)))
 
 
 # ---------------------------------------------------------------- files of pages
@@ -485,7 +493,7 @@ def test_files_of_pages_are_not_counted_as_requests(serve: Serve) -> None:
     assert [running.http.get("api/health").status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_files_are_kept_by_their_version_and_others_are_asked_for_again(serve: Serve) -> None:
+def test_files_are_cached_by_version(serve: Serve) -> None:
     running = serve()
     for page in ("", "learnt", "index.html", "learnt.html"):
         answer = running.http.get(page)

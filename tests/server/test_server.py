@@ -1,4 +1,4 @@
-"""The server as pages and strangers use it: over real connections, with what is wrong answered by a sentence."""
+"""The server as pages and programs use it, over real connections; errors are answered with a sentence."""
 
 import asyncio
 import http.client
@@ -21,20 +21,20 @@ import schemathesis
 import websockets
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CHECKS
-from serving_tests import NEWS, PATIENCE, Client, Message, Running, sentence, until
+from serving_tests import PATIENCE, UPDATE_SECONDS, Client, Message, Running, sentence, until
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 
 import connectfour
-from seraphim.errors import CapacityError
+from seraphim.errors import CapacityError, ModelError
 from seraphim.game import Game
 from seraphim.inference import load_inference
 from seraphim.options import RecordOptions
 from seraphim.records.writer import GameRecord, GameWriter, encode
 from seraphim.search.analysis import Analysis
 from seraphim.server import middleware
-from seraphim.server.engine.model_host import Host
-from seraphim.server.engine.thoughts import ThinkingLimits
+from seraphim.server.engine.limits import SearchLimits
+from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.service import ServerLimits
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
@@ -42,7 +42,7 @@ from tictactoe.game import GAME
 
 @pytest.fixture(scope="module")
 def served(fresh_root: Path) -> Iterator[Running]:
-    # No bound on requests here, of which there are many from one address.
+    # Without a bound on requests, as there are many from one address.
     limits = ServerLimits(requests=middleware.RequestLimits(rate=1e6, burst=1e6, message_rate=1e6, message_burst=1e6))
     running = Running(fresh_root, limits)
     yield running
@@ -59,7 +59,7 @@ def client(served: Running) -> Iterator[Client]:
 # ---------------------------------------------------------------- the protocol
 
 
-def test_a_model_is_opened_and_tells_what_a_page_needs(served: Running) -> None:
+def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
     client = served.client()
     opened = client.ask("open", model="fresh", snapshot=None)
     assert (opened["type"], opened["model"]) == ("opened", "fresh")
@@ -77,7 +77,7 @@ def test_a_model_is_opened_and_tells_what_a_page_needs(served: Running) -> None:
     client.close()
 
 
-def test_a_position_is_shown_as_the_rules_have_it(client: Client) -> None:
+def test_a_position_follows_the_rules(client: Client) -> None:
     position = client.place(4, 0)
     assert (position["start"], position["moves"], position["to_play"], position["last"]) == (None, [4, 0], 0, 0)
     assert (position["ended"], position["result"], position["line"]) == (False, None, [])
@@ -93,9 +93,7 @@ def test_a_position_is_shown_as_the_rules_have_it(client: Client) -> None:
 
 
 @pytest.mark.parametrize("moves", [[], [4], [0, 4, 8]])
-def test_a_thought_is_that_of_an_analysis_with_the_same_settings(
-    served: Running, client: Client, moves: list[int]
-) -> None:
+def test_a_search_equals_an_analysis_with_the_same_settings(served: Running, client: Client, moves: list[int]) -> None:
     client.place(*moves)
     found = client.think(100)
     folder = ModelFolder(served.root, "fresh")
@@ -114,7 +112,7 @@ def test_a_thought_is_that_of_an_analysis_with_the_same_settings(
     assert sum(each["share"] for each in found["candidates"]) == pytest.approx(1)
 
 
-def test_the_tree_is_kept_between_moves_and_more_is_added_to_it(client: Client) -> None:
+def test_the_tree_is_kept_between_moves(client: Client) -> None:
     client.place()
     first = client.think(300)
     best = first["candidates"][0]["action"]
@@ -126,7 +124,7 @@ def test_the_tree_is_kept_between_moves_and_more_is_added_to_it(client: Client) 
     assert client.think(10)["readouts"] == 10
 
 
-def test_numbers_grow_while_it_thinks(client: Client) -> None:
+def test_updates_grow_during_a_search(client: Client) -> None:
     client.place()
     identity = client.send("think", readouts=5000)
     readouts = []
@@ -141,7 +139,7 @@ def test_numbers_grow_while_it_thinks(client: Client) -> None:
     assert readouts[-1] == 5000
 
 
-def test_a_stopped_thought_ends_before_the_stop_is_answered(client: Client) -> None:
+def test_a_stopped_search_ends_before_the_stop_is_answered(client: Client) -> None:
     client.place()
     thinking = client.begin()
     stop = client.send("stop")
@@ -155,7 +153,7 @@ def test_a_stopped_thought_ends_before_the_stop_is_answered(client: Client) -> N
 @pytest.mark.parametrize(
     "fields", [{"type": "think", "readouts": 50}, {"type": "position", "start": None, "moves": [4]}]
 )
-def test_a_new_request_ends_the_thought_under_way(client: Client, fields: Message) -> None:
+def test_a_new_request_ends_the_current_search(client: Client, fields: Message) -> None:
     client.place()
     thinking = client.begin()
     fields = dict(fields)
@@ -179,7 +177,7 @@ def test_moves_and_boards_are_loaded(client: Client) -> None:
     assert client.ask("load", text="\x00" * 1000)["type"] == "error"
 
 
-def test_the_truth_of_each_move_is_told(client: Client) -> None:
+def test_the_exact_result_of_each_move_is_returned(client: Client) -> None:
     client.place(0, 1, 3)  # X threatens c1
     actions = client.ask("truth")["actions"]
     assert {int(action) for action in actions} == {2, 4, 5, 6, 7, 8}
@@ -189,7 +187,7 @@ def test_the_truth_of_each_move_is_told(client: Client) -> None:
     assert all(each == {"result": 0, "best": True, "plies": 9} for each in client.ask("truth")["actions"].values())
 
 
-# ---------------------------------------------------------------- what is wrong with a message
+# ---------------------------------------------------------------- invalid messages
 
 
 @pytest.mark.parametrize(
@@ -200,37 +198,49 @@ def test_the_truth_of_each_move_is_told(client: Client) -> None:
         ("[1]", "must be a JSON object"),
         ("null", "must be a JSON object"),
         ("[" * 60_000, "must be a JSON object"),
-        ("{}", "must have an int id"),
-        ('{"id": 1.5, "type": "stop"}', "must have an int id"),
-        ('{"id": true, "type": "stop"}', "must have an int id"),
-        ('{"id": 1e999, "type": "stop"}', "must have an int id"),
+        ("{}", "using discriminator 'type'"),
+        ('{"id": 1.5, "type": "stop"}', "id is not valid"),
+        ('{"id": true, "type": "stop"}', "id is not valid"),
+        ('{"id": 1e999, "type": "stop"}', "id is not valid"),
         (f'{{"id": {"9" * 5000}, "type": "stop"}}', "must be a JSON object"),
-        (f'{{"id": {10**30}, "type": "stop"}}', "must have an int id"),
-        ('{"id": 7}', "type must be one of"),
-        ('{"id": 7, "type": ["stop"]}', "type must be one of"),
-        ('{"id": 7, "type": "stop", "more": 1}', "'more' is no part of a message stop"),
-        ('{"id": 7, "type": "think"}', "must have readouts"),
-        ('{"id": 7, "type": "think", "readouts": 0}', "readouts must be an int from 1 to 100,000"),
-        ('{"id": 7, "type": "think", "readouts": 100001}', "readouts must be an int from 1 to 100,000"),
-        ('{"id": 7, "type": "think", "readouts": "5"}', "readouts must be an int"),
-        ('{"id": 7, "type": "think", "readouts": NaN}', "readouts must be an int"),
-        ('{"id": 7, "type": "position", "moves": [0.5]}', "moves must be a list of actions"),
-        ('{"id": 7, "type": "position", "moves": "0"}', "moves must be a list of actions"),
+        (f'{{"id": {10**30}, "type": "stop"}}', "id is not valid"),
+        ('{"id": 7}', "using discriminator 'type'"),
+        ('{"id": 7, "type": ["stop"]}', "expected tags: 'open', 'position', 'think'"),
+        ('{"id": 7, "type": "stop", "more": 1}', "more is not valid: Extra inputs are not permitted"),
+        ('{"id": 7, "type": "think"}', "readouts is not valid: Field required"),
+        (
+            '{"id": 7, "type": "think", "readouts": 0}',
+            "Input should be greater than or equal to 1",
+        ),
+        (
+            '{"id": 7, "type": "think", "readouts": 100001}',
+            "Input should be less than or equal to 100000",
+        ),
+        ('{"id": 7, "type": "think", "readouts": "5"}', "readouts is not valid: Input should be a valid integer"),
+        ('{"id": 7, "type": "think", "readouts": NaN}', "readouts is not valid: Input should be a valid integer"),
+        ('{"id": 7, "type": "position", "moves": [0.5]}', "moves.0 is not valid: Input should be a valid integer"),
+        ('{"id": 7, "type": "position", "moves": "0"}', "moves is not valid"),
         ('{"id": 7, "type": "position", "moves": [9]}', "not legal"),
         ('{"id": 7, "type": "position", "moves": [0, 0]}', "not legal"),
         ('{"id": 7, "type": "position", "moves": [0,1,2,3,4,5,6,7,8,9]}', "9 moves at most"),
-        ('{"id": 7, "type": "position", "moves": [], "start": [1, 2]}', "start must be"),
-        ('{"id": 7, "type": "position", "moves": [], "start": ["1", "1"]}', "start is no position"),
+        (
+            '{"id": 7, "type": "position", "moves": [], "start": [1, 2]}',
+            "start.0 is not valid: Input should be a",
+        ),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["1", "1"]}', "start is not a position"),
         ('{"id": 7, "type": "position", "moves": [], "start": ["99999999999999999999", "0"]}', "64 bits"),
-        ('{"id": 7, "type": "position", "moves": [], "start": ["x", "0"]}', "words in decimal"),
+        ('{"id": 7, "type": "position", "moves": [], "start": ["x", "0"]}', "in decimal"),
         ('{"id": 7, "type": "open", "model": "../fresh", "snapshot": null}', "cannot be the name of a model"),
         ('{"id": 7, "type": "open", "model": "fresh", "snapshot": "../../secret"}', "has no snapshot"),
         ('{"id": 7, "type": "open", "model": "nobody", "snapshot": null}', "does not exist"),
-        ('{"id": 7, "type": "open", "model": 5, "snapshot": null}', "model must be text"),
+        (
+            '{"id": 7, "type": "open", "model": 5, "snapshot": null}',
+            "Input should be a valid string",
+        ),
         ('{"id": 7, "type": "load", "text": "z9"}', "z9"),
     ],
 )
-def test_a_wrong_message_is_answered_with_a_sentence(client: Client, text: str, said: str) -> None:
+def test_an_invalid_message_is_answered_with_an_error(client: Client, text: str, said: str) -> None:
     client.socket.send(text)
     answer = client.receive()
     assert answer["type"] == "error"
@@ -247,7 +257,7 @@ def test_nothing_is_possible_before_a_model_is_open(served: Running) -> None:
     client.close()
 
 
-def test_a_game_that_is_over_cannot_be_thought_about(client: Client) -> None:
+def test_a_finished_game_cannot_be_searched(client: Client) -> None:
     client.place(0, 3, 1, 4, 2)
     assert "over" in client.think(10)["message"]
     assert "over" in client.ask("truth")["message"]
@@ -260,7 +270,7 @@ def test_a_large_message_is_answered_and_a_huge_one_ends_the_connection(served: 
     other = served.opened()
     other.socket.send("x" * (2**20 + 100))
     with pytest.raises(ConnectionClosed):
-        other.hear_the_end()
+        other.receive_until_closed()
     assert client.think(10)["readouts"] == 10
 
 
@@ -290,7 +300,7 @@ def test_malformed_frames_end_only_their_own_connection(served: Running, client:
 # ---------------------------------------------------------------- sessions
 
 
-def test_sessions_do_not_see_each_other(served: Running) -> None:
+def test_clients_are_independent(served: Running) -> None:
     clients = [served.opened() for _ in range(3)]
     lines = [[], [4], [0, 4]]
     for client, moves in zip(clients, lines, strict=True):
@@ -320,8 +330,8 @@ def test_a_client_that_vanishes_frees_its_search(served: Running) -> None:
     until(lambda: served.health() == {**served.health(), "sessions": 0, "thinking": 0, "trees": 0})
 
 
-def test_an_idle_client_frees_its_search_and_finds_it_again(serve: Callable[..., Running]) -> None:
-    running = serve(thinking=ThinkingLimits(idle=0.0, news=NEWS))
+def test_an_idle_client_loses_its_tree_and_gets_a_new_one(serve: Callable[..., Running]) -> None:
+    running = serve(search=SearchLimits(idle_seconds=0.0, update_seconds=UPDATE_SECONDS))
     client = running.opened()
     client.place(4)
     visits = [(each["action"], each["visits"]) for each in client.think(60)["candidates"]]
@@ -408,13 +418,15 @@ def test_a_position_is_analyzed_over_http(served: Running, client: Client) -> No
         ({"model": "fresh", "snapshot": "../fresh"}, 404, "has no snapshot"),
     ],
 )
-def test_a_wrong_request_is_answered_with_a_sentence(served: Running, content: Message, status: int, said: str) -> None:
+def test_an_invalid_request_is_answered_with_an_error(
+    served: Running, content: Message, status: int, said: str
+) -> None:
     answer = served.http.post("api/analyze", json=content)
     assert answer.status_code == status, answer.text
     assert said in sentence(answer.text)
 
 
-def test_a_request_whose_client_goes_away_stops_thinking(served: Running) -> None:
+def test_a_search_stops_when_its_http_client_disconnects(served: Running) -> None:
     until(lambda: served.health()["trees"] == 0)
     body = json.dumps({"model": "fresh", "readouts": 100_000})
     connection = http.client.HTTPConnection("127.0.0.1", served.port)
@@ -449,7 +461,7 @@ def test_a_request_whose_client_goes_away_stops_thinking(served: Running) -> Non
         "/nowhere",
     ],
 )
-def test_paths_lead_nowhere_else(served: Running, path: str) -> None:
+def test_no_path_leaves_the_folders_of_the_server(served: Running, path: str) -> None:
     status, text = served.raw(path)
     assert 400 <= status < 500
     sentence(text)
@@ -475,14 +487,14 @@ def test_large_bodies_are_refused(served: Running, chunked: bool) -> None:
     assert "65,536 bytes" in sentence(answer.text)
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(serve: Callable[..., Running]) -> None:
+def test_a_body_that_does_not_arrive_times_out(serve: Callable[..., Running]) -> None:
     running = serve(ServerLimits(requests=middleware.RequestLimits(body_seconds=0.05)))
     with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
         raw.sendall(b"POST /api/analyze HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
         assert raw.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_too_many_requests_have_to_wait(serve: Callable[..., Running]) -> None:
+def test_too_many_requests_are_refused(serve: Callable[..., Running]) -> None:
     running = serve(ServerLimits(requests=middleware.RequestLimits(rate=1.0, burst=5)))
     answers = [running.http.get("api/health") for _ in range(12)]
     codes = [answer.status_code for answer in answers]
@@ -491,7 +503,7 @@ def test_too_many_requests_have_to_wait(serve: Callable[..., Running]) -> None:
     assert "too many requests" in sentence(answers[-1].text)
 
 
-def test_too_many_messages_have_to_wait(serve: Callable[..., Running]) -> None:
+def test_too_many_messages_are_delayed(serve: Callable[..., Running]) -> None:
     running = serve(ServerLimits(requests=middleware.RequestLimits(message_rate=50, message_burst=3)))
     client = running.opened()
     began = time.monotonic()
@@ -503,7 +515,7 @@ def test_too_many_messages_have_to_wait(serve: Callable[..., Running]) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/health", "/config.js", "/nowhere", "/api/models/nobody/games"])
-def test_every_answer_has_the_headers_that_keep_browsers_to_our_files(served: Running, path: str) -> None:
+def test_every_answer_has_security_headers(served: Running, path: str) -> None:
     headers = served.http.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     policy = headers["content-security-policy"]
@@ -511,7 +523,7 @@ def test_every_answer_has_the_headers_that_keep_browsers_to_our_files(served: Ru
     assert "unsafe-inline" not in policy and "'unsafe-eval'" not in policy and "http" not in policy
 
 
-def test_pages_from_elsewhere_cannot_use_the_server(served: Running) -> None:
+def test_pages_of_other_origins_cannot_use_the_server(served: Running) -> None:
     foreign = {"origin": "https://evil.example", "content-type": "application/json"}
     answer = served.http.post("api/analyze", content=b'{"model":"fresh"}', headers=foreign)
     assert answer.status_code == 403
@@ -539,7 +551,7 @@ def test_pages_from_elsewhere_cannot_use_the_server(served: Running) -> None:
     assert served.raw("/api/models", Host="localhost:1")[0] == 200
 
 
-def test_pages_elsewhere_that_are_named_may_use_the_server(serve: Callable[..., Running]) -> None:
+def test_pages_of_allowed_origins_may_use_the_server(serve: Callable[..., Running]) -> None:
     running = serve(access=middleware.Access(origins=frozenset({"https://Play.example.org:8443", "http://127.0.0.1"})))
     for origin in ("https://play.example.org:8443", "http://127.0.0.1:80"):
         client = running.client(origin=origin)
@@ -570,8 +582,8 @@ def test_models_are_listed(served: Running) -> None:
     assert model == {"name": "fresh", "game": "tictactoe", "champion": name, "snapshots": [name], "card": False}
 
 
-def test_requests_made_of_the_schema_have_no_server_errors(served: Running) -> None:
-    schema = schemathesis.openapi.from_url(f"{served.listening.url}api/openapi.json")
+def test_requests_generated_from_the_schema_cause_no_server_errors(served: Running) -> None:
+    schema = schemathesis.openapi.from_url(f"{served.server.url}api/openapi.json")
     checks = (
         "not_a_server_error",
         "status_code_conformance",
@@ -603,7 +615,7 @@ def schemathesis_given(operation: Any) -> Any:
     return given(case=st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in modes)))
 
 
-# ---------------------------------------------------------------- what a model learnt from
+# ---------------------------------------------------------------- history
 
 
 def record(number: int, seed: int, *, cut_off: bool = False) -> GameRecord:
@@ -623,7 +635,7 @@ def record(number: int, seed: int, *, cut_off: bool = False) -> GameRecord:
 
 @pytest.fixture(scope="module")
 def recorded(served: Running) -> list[GameRecord]:
-    """Games of `fresh` in files of seven, oldest first; a damaged file is among them."""
+    """Games of `fresh` in files of seven, oldest first, and a damaged file."""
     records = [record(number, number, cut_off=number == 20) for number in range(30)]
     folder = ModelFolder(served.root, "fresh").game_data
     with GameWriter(folder, RecordOptions(games_per_file=7)) as writer:
@@ -664,13 +676,13 @@ def test_a_game_is_shown_position_by_position(served: Running, recorded: list[Ga
         assert len(position["board"]["targets"]) == len(position["policy"]) == 9 - ply
 
 
-def test_a_game_that_there_is_not_is_said_to_be_missing(served: Running, recorded: list[GameRecord]) -> None:
+def test_a_missing_game_is_an_error(served: Running, recorded: list[GameRecord]) -> None:
     answer = served.http.get("api/models/fresh/games/stream-2999")
     assert answer.status_code == 404
-    assert "there is no game" in sentence(answer.text)
+    assert "has no game" in sentence(answer.text)
 
 
-def test_no_request_for_a_game_reads_all_the_others(served: Running, recorded: list[GameRecord]) -> None:
+def test_a_request_for_a_game_does_not_read_the_others(served: Running, recorded: list[GameRecord]) -> None:
     # What occurs in every id is none; games of other rules, which cannot be read, show what is read.
     folder = ModelFolder(served.root, "fresh").game_data
     games = [encode(connectfour.GAME, each) for each in random_games(connectfour.GAME, 5)]
@@ -682,7 +694,7 @@ def test_no_request_for_a_game_reads_all_the_others(served: Running, recorded: l
         for name in ("0", "stream", "stream-", "-", "strea", "s"):
             answer = served.http.get(f"api/models/fresh/games/{name}")
             assert answer.status_code == 404
-            assert "there is no game" in sentence(answer.text)
+            assert "has no game" in sentence(answer.text)
         assert served.http.get(f"api/models/fresh/games/{recorded[5].game_id}").status_code == 200
     finally:
         foreign.unlink()
@@ -706,7 +718,7 @@ def random_games(game: Game, count: int) -> Iterator[GameRecord]:
         )
 
 
-def test_curves_come_from_snapshots_and_the_file_of_learning(served: Running) -> None:
+def test_curves_come_from_snapshots_and_the_learning_curve(served: Running) -> None:
     folder = ModelFolder(served.root, "fresh")
     folder.annotate(folder.champion(), {"loss": 1.5, "policy_loss": float("nan")})
     (folder.path / "curve.csv").write_text(
@@ -744,7 +756,7 @@ class Program:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_program_cleanly_though_somebody_thinks(fresh_root: Path, sign: int) -> None:
+def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sign: int) -> None:
     program = Program(fresh_root, "fresh", "--port=0")
     client = Client(program.url().replace("http", "ws") + "api/engine")
     client.ask("open", model="fresh", snapshot=None)
@@ -754,7 +766,7 @@ def test_a_signal_ends_the_program_cleanly_though_somebody_thinks(fresh_root: Pa
     out, errors = program.process.communicate(timeout=PATIENCE)
     assert (program.process.returncode, out, errors) == (0, "", "")
     with pytest.raises(ConnectionClosed):
-        client.hear_the_end()
+        client.receive_until_closed()
 
 
 @pytest.mark.parametrize(
@@ -767,7 +779,7 @@ def test_a_signal_ends_the_program_cleanly_though_somebody_thinks(fresh_root: Pa
         (["fresh", "--port={taken}"], "choose others with --host and --port"),
     ],
 )
-def test_the_program_refuses_with_a_sentence(served: Running, arguments: list[str], said: str) -> None:
+def test_the_program_fails_with_a_one_line_error(served: Running, arguments: list[str], said: str) -> None:
     arguments = [argument.replace("{taken}", str(served.port)) for argument in arguments]
     out, errors = Program(served.root, *arguments).process.communicate(timeout=PATIENCE)
     assert said in errors
@@ -775,7 +787,7 @@ def test_the_program_refuses_with_a_sentence(served: Running, arguments: list[st
     assert out == ""
 
 
-def test_where_there_is_no_model_the_program_says_how_to_make_one(tmp_path: Path) -> None:
+def test_without_a_model_the_program_says_how_to_make_one(tmp_path: Path) -> None:
     _, errors = Program(tmp_path, "--port=0").process.communicate(timeout=PATIENCE)
     assert "make one with bin/learn.py" in errors
 
@@ -783,7 +795,7 @@ def test_where_there_is_no_model_the_program_says_how_to_make_one(tmp_path: Path
 # ---------------------------------------------------------------- models
 
 
-def test_a_damaged_model_is_told_and_the_others_go_on(served: Running, client: Client) -> None:
+def test_a_damaged_model_does_not_affect_the_others(served: Running, client: Client) -> None:
     fresh = served.root / "models" / "fresh"
     broken = served.root / "models" / "broken"
     shutil.copytree(fresh, broken, symlinks=True)
@@ -801,19 +813,19 @@ def test_a_damaged_model_is_told_and_the_others_go_on(served: Running, client: C
         shutil.rmtree(broken)
 
 
-def test_models_that_nobody_uses_make_room_for_others(fresh_root: Path, tmp_path: Path) -> None:
+def test_unused_models_are_unloaded_for_others(fresh_root: Path, tmp_path: Path) -> None:
     shutil.copytree(fresh_root, tmp_path / "data", symlinks=True)
     models = tmp_path / "data" / "models"
     shutil.copytree(models / "fresh", models / "second", symlinks=True)
-    host = Host(tmp_path / "data", limits=ThinkingLimits(trees=2), most_loaded=1)
+    host = ModelHost(tmp_path / "data", limits=SearchLimits(trees=2), max_loaded=1)
     first = host.load("fresh").result(PATIENCE)
-    seat = host.sit(first)
-    assert seat is not None
-    with pytest.raises(CapacityError, match="1 models are in use"):
+    session = first.engine.attach()
+    with pytest.raises(CapacityError, match="1 models in use"):
         host.load("second")
-    seat.leave()
+    first.engine.detach(session)
     second = host.load("second").result(PATIENCE)
-    assert host.sit(first) is None
+    with pytest.raises(ModelError, match="open it again"):
+        first.engine.attach()
     assert host.loaded == [second]
     assert host.load("second").result(PATIENCE) is second
     host.close()

@@ -14,16 +14,16 @@ from typing import Any
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
-from seraphim.server.engine.model_host import Host
-from seraphim.server.engine.thoughts import ThinkingLimits
+from seraphim.server.engine.limits import SearchLimits
+from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.middleware import Access
-from seraphim.server.run import Listening, listen
+from seraphim.server.run import BoundServer, bind
 from seraphim.server.service import ServerLimits
 
 Message = dict[str, Any]
 
 PATIENCE = 60  # seconds; everything here takes a fraction of one
-NEWS = 0.01
+UPDATE_SECONDS = 0.01
 
 
 class Running:
@@ -33,18 +33,18 @@ class Running:
         self,
         root: Path,
         limits: ServerLimits | None = None,
-        thinking: ThinkingLimits | None = None,
+        search: SearchLimits | None = None,
         access: Access | None = None,
-        most_loaded: int = 4,
+        max_loaded: int = 4,
     ) -> None:
         self.root = root
-        self.host = Host(root, "fresh", thinking or ThinkingLimits(news=NEWS), most_loaded)
-        self.listening: Listening = listen(self.host, "127.0.0.1", 0, access, limits)
-        self.thread = threading.Thread(target=self.listening.run)
+        self.host = ModelHost(root, "fresh", search or SearchLimits(update_seconds=UPDATE_SECONDS), max_loaded)
+        self.server: BoundServer = bind(self.host, "127.0.0.1", 0, access, limits)
+        self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         self.context = contextlib.ExitStack()
-        self.http = self.context.enter_context(httpx.Client(base_url=self.listening.url, timeout=PATIENCE))
-        until(lambda: self.listening.server.started)
+        self.http = self.context.enter_context(httpx.Client(base_url=self.server.url, timeout=PATIENCE))
+        until(lambda: self.server.server.started)
 
     @property
     def port(self) -> int:
@@ -52,7 +52,7 @@ class Running:
 
     def close(self) -> None:
         self.context.close()
-        self.listening.server.should_exit = True
+        self.server.server.should_exit = True
         self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
@@ -133,7 +133,7 @@ class Client:
             raw.shutdown(socket.SHUT_RDWR)
         raw.close()
 
-    def hear_the_end(self) -> None:
+    def receive_until_closed(self) -> None:
         """Receive until the server closes the connection."""
         while True:
             self.socket.recv(PATIENCE)

@@ -2,11 +2,11 @@
 
 In dependency order:
 
-    requests         what pages ask
-    thoughts         requests and results of the shared search
-    messages         what pages get
-    shared_search    one search shared by many players
-    engine           runs it in a thread, with a seat for each player
+    requests         messages from pages
+    limits           bounds of a search, and the memory of its trees
+    shared_search    one search for many sessions
+    messages         messages to pages
+    engine           runs the search in a thread
     model_host       the models that are served
     shared           what all clients share
     client           one client

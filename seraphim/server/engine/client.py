@@ -1,7 +1,6 @@
-"""What one client says and is told: its model, its position, its thoughts.
+"""One client: its model, its position, its searches, and the answers to its messages.
 
-The protocol is that of `seraphim.server.engine.requests`. Knows nothing of the other clients, nor of the connection
-that its messages travel on.
+The protocol is described in `seraphim.server.engine.requests`. Knows nothing of other clients, or of the connection.
 """
 
 import asyncio
@@ -9,230 +8,209 @@ import logging
 from collections.abc import Callable
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
-from seraphim.game import Game, saved_games
+from seraphim.game import saved_games
 from seraphim.server.engine import messages, requests
-from seraphim.server.engine.engine import Seat
 from seraphim.server.engine.messages import Message
-from seraphim.server.engine.model_host import Hosted
+from seraphim.server.engine.model_host import LoadedModel
 from seraphim.server.engine.requests import Request
-from seraphim.server.engine.shared import Shared, call_in, is_quick, open_model
-from seraphim.server.engine.thoughts import Line, Report, Thought
+from seraphim.server.engine.shared import Shared, call_in, open_model
+from seraphim.server.engine.shared_search import Line, OnUpdate, Session, Update
 
 INTERNAL_ERROR = "internal server error; see the server log"
 
 _LOG = logging.getLogger(__name__)
 
-Send = Callable[[Message], None]
 
+class Client:
+    """One client, from its first message to its last; used in the thread of one event loop."""
 
-class Conversation:
-    """One client, from its first message to its last; all in the thread of one event loop."""
-
-    def __init__(self, shared: Shared, client: str, send: Send) -> None:
-        """Begin a session.
-
-        Args:
-            shared: by all clients.
-            client: whose places are taken.
-            send: takes each answer; must not wait.
+    def __init__(self, shared: Shared, address: str, send: Callable[[Message], None]) -> None:
+        """Take one of the sessions of an address; `send` takes each answer, and must not wait.
 
         Raises:
             CapacityError: there are too many sessions.
         """
         self._shared = shared
-        self._client = client
+        self._address = address
         self._send = send
-        self._hosted: Hosted | None = None
-        self._seat: Seat | None = None
+        self._loaded: LoadedModel | None = None
+        self._session: Session | None = None  # of the loaded model's engine
         self._line: Line | None = None
-        self._played: list[str] = []  # what the moves of the line are called
-        self._thinking: asyncio.Future[None] | None = None  # until the last answer of a thought
-        self._question: asyncio.Task[None] | None = None  # for the truth
-        shared.sessions.take(client)
-        self._has_session = True
+        self._played: list[str] = []  # the labels of the line's moves
+        self._search: asyncio.Future[None] | None = None  # until its last update
+        self._solver: asyncio.Task[None] | None = None
+        shared.sessions.take(address)
+        self._is_counted = True
 
-    async def hear(self, text: str) -> None:
-        """Answer a message; what is wrong with it is answered with a sentence."""
+    async def handle(self, text: str) -> None:
+        """Answer a message; an error is an answer, too."""
         identity = None
         try:
             request = requests.read_request(text)
             identity = request.id
-            if not self._has_session:
-                self._shared.sessions.take(self._client)
-                self._has_session = True
+            if not self._is_counted:
+                self._shared.sessions.take(self._address)
+                self._is_counted = True
             await self._answer(request)
-        except SeraphimError as error:
-            identity = error.id if isinstance(error, requests.RequestError) else identity
-            self._send(_to_error(identity, error))
-        except Exception:  # noqa: BLE001  # the client has to hear of it, too
-            _LOG.exception("a message could not be answered")
-            self._send(_to_error(identity, SeraphimError(INTERNAL_ERROR)))
+        except requests.RequestError as error:
+            self._send_error(error.id, error)
+        except Exception as error:  # noqa: BLE001  # the client must get an answer
+            self._send_error(identity, error)
 
-    def rest(self) -> bool:
-        """Give the session and the place at the engine back, until the next message; not while work is under way.
-
-        Returns:
-            Whether it rests.
-        """
-        is_busy = any(work is not None and not work.done() for work in (self._thinking, self._question))
+    def release_if_idle(self) -> bool:
+        """Free the session until the next message, unless work is under way; return whether it is free."""
+        is_busy = any(work is not None and not work.done() for work in (self._search, self._solver))
         if not is_busy:
-            self._give_back()
+            self._release()
         return not is_busy
 
     def close(self) -> None:
-        """End what is under way, and give the places back."""
-        if self._question is not None:
-            self._question.cancel()
-        self._give_back()
+        """Cancel what is under way, and free the session."""
+        if self._solver is not None:
+            self._solver.cancel()
+        self._release()
 
-    def _give_back(self) -> None:
-        if self._seat is not None:
-            self._seat.leave()
-        self._seat = None
-        if self._has_session:
-            self._shared.sessions.give_back(self._client)
-        self._has_session = False
+    def _release(self) -> None:
+        self._detach()
+        if self._is_counted:
+            self._shared.sessions.give_back(self._address)
+        self._is_counted = False
+
+    def _detach(self) -> None:
+        if self._loaded is not None and self._session is not None:
+            self._loaded.engine.detach(self._session)
+        self._session = None
 
     async def _answer(self, request: Request) -> None:
-        if request.type == "open":
+        if isinstance(request, requests.Open):
             await self._open(request)
             return
-        hosted, line = self._hosted, self._line
-        if hosted is None or line is None:
+        loaded, line = self._loaded, self._line
+        if loaded is None or line is None:
             raise SettingsError(f"no model is open: send a message open before {request.type}")
-        if request.type == "position":
-            await self._place(hosted, line, request)
-        elif request.type == "think":
-            messages.check_unfinished(hosted.game, line)
-            await self._end_thought()
-            await self._think(line, request)
-        elif request.type == "stop":
-            await self._end_thought()
-            self._send({"id": request.id, "type": "stopped"})
-        elif request.type == "load":
-            await self._load(hosted, request)
-        else:
-            self._ask(hosted, line, request.id)
+        match request:
+            case requests.Position():
+                await self._set_position(loaded, line, request)
+            case requests.Think():
+                messages.check_unfinished(loaded.game, line)
+                await self._end_search()
+                await self._start_search(loaded, line, request)
+            case requests.Stop():
+                await self._end_search()
+                self._send({"id": request.id, "type": "stopped"})
+            case requests.Load():
+                await self._load(loaded, request)
+            case requests.Solve():
+                self._solve(loaded, line, request.id)
 
-    async def _open(self, request: Request) -> None:
-        hosted, seat = await open_model(self._shared.host, request.model, request.snapshot)
-        await self._end_thought()
-        if self._seat is not None:
-            self._seat.leave()
-        self._hosted, self._seat = hosted, seat
-        self._line, self._played = messages.to_line(hosted.module, hosted.game, None, ()), []
+    async def _open(self, request: requests.Open) -> None:
+        loaded, session = await open_model(self._shared.host, request.model, request.snapshot)
+        await self._end_search()
+        self._detach()
+        self._loaded, self._session = loaded, session
+        self._line, self._played = messages.to_line(loaded.module, loaded.game, None, ()), []
         self._send(
             {
                 "id": request.id,
                 "type": "opened",
-                "model": hosted.model,
-                "snapshot": hosted.snapshot,
-                "game": hosted.info,
-                "engine": hosted.description,
+                "model": loaded.model,
+                "snapshot": loaded.snapshot,
+                "game": loaded.info,
+                "engine": loaded.description,
             }
         )
 
-    async def _place(self, hosted: Hosted, line: Line, request: Request) -> None:
-        game, played = hosted.game, self._played
+    async def _set_position(self, loaded: LoadedModel, line: Line, request: requests.Position) -> None:
+        game, played = loaded.game, self._played
         follows = (request.start, request.moves[: len(line.moves)]) == (line.start, line.moves)
         before = line if follows else None
 
         def replay() -> tuple[Line, list[str], Message]:
-            line = messages.to_line(hosted.module, game, request.start, request.moves, before)
+            line = messages.to_line(loaded.module, game, request.start, request.moves, before)
             labels = messages.to_played(game, line, before, played)
             return line, labels, messages.to_position(game, line, labels)
 
         num_moves = len(request.moves) - (len(before.moves) if before else 0)
-        line, labels, position = await self._shared.replay(self._client, game, num_moves, replay)
-        await self._end_thought()
+        line, labels, position = await self._shared.replay(self._address, game, num_moves, replay)
+        await self._end_search()
         self._line, self._played = line, labels
         self._send({"id": request.id, "type": "position", **position})
 
-    async def _think(self, line: Line, request: Request) -> None:
+    async def _start_search(self, loaded: LoadedModel, line: Line, request: requests.Think) -> None:
         while True:
-            hosted, seat = await self._seated()
-            self._thinking = asyncio.get_running_loop().create_future()
+            if self._session is None or not loaded.engine.is_open:  # it was released, or the engine has ended
+                self._detach()
+                loaded, self._session = await open_model(self._shared.host, loaded.model, loaded.snapshot)
+                self._loaded = loaded
+            self._search = asyncio.get_running_loop().create_future()
+            on_update = self._to_on_update(loaded, self._session, request.id, self._search)
             try:
-                seat.think(line, request.readouts, self._to_report(hosted.game, seat, request.id, self._thinking))
+                loaded.engine.search(self._session, line, request.readouts, on_update)
                 return
-            except ModelError:  # put away in this moment
-                self._thinking = None
+            except ModelError:  # unloaded at this very moment
+                self._search = None
 
-    async def _seated(self) -> tuple[Hosted, Seat]:
-        # The place at the engine, taken anew if it was given back or the engine has ended.
-        if self._hosted is None:
-            raise SettingsError("no model is open")
-        if self._seat is None or not self._seat.is_open:
-            if self._seat is not None:
-                self._seat.leave()
-            self._hosted, self._seat = await open_model(self._shared.host, self._hosted.model, self._hosted.snapshot)
-        return self._hosted, self._seat
-
-    def _to_report(self, game: Game, seat: Seat, identity: int, thinking: asyncio.Future[None]) -> Report:
+    def _to_on_update(
+        self, loaded: LoadedModel, session: Session, identity: int, ended: asyncio.Future[None]
+    ) -> OnUpdate:
         loop, has_failed = asyncio.get_running_loop(), False
 
-        def to_answer(thought: Thought | SeraphimError) -> tuple[Message, bool]:
-            # The message, and whether it is the last one.
+        def on_update(update: Update | SeraphimError) -> None:
+            # In the engine's thread, as messages that take long must not delay other clients.
             nonlocal has_failed
             try:
-                if isinstance(thought, SeraphimError):
-                    raise thought
-                return {"id": identity, "type": "analysis", **messages.to_analysis(game, thought)}, thought.done
-            except SeraphimError as error:
-                return _to_error(identity, error), True
-            except Exception:  # noqa: BLE001  # somebody waits for an answer
-                _LOG.exception("a thought could not be told")
-                if not has_failed:  # later, the client may think of something else
-                    seat.stop()
-                has_failed = True
-                return _to_error(identity, SeraphimError(INTERNAL_ERROR)), True
+                if isinstance(update, SeraphimError):
+                    raise update
+                message, is_last = messages.to_analysis(loaded.game, update), update.done
+                message |= {"id": identity, "type": "analysis"}
+            except Exception as error:  # noqa: BLE001  # the client must get an answer
+                if not isinstance(error, SeraphimError) and not has_failed:  # later, it may search something else
+                    loaded.engine.stop(session)
+                    has_failed = True
+                message, is_last = _to_error(identity, error), True
+            call_in(loop, lambda: send(message, is_last))
 
-        def tell(answer: tuple[Message, bool]) -> None:
-            message, is_last = answer
-            if not thinking.done():
+        def send(message: Message, is_last: bool) -> None:
+            if not ended.done():
                 self._send(message)
                 if is_last:
-                    thinking.set_result(None)
+                    ended.set_result(None)
 
-        def report(thought: Thought | SeraphimError) -> None:
-            # In the engine's thread, where messages are made that take long: they must not hold up other clients.
-            if is_quick(game):
-                call_in(loop, lambda: None if thinking.done() else tell(to_answer(thought)))
-            else:
-                answer = to_answer(thought)
-                call_in(loop, lambda: tell(answer))
+        return on_update
 
-        return report
+    async def _end_search(self) -> None:
+        if self._search is not None:
+            if self._loaded is not None and self._session is not None:
+                self._loaded.engine.stop(self._session)
+            await self._search
+            self._search = None
 
-    async def _end_thought(self) -> None:
-        if self._thinking is not None:
-            if self._seat is not None:
-                self._seat.stop()
-            await self._thinking
-            self._thinking = None
-
-    async def _load(self, hosted: Hosted, request: Request) -> None:
-        name = hosted.module.__name__
-        position = await self._shared.rules.run(self._client, lambda: saved_games.read_position(name, request.text))
-        start = None if position.start is None else messages.to_words(position.start)
+    async def _load(self, loaded: LoadedModel, request: requests.Load) -> None:
+        name = loaded.module.__name__
+        position = await self._shared.rules.run(self._address, lambda: saved_games.read_position(name, request.text))
+        start = None if position.start is None else [str(word) for word in position.start.tolist()]
         self._send({"id": request.id, "type": "loaded", "start": start, "moves": position.actions})
 
-    def _ask(self, hosted: Hosted, line: Line, identity: int) -> None:
-        if self._question is not None and not self._question.done():
-            raise GameError("the solver works on your last question: wait for its answer")
+    def _solve(self, loaded: LoadedModel, line: Line, identity: int) -> None:
+        if self._solver is not None and not self._solver.done():
+            raise GameError("the solver is still working on your last request: wait for its answer")
 
         async def answer() -> None:
             try:
-                found = await self._shared.solver.solve(self._client, hosted, line)
+                found = await self._shared.solve(self._address, loaded, line)
                 self._send({"id": identity, "type": "truth", **found})
-            except SeraphimError as error:
-                self._send(_to_error(identity, error))
-            except Exception:  # noqa: BLE001  # somebody waits for an answer
-                _LOG.exception("a question to the solver could not be answered")
-                self._send(_to_error(identity, SeraphimError(INTERNAL_ERROR)))
+            except Exception as error:  # noqa: BLE001  # the client must get an answer
+                self._send_error(identity, error)
 
-        self._question = asyncio.create_task(answer())
+        self._solver = asyncio.create_task(answer())
+
+    def _send_error(self, identity: int | None, error: Exception) -> None:
+        self._send(_to_error(identity, error))
 
 
-def _to_error(identity: int | None, error: SeraphimError) -> Message:
-    return {"id": identity, "type": "error", "message": messages.to_sentence(error)}
+def _to_error(identity: int | None, error: Exception) -> Message:
+    # Unexpected errors are for the log.
+    if not isinstance(error, SeraphimError):
+        _LOG.error("a message could not be answered", exc_info=error)
+        error = SeraphimError(INTERNAL_ERROR)
+    return {"id": identity, "type": "error", "message": messages.error_text(error)}

@@ -1,7 +1,7 @@
-"""A shared search in a thread of its own: players take seats at it, and think at the same time.
+"""A shared search in a thread of its own, for many sessions at the same time.
 
-The thread alone touches the search. Whatever a seat is told is done there, in turn. Every thought gets a last report:
-when it is done, when the engine is put away, and when the engine fails.
+Only this thread touches the search; commands from other threads are queued for it. Every task gets a last update: when
+it is done, when the engine is retired, and when the engine fails.
 """
 
 import logging
@@ -11,50 +11,20 @@ from collections import deque
 from collections.abc import Callable
 
 from seraphim.errors import ModelError, SeraphimError
-from seraphim.server.engine.shared_search import SharedSearch
-from seraphim.server.engine.thoughts import Line, Player, Report, Task, Thought
+from seraphim.server.engine.shared_search import Line, Load, OnUpdate, Session, SharedSearch, Task, Update
 
-_LOOK = 5.0  # seconds between two looks for trees that nobody has used for long
+_CLEAN_UP_SECONDS = 5.0  # between two clean-ups while the search is idle
 _LOG = logging.getLogger(__name__)
 
 
-class Seat:
-    """A place at an engine, of one player. Its methods return at once; reports come in the engine's thread."""
-
-    def __init__(self, engine: "Engine") -> None:
-        self._engine = engine
-        self.player = Player()
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the engine runs: if not, it was put away or failed, and the seat is worth nothing."""
-        return self._engine.is_open
-
-    def think(self, line: Line, readouts: int, report: Report) -> None:
-        """Add readouts to what is known of an unfinished position; what is under way ends before.
-
-        Raises:
-            ModelError: the engine has ended.
-        """
-        self._engine.begin(self, line, readouts, report)
-
-    def stop(self) -> None:
-        """End what is under way, if anything is: its last report comes soon."""
-        self._engine.tell(lambda search: search.end(self.player))
-
-    def leave(self) -> None:
-        """Give the place back, without a further report."""
-        self._engine.leave(self)
-
-
 class Engine:
-    """The thread."""
+    """The thread. All methods return at once; updates come from the thread."""
 
     def __init__(self, search: SharedSearch) -> None:
-        """Start; nobody else touches the search from now on."""
+        """Start; nothing else may touch the search from now on."""
         self._search: SharedSearch | None = search  # None once the thread has ended
-        self._seats: set[Seat] = set()
-        self._unanswered: dict[Task, Seat] = {}  # without their last report
+        self._sessions: set[Session] = set()
+        self._pending: dict[Task, Session] = {}  # without their last update
         self._commands: deque[Callable[[SharedSearch], None]] = deque()
         self._wake = threading.Condition()
         self._closed = False
@@ -64,7 +34,7 @@ class Engine:
 
     @property
     def is_open(self) -> bool:
-        """Return whether places can be taken."""
+        """Return whether the engine accepts sessions and tasks."""
         return not self._closed
 
     @property
@@ -72,116 +42,118 @@ class Engine:
         """Return whether an exception has ended the thread."""
         return self._failed
 
-    def sit(self) -> Seat:
-        """Return a new place.
+    @property
+    def num_sessions(self) -> int:
+        """Return the number of sessions."""
+        return len(self._sessions)
+
+    @property
+    def load(self) -> Load:
+        """Return how busy the search is."""
+        search = self._search
+        return search.load if search else Load(0, 0, 0)
+
+    def attach(self) -> Session:
+        """Return a new session.
 
         Raises:
             ModelError: the engine has ended.
         """
         with self._wake:
             self._check_open()
-            seat = Seat(self)
-            self._seats.add(seat)
-            return seat
+            session = Session()
+            self._sessions.add(session)
+            return session
 
-    @property
-    def num_seats(self) -> int:
-        """Return how many places are taken."""
-        return len(self._seats)
+    def detach(self, session: Session) -> None:
+        """End a session; its tasks get no further updates."""
+        with self._wake:
+            self._sessions.discard(session)
+            self._pending = {task: other for task, other in self._pending.items() if other is not session}
+        self.post(lambda search: search.remove(session))
 
-    @property
-    def num_trees(self) -> int:
-        """Return how many trees are in use, thinking or at rest."""
-        search = self._search
-        return search.load.trees if search else 0
+    def search(self, session: Session, line: Line, readouts: int, on_update: OnUpdate) -> None:
+        """Add readouts to the search of an unfinished position; the session's current task ends first.
 
-    @property
-    def num_thinking(self) -> int:
-        """Return how many players think now, or wait for it."""
-        search = self._search
-        return search.load.thinking + search.load.waiting if search else 0
+        Raises:
+            ModelError: the engine has ended.
+        """
 
-    def begin(self, seat: Seat, line: Line, readouts: int, report: Report) -> None:
-        """Let a player think; see `Seat.think`."""
-
-        def hear(thought: Thought | SeraphimError) -> None:
-            if not isinstance(thought, Thought) or thought.done:
+        def forward(update: Update | SeraphimError) -> None:
+            if not isinstance(update, Update) or update.done:
                 with self._wake:
-                    self._unanswered.pop(task, None)
-            report(thought)
+                    self._pending.pop(task, None)
+            on_update(update)
 
-        task = Task(line, readouts, hear, asked=time.monotonic())
+        task = Task(line, readouts, forward, submitted=time.monotonic())
         with self._wake:
             self._check_open()
-            self._unanswered[task] = seat
-            self._commands.append(lambda search: search.begin(seat.player, task))
+            self._pending[task] = session
+            self._commands.append(lambda search: search.submit(session, task))
             self._wake.notify()
 
-    def tell(self, command: Callable[[SharedSearch], None]) -> None:
-        """Let something be done in the engine's thread soon; nothing, if the engine has ended."""
+    def stop(self, session: Session) -> None:
+        """End the session's current task, if any: its last update comes soon."""
+        self.post(lambda search: search.stop(session))
+
+    def post(self, command: Callable[[SharedSearch], None]) -> None:
+        """Run a command in the engine's thread soon; ignore it if the engine has ended."""
         with self._wake:
             if not self._closed:
                 self._commands.append(command)
                 self._wake.notify()
 
-    def leave(self, seat: Seat) -> None:
-        """Count a place as free, and forget what is thought there."""
+    def close_if_unused(self) -> bool:
+        """End the thread unless there is a session; return whether the engine is closed."""
         with self._wake:
-            self._seats.discard(seat)
-            self._unanswered = {task: other for task, other in self._unanswered.items() if other is not seat}
-        self.tell(lambda search: search.dismiss(seat.player))
-
-    def close_if_empty(self) -> bool:
-        """End the thread unless a place is taken; return whether that was done."""
-        with self._wake:
-            self._closed = self._closed or not self._seats
+            self._closed = self._closed or not self._sessions
             self._wake.notify()
             return self._closed
 
     def retire(self) -> None:
-        """Let the thread end soon, though places are taken: what is under way ends with its last report."""
+        """Let the thread end soon, even with sessions: current tasks end with their last update."""
         with self._wake:
             self._closed = True
             self._wake.notify()
 
     def close(self) -> None:
-        """End the thread, whatever is under way; there are no further reports."""
+        """End the thread now, without further updates."""
         with self._wake:
             self._closed = True
-            self._unanswered = {}
+            self._pending = {}
             self._wake.notify()
         self._thread.join()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ModelError("the model was put away: open it again")
+            raise ModelError("the model was unloaded: open it again")
 
     def _run(self, search: SharedSearch) -> None:
-        error = ModelError("the model was put away while it was thinking: ask again")
+        error = ModelError("the model was unloaded during the search: try again")
         try:
             self._serve(search)
-        except Exception:  # noqa: BLE001  # whatever it is, nobody may wait for an answer that does not come
-            _LOG.exception("an engine failed; its model is loaded anew for whoever asks next")
-            error = ModelError("the engine failed while it was thinking: ask again; the server's log says why")
+        except Exception:  # noqa: BLE001  # no client may wait for an answer that never comes
+            _LOG.exception("an engine failed; its model is loaded again for the next request")
+            error = ModelError("the engine failed during the search: try again; see the server log")
             self._failed = True
         with self._wake:
             self._closed = True
-            unanswered = list(self._unanswered)
+            pending = list(self._pending)
         self._search = None
-        for task in unanswered:
+        for task in pending:
             try:
-                task.report(error)
-            except Exception:  # noqa: BLE001  # the others are told, too
-                _LOG.exception("the end of a thought could not be reported")
+                task.on_update(error)
+            except Exception:  # noqa: BLE001  # the other tasks need their update, too
+                _LOG.exception("the end of a search could not be reported")
 
     def _serve(self, search: SharedSearch) -> None:
         closed = False
         while not closed:
             with self._wake:
                 if not (self._commands or self._closed or search.is_busy):
-                    self._wake.wait(_LOOK)
+                    self._wake.wait(_CLEAN_UP_SECONDS)
                 commands, self._commands = self._commands, deque()
-                closed, seats = self._closed, list(self._seats)
+                closed, sessions = self._closed, list(self._sessions)
             for command in commands:
                 command(search)
             if closed:
@@ -189,8 +161,8 @@ class Engine:
             if search.is_busy:
                 search.advance()
             else:
-                search.tidy()
-        for seat in seats:
-            search.end(seat.player)
-        while self._unanswered and search.is_busy:
+                search.clean_up()
+        for session in sessions:
+            search.stop(session)
+        while self._pending and search.is_busy:
             search.advance()

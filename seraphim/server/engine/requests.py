@@ -1,4 +1,4 @@
-"""What pages ask of an engine, and the checks of it that depend on no game.
+"""Messages from pages to an engine, and those of their checks that depend on no game.
 
 Requests are JSON objects with an int `id`, which every answer repeats, and a `type`:
 
@@ -9,157 +9,127 @@ Requests are JSON objects with an int `id`, which every answer repeats, and a `t
     load      text (moves, or a drawn board)
     truth
 
-The answers are `seraphim.server.engine.messages`. Who says nothing for some minutes loses the place at the
-engine, and takes it again with the next message, whatever that is.
+The answers are in `seraphim.server.engine.messages`. A client that sends nothing for some minutes loses its session,
+and gets another one with its next message.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from seraphim.errors import SettingsError
+from seraphim.storage.models import MAX_NAME
 
-MOST_BYTES = 64 * 1024  # of a message
-MOST_READOUTS = 100_000  # of one thought
-MOST_MOVES = 100_000  # of a position, however long games may be
-LARGEST_ID = 2**53  # that JavaScript counts to
+MAX_BYTES = 64 * 1024  # of a message
+MAX_READOUTS = 100_000  # of one search
+MAX_MOVES = 100_000  # of a position, however long games may be
+MAX_ID = 2**53  # the largest number to which JavaScript can count
 
-_WORD = 20  # characters of an int64
-_MOST_SHOWN = 40  # characters of a wrong value
-
-_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "open": ("model", "snapshot"),
-    "position": ("start", "moves"),
-    "think": ("readouts",),
-    "stop": (),
-    "load": ("text",),
-    "truth": (),
-}
+_WORD = re.compile("-?[0-9]{1,19}")
 
 
-@dataclass(frozen=True)
-class Request:
-    """A message of a client, checked but for what depends on its game."""
+def _to_word(text: object) -> int:
+    if not (isinstance(text, str) and _WORD.fullmatch(text) and -(2**63) <= int(text) < 2**63):
+        raise PydanticCustomError("word", "Input should be a string with an integer of 64 bits in decimal")
+    return int(text)
 
-    id: int
-    type: str
-    model: str = ""
+
+Word = Annotated[
+    int, BeforeValidator(_to_word), WithJsonSchema({"type": "string", "pattern": f"^{_WORD.pattern}$", "maxLength": 20})
+]
+Start = Annotated[tuple[Word, ...], Field(strict=False)] | None
+Moves = Annotated[tuple[int, ...], Field(strict=False, max_length=MAX_MOVES)]
+Readouts = Annotated[int, Field(ge=1, le=MAX_READOUTS)]
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Analyze(_Checked):
+    """A position, and how long to search it: a request over HTTP."""
+
+    model: str = Field(max_length=MAX_NAME)
+    snapshot: str | None = Field(None, max_length=MAX_NAME)
+    start: Start = None
+    moves: Moves = ()
+    readouts: Readouts = 400
+
+
+class _Request(_Checked):
+    id: int = Field(ge=-MAX_ID, le=MAX_ID)
+
+
+class Open(_Request):  # noqa: D101  # the module's docstring describes this message and the following ones
+    type: Literal["open"]
+    model: str
     snapshot: str | None = None
-    start: tuple[int, ...] | None = None
-    moves: tuple[int, ...] = ()
-    readouts: int = 0
-    text: str = ""
+
+
+class Position(_Request):  # noqa: D101
+    type: Literal["position"]
+    start: Start = None
+    moves: Moves
+
+
+class Think(_Request):  # noqa: D101
+    type: Literal["think"]
+    readouts: Readouts
+
+
+class Stop(_Request):  # noqa: D101
+    type: Literal["stop"]
+
+
+class Load(_Request):  # noqa: D101
+    type: Literal["load"]
+    text: str
+
+
+class Solve(_Request):  # noqa: D101
+    type: Literal["truth"]
+
+
+Request = Open | Position | Think | Stop | Load | Solve
+_REQUEST: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="type")])
 
 
 class RequestError(SettingsError):
-    """A message is none of those that are expected."""
+    """A message is not a valid request; `id` is its id if it has one."""
 
-    def __init__(self, sentence: str, identity: int | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, reason: str, identity: int | None = None) -> None:
+        super().__init__(reason)
         self.id = identity
 
 
 def read_request(text: str) -> Request:
-    """Read a message.
+    """Return the request in a message.
 
     Raises:
-        RequestError: it is none; with its id, if it has one.
+        RequestError: the message is not a valid request.
     """
     size = len(text.encode(errors="replace"))
-    if size > MOST_BYTES:
-        raise RequestError(f"a message may have {MOST_BYTES:,} bytes, not {size:,}")
+    if size > MAX_BYTES:
+        raise RequestError(f"a message may have {MAX_BYTES:,} bytes, not {size:,}")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RequestError(f"a message must be a JSON object: {shown(text)}") from error
+        raise RequestError("a message must be a JSON object") from error
     if not isinstance(message, dict):
-        raise RequestError(f"a message must be a JSON object, not {shown(message)}")
-    identity = message.get("id")
-    if type(identity) is not int or not -LARGEST_ID <= identity <= LARGEST_ID:
-        raise RequestError(f"a message must have an int id, not {shown(identity)}")
+        raise RequestError("a message must be a JSON object")
     try:
-        return Request(identity, **_checked(message))
-    except SettingsError as error:
-        raise RequestError(str(error), identity) from error
+        return _REQUEST.validate_python(message)
+    except ValidationError as error:
+        identity = message.get("id")
+        is_valid = type(identity) is int and abs(identity) <= MAX_ID
+        raise RequestError(explain(error.errors()), identity if is_valid else None) from error
 
 
-def _checked(message: dict[str, Any]) -> dict[str, Any]:
-    kind = message.get("type")
-    if not isinstance(kind, str) or kind not in _FIELDS:
-        raise SettingsError(f"type must be one of {', '.join(_FIELDS)}, not {shown(kind)}")
-    checked: dict[str, Any] = {"type": kind}
-    for name, value in message.items():
-        if name in ("id", "type"):
-            continue
-        if name not in _FIELDS[kind]:
-            known = ", ".join(("id", "type", *_FIELDS[kind]))
-            raise SettingsError(f"{shown(name)} is no part of a message {kind}: expected {known}")
-        checked[name] = _CHECKS[name](value)
-    for name in _FIELDS[kind]:
-        if name not in checked and name not in ("snapshot", "start"):
-            raise SettingsError(f"a message {kind} must have {name}")
-    return checked
-
-
-def _check_text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise SettingsError(f"{name} must be text, not {shown(value)}")
-    return value
-
-
-def check_readouts(value: Any) -> int:
-    """Return a number of readouts if it is one.
-
-    Raises:
-        SettingsError: it is not.
-    """
-    if type(value) is not int or not 1 <= value <= MOST_READOUTS:
-        raise SettingsError(f"readouts must be an int from 1 to {MOST_READOUTS:,}, not {shown(value)}")
-    return value
-
-
-def check_start(value: Any) -> tuple[int, ...] | None:
-    """Return a state's words if these are such, in decimal.
-
-    Raises:
-        SettingsError: they are not.
-    """
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(word, str) and len(word) <= _WORD for word in value):
-        raise SettingsError(f"start must be null or a list of words in decimal, each as text, not {shown(value)}")
-    try:
-        words = tuple(int(word) for word in value)
-    except ValueError as error:
-        raise SettingsError(f"start must be words in decimal, not {shown(value)}") from error
-    if not all(-(2**63) <= word < 2**63 for word in words):
-        raise SettingsError(f"start must be words of 64 bits, not {shown(value)}")
-    return words
-
-
-def check_moves(value: Any) -> tuple[int, ...]:
-    """Return actions if these are such.
-
-    Raises:
-        SettingsError: they are not.
-    """
-    if not isinstance(value, list) or len(value) > MOST_MOVES or not all(type(action) is int for action in value):
-        raise SettingsError(f"moves must be a list of actions, each an int, not {shown(value)}")
-    return tuple(value)
-
-
-_CHECKS: Mapping[str, Any] = {
-    "model": lambda value: _check_text("model", value),
-    "snapshot": lambda value: None if value is None else _check_text("snapshot", value),
-    "start": check_start,
-    "moves": check_moves,
-    "readouts": check_readouts,
-    "text": lambda value: _check_text("text", value),
-}
-
-
-def shown(value: Any) -> str:
-    """Return a wrong value as an error quotes it."""
-    text = value if isinstance(value, str) else repr(value)
-    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…")
+def explain(errors: Sequence[Any]) -> str:
+    """Return the first of Pydantic's errors as a sentence."""
+    where = ".".join(str(part) for part in errors[0]["loc"][1:]) or "the request"
+    return f"{where} is not valid: {errors[0]['msg']}"

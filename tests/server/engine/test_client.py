@@ -1,4 +1,4 @@
-"""A client of an engine, without a connection: nobody waits for an answer that does not come, or for others."""
+"""A client of an engine, without a connection: every message gets an answer, and no client waits for others."""
 
 import asyncio
 import json
@@ -18,46 +18,45 @@ from seraphim.errors import ModelError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.options import SearchOptions
 from seraphim.server.engine import messages
-from seraphim.server.engine.client import Conversation
+from seraphim.server.engine.client import Client
 from seraphim.server.engine.engine import Engine
-from seraphim.server.engine.model_host import Host, Hosted
-from seraphim.server.engine.shared import MOST_QUESTIONS, Shared, Solver
-from seraphim.server.engine.shared_search import SharedSearch
-from seraphim.server.engine.thoughts import Line, ThinkingLimits, Thought
-from seraphim.server.quotas import FairThread, Quota
+from seraphim.server.engine.limits import SearchLimits
+from seraphim.server.engine.model_host import LoadedModel, ModelHost
+from seraphim.server.engine.shared import MAX_SOLVER_REQUESTS, Shared
+from seraphim.server.engine.shared_search import Line, SharedSearch, Update
 
 Message = dict[str, Any]
 
 PATIENCE = 60
-LIMITS = ThinkingLimits(trees=4, news=0.01)
+LIMITS = SearchLimits(trees=4, update_seconds=0.01)
 
 
-class OneModel(Host):
+class OneModel(ModelHost):
     """A host of one model, which it makes anew where its engine has ended."""
 
     def __init__(self, game: Game, module: Any, search: type[SharedSearch] = SharedSearch) -> None:
         self.made = 0
         self._game, self._module, self._kind = game, module, search
-        self._hosted: Hosted | None = None
+        self._loaded: LoadedModel | None = None
 
-    def load(self, model: str, snapshot: str | None = None) -> Future[Hosted]:
-        if self._hosted is None or not self._hosted.engine.is_open:
+    def load(self, model: str, snapshot: str | None = None) -> Future[LoadedModel]:
+        if self._loaded is None or not self._loaded.engine.is_open:
             self.made += 1
             search = self._kind(self._game, ArbitraryNetwork(self._game), SearchOptions(cache_megabytes=0), LIMITS)
             info = messages.to_game_info(self._game, solved=True)
-            self._hosted = Hosted("one", "only", self._module, self._game, "test", Engine(search), info)
-        future: Future[Hosted] = Future()
-        future.set_result(self._hosted)
+            self._loaded = LoadedModel("one", "only", self._module, self._game, "test", Engine(search), info)
+        future: Future[LoadedModel] = Future()
+        future.set_result(self._loaded)
         return future
 
     @property
     def engine(self) -> Engine:
-        assert self._hosted is not None
-        return self._hosted.engine
+        assert self._loaded is not None
+        return self._loaded.engine
 
     def close(self) -> None:
-        if self._hosted is not None:
-            self._hosted.engine.close()
+        if self._loaded is not None:
+            self._loaded.engine.close()
 
 
 class Page:
@@ -66,11 +65,11 @@ class Page:
     def __init__(self, shared: Shared, client: str = "somebody") -> None:
         self._answers: asyncio.Queue[Message] = asyncio.Queue()
         self._last = 0
-        self.conversation = Conversation(shared, client, self._answers.put_nowait)
+        self.client = Client(shared, client, self._answers.put_nowait)
 
     async def send(self, kind: str, **fields: Any) -> int:
         self._last += 1
-        await self.conversation.hear(json.dumps({"id": self._last, "type": kind, **fields}))
+        await self.client.handle(json.dumps({"id": self._last, "type": kind, **fields}))
         return self._last
 
     async def answer(self, identity: int) -> Message:
@@ -87,7 +86,7 @@ def converse(host: OneModel, script: Callable[[Shared], Coroutine[Any, Any, None
     """Let clients talk to a host."""
 
     async def run() -> None:
-        shared = Shared(host, Quota(sessions, "sessions"), Solver(), FairThread("rules"))
+        shared = Shared(host, sessions)
         try:
             await asyncio.wait_for(script(shared), PATIENCE)
         finally:
@@ -96,7 +95,7 @@ def converse(host: OneModel, script: Callable[[Shared], Coroutine[Any, Any, None
     asyncio.run(run())
 
 
-# ---------------------------------------------------------------- what fails
+# ---------------------------------------------------------------- failures
 
 
 class FailingSearch(SharedSearch):
@@ -104,14 +103,14 @@ class FailingSearch(SharedSearch):
 
     failures = 0
 
-    def tidy(self) -> None:
+    def clean_up(self) -> None:
         if self.load.trees and FailingSearch.failures:
             FailingSearch.failures -= 1
             raise MemoryError("no room to make the trees compact")
-        super().tidy()
+        super().clean_up()
 
 
-def test_an_engine_that_fails_is_told_to_all_who_wait_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_engine_is_reported_to_all_clients_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
     host = OneModel(tictactoe.GAME, tictactoe, FailingSearch)
 
     async def script(shared: Shared) -> None:
@@ -126,44 +125,44 @@ def test_an_engine_that_fails_is_told_to_all_who_wait_and_replaced(caplog: pytes
         assert all("the engine failed" in answer["message"] for answer in answers)
         assert first.has_failed and not first.is_open
         with pytest.raises(ModelError):
-            first.sit()
+            first.attach()
         for page in pages:
             assert (await page.ask("think", readouts=20))["readouts"] == 20
         assert host.made == 2
         for page in pages:
-            page.conversation.close()
+            page.client.close()
 
     with caplog.at_level(logging.ERROR):
         converse(host, script)
     assert "no room to make the trees compact" in caplog.text
 
 
-def test_a_command_that_fails_is_told_to_all_who_wait(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_command_is_reported_to_all_clients(caplog: pytest.LogCaptureFixture) -> None:
     def fail(_: SharedSearch) -> None:
         raise ZeroDivisionError("a mistake")
 
     with caplog.at_level(logging.ERROR):
         engine = Engine(SharedSearch(tictactoe.GAME, ArbitraryNetwork(tictactoe.GAME), SearchOptions(), LIMITS))
-        heard, ended = list[Any](), threading.Event()
+        updates, ended = list[Any](), threading.Event()
 
-        def hear(thought: Any) -> None:
-            if not isinstance(thought, Thought) or thought.done:
-                heard.append(thought)
+        def receive(update: Any) -> None:
+            if not isinstance(update, Update) or update.done:
+                updates.append(update)
                 ended.set()
 
         line = Line(None, (), tictactoe.GAME.initial(1)[0])
-        engine.sit().think(line, 10**6, hear)
-        engine.tell(fail)
-        seat = None
+        engine.search(engine.attach(), line, 10**6, receive)
+        engine.post(fail)
+        session = None
         with pytest.raises(ModelError):  # noqa: PT012  # either may be the first to notice
             while True:
-                seat = seat or engine.sit()
-                seat.think(line, 10**6, lambda _: None)
+                session = session or engine.attach()
+                engine.search(session, line, 10**6, lambda _: None)
         assert ended.wait(PATIENCE)
-    assert isinstance(heard[-1], ModelError)
-    assert len(heard) == 1
+    assert isinstance(updates[-1], ModelError)
+    assert len(updates) == 1
     assert engine.has_failed
-    assert (engine.num_trees, engine.num_thinking) == (0, 0)
+    assert engine.load == (0, 0, 0)
     assert "a mistake" in caplog.text
     engine.close()
 
@@ -190,7 +189,7 @@ def named() -> Named:
     return Named()
 
 
-def test_a_thought_that_cannot_be_told_is_an_error_and_not_a_silence(
+def test_an_update_that_cannot_be_encoded_is_answered_with_an_error(
     named: Named, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def script(shared: Shared) -> None:
@@ -202,17 +201,17 @@ def test_a_thought_that_cannot_be_told_is_an_error_and_not_a_silence(
             assert (answer["type"], answer["message"]) == ("error", "internal server error; see the server log")
         named.broken = False
         assert (await page.ask("think", readouts=20))["readouts"] >= 20
-        page.conversation.close()
+        page.client.close()
 
     with caplog.at_level(logging.ERROR):
         converse(OneModel(PlainRules(named), games), script)
     assert "a mistake in the rules" in caplog.text
 
 
-# ---------------------------------------------------------------- what takes long
+# ---------------------------------------------------------------- slow rules
 
 
-def test_what_takes_long_for_one_does_not_keep_the_others_waiting(named: Named) -> None:
+def test_slow_rules_of_one_client_do_not_delay_the_others(named: Named) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -231,12 +230,12 @@ def test_what_takes_long_for_one_does_not_keep_the_others_waiting(named: Named) 
         go_on.set()
         assert (await placing)["played"] == ["leaves 14", "leaves 13", "leaves 12"]
         for page in (slow, other):
-            page.conversation.close()
+            page.client.close()
 
     converse(OneModel(PlainRules(named), games), script)
 
 
-def test_a_move_more_costs_one_label_more_however_long_the_game_is(named: Named) -> None:
+def test_another_move_needs_only_its_own_label(named: Named) -> None:
     async def script(shared: Shared) -> None:
         page = Page(shared)
         await page.ask("open", model="one", snapshot=None)
@@ -253,12 +252,12 @@ def test_a_move_more_costs_one_label_more_however_long_the_game_is(named: Named)
             left = [14 - sum(other[: ply + 1]) - ply for ply in range(len(other))]
             assert position["played"] == [f"leaves {each}" for each in left]
             assert position["moves"] == other
-        page.conversation.close()
+        page.client.close()
 
     converse(OneModel(PlainRules(named), games), script)
 
 
-def test_many_moves_are_replayed_in_a_thread_of_their_own() -> None:
+def test_many_moves_are_replayed_in_a_separate_thread() -> None:
     threads = set[str]()
 
     class Watched(games.Chain):
@@ -273,12 +272,12 @@ def test_many_moves_are_replayed_in_a_thread_of_their_own() -> None:
         moves = [ply % 2 for ply in range(1000)]
         assert (await page.ask("position", start=None, moves=moves))["moves"] == moves
         assert {name.rpartition("_")[0] for name in threads} == {"rules"}
-        page.conversation.close()
+        page.client.close()
 
     converse(OneModel(PlainRules(Watched()), games), script)
 
 
-def test_questions_to_the_solver_are_bounded_by_client_and_answered_in_turn() -> None:
+def test_solver_requests_are_bounded_by_client_and_answered_in_turn() -> None:
     begun, go_on, order = threading.Event(), threading.Event(), list[str]()
 
     def perfect_actions(states: Array, _: float) -> Array:
@@ -287,7 +286,7 @@ def test_questions_to_the_solver_are_bounded_by_client_and_answered_in_turn() ->
         return tictactoe.GAME.legal(states)
 
     async def script(shared: Shared) -> None:
-        pages = [Page(shared, "greedy") for _ in range(MOST_QUESTIONS)]
+        pages = [Page(shared, "greedy") for _ in range(MAX_SOLVER_REQUESTS)]
         pages.append(Page(shared, "modest"))
         for page in pages:
             await page.ask("open", model="one", snapshot=None)
@@ -303,33 +302,33 @@ def test_questions_to_the_solver_are_bounded_by_client_and_answered_in_turn() ->
             await asyncio.sleep(0)
         go_on.set()
         await asyncio.gather(*asked)
-        half = MOST_QUESTIONS // 2
-        refused = f"greedy: your address has {half} questions to the solver, its limit: try again later"
+        half = MAX_SOLVER_REQUESTS // 2
+        refused = f"greedy: your address has {half} requests to the solver, its limit: try again later"
         assert order[:half] == [refused] * half
         assert sorted(order[half : half + 2]) == ["greedy: truth", "modest: truth"]
         assert order[half + 2 :] == ["greedy: truth"] * (half - 1)
         for page in pages:
-            page.conversation.close()
+            page.client.close()
 
     converse(OneModel(tictactoe.GAME, SimpleNamespace(perfect_actions=perfect_actions)), script, sessions=64)
 
 
-def test_who_asks_for_nothing_rests_until_the_next_message() -> None:
+def test_an_idle_client_is_released_until_its_next_message() -> None:
     async def script(shared: Shared) -> None:
         page = Page(shared)
         assert shared.sessions.taken == 1
         await page.ask("open", model="one", snapshot=None)
         position = await page.ask("position", start=None, moves=[4])
         await page.send("think", readouts=100_000)
-        assert not page.conversation.rest()  # it thinks
+        assert not page.client.release_if_idle()  # it thinks
         await page.ask("stop")
-        assert page.conversation.rest()
+        assert page.client.release_if_idle()
         assert shared.sessions.taken == 0
         assert (await page.ask("think", readouts=20))["readouts"] == 20
         assert shared.sessions.taken == 1
-        assert page.conversation.rest()
+        assert page.client.release_if_idle()
         assert (await page.ask("position", start=None, moves=[4])) == position | {"id": 6}
-        page.conversation.close()
+        page.client.close()
         assert shared.sessions.taken == 0
 
     converse(OneModel(tictactoe.GAME, tictactoe), script)

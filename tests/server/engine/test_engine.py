@@ -1,4 +1,4 @@
-"""The shared search and its engine: everybody gets what a search alone would, nobody keeps what others need."""
+"""The shared search and its engine: every session gets the result of a search alone, and none starves others."""
 
 import queue
 import threading
@@ -19,17 +19,17 @@ from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
 from seraphim.server.engine import messages
-from seraphim.server.engine.engine import Engine, Seat
-from seraphim.server.engine.shared_search import SharedSearch
-from seraphim.server.engine.thoughts import Line, Player, Task, ThinkingLimits, Thought
+from seraphim.server.engine.engine import Engine
+from seraphim.server.engine.limits import SearchLimits
+from seraphim.server.engine.shared_search import Line, Session, SharedSearch, Task, Update
 from tictactoe.game import TicTacToe
 
 GAME = TicTacToe()
 NETWORK = ArbitraryNetwork(GAME, 2)
 # Without a cache, what several leaves at a time find does not depend on what others searched before.
 OPTIONS = SearchOptions(readouts=100, cache_megabytes=0)
-LIMITS = ThinkingLimits(trees=4)
-QUIET = replace(LIMITS, news=60.0)
+LIMITS = SearchLimits(trees=4)
+QUIET = replace(LIMITS, update_seconds=60.0)
 
 
 def line(*moves: int, game: Game = GAME) -> Line:
@@ -39,31 +39,31 @@ def line(*moves: int, game: Game = GAME) -> Line:
     return Line(None, moves, states[0])
 
 
-class Heard:
+class Updates:
     """What was reported of one thought."""
 
     def __init__(self) -> None:
-        self.news: list[Thought] = []
-        self.last: Thought | SeraphimError | None = None
+        self.earlier: list[Update] = []
+        self.last: Update | SeraphimError | None = None
         self.ended = threading.Event()
 
-    def __call__(self, thought: Thought | SeraphimError) -> None:
+    def __call__(self, thought: Update | SeraphimError) -> None:
         assert not self.ended.is_set()
-        if isinstance(thought, Thought) and not thought.done:
-            self.news.append(thought)
+        if isinstance(thought, Update) and not thought.done:
+            self.earlier.append(thought)
         else:
             self.last = thought
             self.ended.set()
 
     @property
-    def thought(self) -> Thought:
+    def result(self) -> Update:
         assert self.ended.wait(30)
-        assert isinstance(self.last, Thought), self.last
+        assert isinstance(self.last, Update), self.last
         return self.last
 
     @property
     def visits(self) -> dict[int, int]:
-        return {each.action: each.visits for each in self.thought.finding.candidates}
+        return {each.action: each.visits for each in self.result.finding.candidates}
 
 
 class Table:
@@ -71,24 +71,24 @@ class Table:
 
     def __init__(
         self,
-        limits: ThinkingLimits = QUIET,
+        limits: SearchLimits = QUIET,
         options: SearchOptions = OPTIONS,
         game: Game = GAME,
         network: object = NETWORK,
     ) -> None:
         self.search = SharedSearch(game, network, options, limits)  # type: ignore[arg-type]
 
-    def begin(self, player: Player, position: Line, readouts: int) -> Heard:
-        heard = Heard()
-        self.search.begin(player, Task(position, readouts, heard, asked=time.monotonic()))
+    def begin(self, session: Session, position: Line, readouts: int) -> Updates:
+        heard = Updates()
+        self.search.submit(session, Task(position, readouts, heard, submitted=time.monotonic()))
         return heard
 
     def run(self) -> None:
         while self.search.is_busy:
             self.search.advance()
 
-    def think(self, player: Player, position: Line, readouts: int) -> Heard:
-        heard = self.begin(player, position, readouts)
+    def think(self, session: Session, position: Line, readouts: int) -> Updates:
+        heard = self.begin(session, position, readouts)
         self.run()
         return heard
 
@@ -102,35 +102,35 @@ def alone(position: Line, *readouts: int) -> dict[int, int]:
     return {each.action: each.visits for each in analysis.candidates()}
 
 
-# ---------------------------------------------------------------- what is found
+# ---------------------------------------------------------------- results
 
 
-def test_a_thought_is_that_of_an_analysis_alone() -> None:
+def test_a_search_equals_an_analysis_alone() -> None:
     table, position = Table(), line(4)
-    heard = table.think(Player(), position, 300)
+    heard = table.think(Session(), position, 300)
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.start(position.state)
     analysis.more(300)
     assert heard.visits == alone(position, 300)
-    finding = heard.thought.finding
+    finding = heard.result.finding
     assert (finding.value, finding.best, finding.proven) == (analysis.value, analysis.best, analysis.proven)
     assert finding.candidates == analysis.candidates()
-    assert (finding.readouts, heard.thought.readouts) == (300, 300)
+    assert (finding.readouts, heard.result.readouts) == (300, 300)
 
 
-def test_players_at_the_same_time_find_what_each_would_alone() -> None:
+def test_concurrent_sessions_find_what_each_would_alone() -> None:
     table = Table()
     positions = [line(), line(4), line(0, 4), line(8, 0, 1)]
     budgets = [40, 300, 7, 120]
     heard = []
     for position, readouts in zip(positions, budgets, strict=True):  # they join while others are at work
-        heard.append(table.begin(Player(), position, readouts))
+        heard.append(table.begin(Session(), position, readouts))
         table.search.advance()
     table.run()
     assert [each.visits for each in heard] == [alone(*each) for each in zip(positions, budgets, strict=True)]
 
 
-def test_their_positions_are_evaluated_together() -> None:
+def test_positions_of_sessions_are_evaluated_together() -> None:
     class Watched(ArbitraryNetwork):
         def infer(self, observations: Array) -> tuple[Array, Array]:
             batches.append(len(observations))
@@ -140,15 +140,15 @@ def test_their_positions_are_evaluated_together() -> None:
     table = Table(replace(QUIET, trees=32), network=Watched(GAME, 2))
     batches.clear()
     for move in range(9):
-        table.begin(Player(), line(move), 100)
-        table.begin(Player(), line(move, (move + 1) % 9), 100)
+        table.begin(Session(), line(move), 100)
+        table.begin(Session(), line(move, (move + 1) % 9), 100)
     table.run()
     assert np.median(batches) > 50
 
 
-def test_one_alone_does_not_wait_for_a_full_batch() -> None:
+def test_a_single_session_does_not_wait_for_a_full_batch() -> None:
     table = Table(replace(QUIET, trees=64))
-    heard = table.begin(Player(), line(), 8)
+    heard = table.begin(Session(), line(), 8)
     steps = 0
     while not heard.ended.is_set():
         table.search.advance()
@@ -156,14 +156,14 @@ def test_one_alone_does_not_wait_for_a_full_batch() -> None:
     assert steps < 12
 
 
-def test_the_tree_is_kept_where_the_next_position_follows() -> None:
-    table, player = Table(), Player()
-    first = table.think(player, line(), 300)
-    reply = first.thought.finding.candidates[0]
-    kept = {each.action: each.variation for each in first.thought.finding.candidates}[reply.action]
-    second = table.think(player, line(*kept[:2]), 1)
-    assert second.thought.finding.readouts > 2
-    assert second.thought.readouts == 1
+def test_the_tree_is_kept_if_the_next_position_follows() -> None:
+    table, session = Table(), Session()
+    first = table.think(session, line(), 300)
+    reply = first.result.finding.candidates[0]
+    kept = {each.action: each.variation for each in first.result.finding.candidates}[reply.action]
+    second = table.think(session, line(*kept[:2]), 1)
+    assert second.result.finding.readouts > 2
+    assert second.result.readouts == 1
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.more(300)
     for action in kept[:2]:
@@ -173,11 +173,11 @@ def test_the_tree_is_kept_where_the_next_position_follows() -> None:
 
 
 def test_more_readouts_are_added_to_the_same_tree() -> None:
-    table, player = Table(), Player()
-    table.think(player, line(4), 100)
-    heard = table.think(player, line(4), 50)
+    table, session = Table(), Session()
+    table.think(session, line(4), 100)
+    heard = table.think(session, line(4), 50)
     assert heard.visits == alone(line(4), 100, 50)
-    assert (heard.thought.readouts, heard.thought.finding.readouts) == (50, 150)
+    assert (heard.result.readouts, heard.result.finding.readouts) == (50, 150)
 
 
 @pytest.mark.parametrize(
@@ -188,153 +188,153 @@ def test_more_readouts_are_added_to_the_same_tree() -> None:
         (line(4), Line((1, 2), (4,), line(0, 1).state)),  # another start
     ],
 )
-def test_a_position_that_does_not_follow_begins_anew(before: Line, after: Line) -> None:
-    table, player = Table(), Player()
-    table.think(player, before, 200)
-    assert table.think(player, after, 60).visits == alone(after, 60)
+def test_a_position_that_does_not_follow_gets_a_new_tree(before: Line, after: Line) -> None:
+    table, session = Table(), Session()
+    table.think(session, before, 200)
+    assert table.think(session, after, 60).visits == alone(after, 60)
 
 
 def test_a_root_of_gumbel_is_searched_by_puct() -> None:
-    heard = Table(options=replace(OPTIONS, root="gumbel")).think(Player(), line(), 100)
+    heard = Table(options=replace(OPTIONS, root="gumbel")).think(Session(), line(), 100)
     assert heard.visits == alone(line(), 100)
 
 
 def test_a_proven_position_ends_at_once() -> None:
-    heard = Table(options=replace(OPTIONS, solver=True)).think(Player(), line(0, 3, 1, 4), 100_000)
-    assert heard.thought.finding.proven
-    assert heard.thought.finding.value == 1.0
-    assert heard.thought.finding.best == 2
-    assert heard.thought.readouts < 1000
+    heard = Table(options=replace(OPTIONS, solver=True)).think(Session(), line(0, 3, 1, 4), 100_000)
+    assert heard.result.finding.proven
+    assert heard.result.finding.value == 1.0
+    assert heard.result.finding.best == 2
+    assert heard.result.readouts < 1000
 
 
-# ---------------------------------------------------------------- who gets a tree
+# ---------------------------------------------------------------- trees
 
 
-def test_trees_are_taken_from_who_has_not_thought_for_the_longest() -> None:
+def test_the_least_recently_used_tree_is_freed() -> None:
     table = Table(replace(QUIET, trees=2))
-    players = [Player(), Player(), Player()]
-    for player in players:
-        table.think(player, line(), 20)
-    assert [player.tree is None for player in players] == [True, False, False]
+    sessions = [Session(), Session(), Session()]
+    for session in sessions:
+        table.think(session, line(), 20)
+    assert [session.tree is None for session in sessions] == [True, False, False]
     # Who lost a tree begins anew, and who kept it goes on.
-    assert table.think(players[2], line(), 20).thought.finding.readouts == 40
-    assert table.think(players[0], line(), 20).thought.finding.readouts == 20
-    assert [player.tree is None for player in players] == [False, True, False]
+    assert table.think(sessions[2], line(), 20).result.finding.readouts == 40
+    assert table.think(sessions[0], line(), 20).result.finding.readouts == 20
+    assert [session.tree is None for session in sessions] == [False, True, False]
 
 
-def test_many_more_players_than_trees_are_all_served() -> None:
+def test_many_more_sessions_than_trees_are_all_served() -> None:
     table = Table(replace(QUIET, trees=3))
-    heard = [table.begin(Player(), line(move % 9), 30 + move) for move in range(40)]
+    heard = [table.begin(Session(), line(move % 9), 30 + move) for move in range(40)]
     table.run()
-    assert [each.thought.readouts for each in heard] == [30 + move for move in range(40)]
+    assert [each.result.readouts for each in heard] == [30 + move for move in range(40)]
     assert heard[11].visits == alone(line(2), 41)
 
 
-def test_who_waits_for_long_ends_the_longest_of_the_others() -> None:
-    table = Table(replace(QUIET, trees=2, patience=0.05))
-    long = [table.begin(Player(), line(), 10**6) for _ in range(2)]
-    short = table.begin(Player(), line(4), 50)
+def test_a_long_wait_ends_the_longest_search() -> None:
+    table = Table(replace(QUIET, trees=2, max_wait=0.05))
+    long = [table.begin(Session(), line(), 10**6) for _ in range(2)]
+    short = table.begin(Session(), line(4), 50)
     while not short.ended.is_set():
         table.search.advance()
-    assert short.thought.readouts == 50
+    assert short.result.readouts == 50
     assert [each.ended.is_set() for each in long] == [True, False]
-    assert 0 < long[0].thought.readouts < 10**6
+    assert 0 < long[0].result.readouts < 10**6
 
 
-def test_a_tree_at_rest_is_given_up_after_a_while() -> None:
-    table, player = Table(replace(QUIET, idle=0.0)), Player()
-    table.think(player, line(), 50)
+def test_an_idle_tree_is_freed_after_a_while() -> None:
+    table, session = Table(replace(QUIET, idle_seconds=0.0)), Session()
+    table.think(session, line(), 50)
     assert table.search.load.trees in (0, 1)
-    table.search.tidy()
+    table.search.clean_up()
     assert table.search.load.trees == 0
-    assert table.think(player, line(), 50).visits == alone(line(), 50)
+    assert table.think(session, line(), 50).visits == alone(line(), 50)
 
 
-def test_who_leaves_while_thinking_frees_the_tree_and_hears_nothing_more() -> None:
-    table, player = Table(), Player()
-    heard = table.begin(player, line(), 10**6)
-    other = table.begin(Player(), line(4), 200)
+def test_a_session_removed_during_a_search_frees_its_tree_and_gets_no_update() -> None:
+    table, session = Table(), Session()
+    heard = table.begin(session, line(), 10**6)
+    other = table.begin(Session(), line(4), 200)
     for _ in range(3):
         table.search.advance()
-    table.search.dismiss(player)
+    table.search.remove(session)
     table.run()
     assert heard.last is None
-    assert player.tree is None
+    assert session.tree is None
     assert other.visits == alone(line(4), 200)
     assert table.search.load == (1, 0, 0)
 
 
-def test_who_leaves_while_waiting_is_forgotten() -> None:
+def test_a_session_removed_while_waiting_is_forgotten() -> None:
     table = Table(replace(QUIET, trees=1))
-    table.begin(Player(), line(), 500)
-    waiting = Player()
+    table.begin(Session(), line(), 500)
+    waiting = Session()
     heard = table.begin(waiting, line(), 50)
     table.search.advance()
     assert table.search.load.waiting == 1
-    table.search.dismiss(waiting)
+    table.search.remove(waiting)
     assert table.search.load.waiting == 0
     table.run()
     assert heard.last is None
 
 
-# ---------------------------------------------------------------- how thoughts end
+# ---------------------------------------------------------------- how searches end
 
 
-def test_a_stopped_thought_tells_what_it_knows() -> None:
-    table, player = Table(), Player()
-    heard = table.begin(player, line(), 10**6)
+def test_a_stopped_search_returns_its_result() -> None:
+    table, session = Table(), Session()
+    heard = table.begin(session, line(), 10**6)
     for _ in range(10):
         table.search.advance()
-    table.search.end(player)
+    table.search.stop(session)
     steps = 0
     while not heard.ended.is_set():
         table.search.advance()
         steps += 1
     assert steps <= 3
-    assert 0 < heard.thought.readouts < 200
-    assert heard.thought.readouts == sum(heard.visits.values())
+    assert 0 < heard.result.readouts < 200
+    assert heard.result.readouts == sum(heard.visits.values())
 
 
-def test_a_thought_that_is_stopped_before_it_has_a_tree_ends_at_once() -> None:
+def test_a_search_stopped_before_it_has_a_tree_ends_at_once() -> None:
     table = Table(replace(QUIET, trees=1))
-    table.begin(Player(), line(), 100)
+    table.begin(Session(), line(), 100)
     table.search.advance()
-    waiting = Player()
+    waiting = Session()
     heard = table.begin(waiting, line(4), 50)
-    table.search.end(waiting)
+    table.search.stop(waiting)
     assert heard.ended.is_set()
-    assert heard.thought.finding.readouts == 0
-    assert GAME.legal(line(4).state[None])[0, heard.thought.finding.best]
+    assert heard.result.finding.readouts == 0
+    assert GAME.legal(line(4).state[None])[0, heard.result.finding.best]
 
 
-def test_a_new_thought_ends_the_one_under_way() -> None:
-    table, player = Table(), Player()
-    first = table.begin(player, line(8), 10**6)
+def test_a_new_task_ends_the_current_one() -> None:
+    table, session = Table(), Session()
+    first = table.begin(session, line(8), 10**6)
     for _ in range(5):
         table.search.advance()
-    second = table.begin(player, line(4), 60)
-    third = table.begin(player, line(0), 80)
+    second = table.begin(session, line(4), 60)
+    third = table.begin(session, line(0), 80)
     table.run()
-    assert 0 < first.thought.readouts < 10**6
-    assert second.thought.readouts == 0  # never begun
+    assert 0 < first.result.readouts < 10**6
+    assert second.result.readouts == 0  # never begun
     assert third.visits == alone(line(0), 80)
 
 
-def test_news_come_while_it_thinks_and_grow() -> None:
-    table = Table(replace(LIMITS, news=0.0))
-    heard = table.think(Player(), line(), 3000)
-    readouts = [thought.finding.readouts for thought in heard.news]
+def test_updates_come_during_a_search_and_grow() -> None:
+    table = Table(replace(LIMITS, update_seconds=0.0))
+    heard = table.think(Session(), line(), 3000)
+    readouts = [thought.finding.readouts for thought in heard.earlier]
     assert len(readouts) >= 2
     assert readouts == sorted(readouts)
-    assert not any(thought.done for thought in heard.news)
+    assert not any(thought.done for thought in heard.earlier)
 
 
 def test_a_full_tree_gets_no_more_readouts() -> None:
-    table, player = Table(replace(QUIET, tree_nodes=200)), Player()
-    first = table.think(player, line(), 10_000)
-    assert 190 <= first.thought.readouts <= 210
-    second = table.think(player, line(), 10_000)
-    assert second.thought.readouts <= 210 - first.thought.readouts + 10
+    table, session = Table(replace(QUIET, tree_nodes=200)), Session()
+    first = table.think(session, line(), 10_000)
+    assert 190 <= first.result.readouts <= 210
+    second = table.think(session, line(), 10_000)
+    assert second.result.readouts <= 210 - first.result.readouts + 10
     assert second.visits.keys() == first.visits.keys()
 
 
@@ -354,33 +354,33 @@ class WideNim(games.Nim):
 def test_a_game_of_many_actions_gets_the_readouts_that_were_asked_for() -> None:
     game = PlainRules(WideNim(40))
     table = Table(replace(QUIET, trees=64), game=game, network=Uniform(game))
-    assert table.think(Player(), line(game=game), 3000).thought.readouts == 3000
+    assert table.think(Session(), line(game=game), 3000).result.readouts == 3000
 
 
 def test_a_tree_ends_before_it_has_more_edges_than_there_is_room_for() -> None:
     table = Table(replace(QUIET, edges=2**20), game=pairs.GAME, network=Uniform(pairs.GAME))
-    heard = table.think(Player(), line(game=pairs.GAME), 100_000)
-    assert 1000 < heard.thought.readouts <= 2**20 / 4 / 2 / 100  # each leads to a node of 100 edges
+    heard = table.think(Session(), line(game=pairs.GAME), 100_000)
+    assert 1000 < heard.result.readouts <= 2**20 / 4 / 2 / 100  # each leads to a node of 100 edges
 
 
 def test_more_trees_than_there_is_room_for_are_refused() -> None:
-    with pytest.raises(SettingsError, match="65536 trees have no room for the 20000 actions of wide nim: have fewer"):
+    with pytest.raises(SettingsError, match="65536 trees have no room for the 20000 actions of wide nim: use fewer"):
         Table(replace(QUIET, trees=2**16), game=PlainRules(WideNim()))
 
 
-def test_full_memory_takes_trees_that_rest_and_then_ends_the_largest_thought() -> None:
-    table = Table(replace(QUIET, news=0.0, megabytes=0.35))
-    resting = Player()
+def test_full_memory_frees_idle_trees_and_then_ends_the_largest_search() -> None:
+    table = Table(replace(QUIET, update_seconds=0.0, megabytes=0.35))
+    resting = Session()
     table.think(resting, line(), 2000)
-    heard = [table.begin(Player(), line(), 100_000), table.begin(Player(), line(4), 100_000)]
+    heard = [table.begin(Session(), line(), 100_000), table.begin(Session(), line(4), 100_000)]
     while not any(each.ended.is_set() for each in heard):
         table.search.advance()
     assert resting.tree is None
     (ended,) = [each for each in heard if each.ended.is_set()]
-    assert 0 < ended.thought.readouts < 100_000
+    assert 0 < ended.result.readouts < 100_000
 
 
-# ---------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------- failures
 
 
 class Breaking(ArbitraryNetwork):
@@ -393,21 +393,21 @@ class Breaking(ArbitraryNetwork):
         return logits, values * np.nan if self.broken else values
 
 
-def test_a_broken_model_ends_the_thoughts_with_a_sentence_and_they_can_be_had_again() -> None:
+def test_a_broken_model_ends_searches_with_an_error_and_they_can_be_repeated() -> None:
     network = Breaking(GAME, 2)
     table = Table(network=network)
-    players = [Player(), Player()]
-    rested = table.think(players[0], line(), 50)
-    assert rested.thought.readouts == 50
+    sessions = [Session(), Session()]
+    rested = table.think(sessions[0], line(), 50)
+    assert rested.result.readouts == 50
     network.broken = True
-    heard = [table.begin(player, line(4), 50) for player in players]
+    heard = [table.begin(session, line(4), 50) for session in sessions]
     table.run()
     assert all(isinstance(each.last, ModelError) for each in heard)
     network.broken = False
-    assert [table.think(player, line(4), 50).visits for player in players] == [alone(line(4), 50)] * 2
+    assert [table.think(session, line(4), 50).visits for session in sessions] == [alone(line(4), 50)] * 2
 
 
-def test_rules_that_fail_end_the_thoughts_and_not_the_engine() -> None:
+def test_failing_rules_end_searches_but_not_the_engine() -> None:
     class Failing(games.Nim):
         def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
             if failing:
@@ -418,11 +418,11 @@ def test_rules_that_fail_end_the_thoughts_and_not_the_engine() -> None:
     game = PlainRules(Failing())
     table = Table(game=game, network=ArbitraryNetwork(game))
     failing.append(True)
-    heard = table.think(Player(), Line(None, (), game.initial(1)[0]), 50)
+    heard = table.think(Session(), Line(None, (), game.initial(1)[0]), 50)
     assert isinstance(heard.last, GameError)
     assert "ZeroDivisionError" in str(heard.last)
     failing.clear()
-    assert table.think(Player(), Line(None, (), game.initial(1)[0]), 50).thought.readouts == 50
+    assert table.think(Session(), Line(None, (), game.initial(1)[0]), 50).result.readouts == 50
 
 
 # ---------------------------------------------------------------- the engine's thread
@@ -430,7 +430,7 @@ def test_rules_that_fail_end_the_thoughts_and_not_the_engine() -> None:
 
 @pytest.fixture
 def engine() -> Iterator[Engine]:
-    engine = Engine(SharedSearch(GAME, NETWORK, OPTIONS, replace(LIMITS, trees=8, news=0.01)))
+    engine = Engine(SharedSearch(GAME, NETWORK, OPTIONS, replace(LIMITS, trees=8, update_seconds=0.01)))
     yield engine
     engine.close()
 
@@ -442,19 +442,19 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def test_fifty_players_think_at_once(engine: Engine) -> None:
+def test_fifty_sessions_search_at_once(engine: Engine) -> None:
     expected = {move: alone(line(move), 60) for move in range(9)}
     wrong: queue.Queue[object] = queue.Queue()
 
     def play(number: int) -> None:
-        seat, moves = engine.sit(), ()
+        session, moves = engine.attach(), ()
         for _ in range(3):
-            heard = Heard()
-            seat.think(line(number % 9), 60, heard)
+            heard = Updates()
+            engine.search(session, line(number % 9), 60, heard)
             if not moves and heard.visits != expected[number % 9]:
                 wrong.put(heard.visits)
             moves = (*moves, number)
-        seat.leave()
+        engine.detach(session)
 
     threads = [threading.Thread(target=play, args=(number,)) for number in range(50)]
     for thread in threads:
@@ -463,43 +463,43 @@ def test_fifty_players_think_at_once(engine: Engine) -> None:
         thread.join(60)
         assert not thread.is_alive()
     assert wrong.empty()
-    until(lambda: engine.num_trees == 0)
-    assert engine.num_seats == 0
+    until(lambda: engine.load.trees == 0)
+    assert engine.num_sessions == 0
 
 
-def test_a_stop_is_heard_while_others_think(engine: Engine) -> None:
-    seats = [engine.sit() for _ in range(4)]
-    heard = [Heard() for _ in seats]
-    for seat, each in zip(seats, heard, strict=True):
-        seat.think(line(), 10**6, each)
-    until(lambda: all(each.news for each in heard))
-    seats[2].stop()
-    assert 0 < heard[2].thought.readouts < 10**6
-    assert engine.num_thinking == 3
-    for seat in seats:
-        seat.leave()
-    until(lambda: engine.num_thinking == 0 and engine.num_trees == 0)
+def test_a_search_can_be_stopped_while_others_continue(engine: Engine) -> None:
+    sessions = [engine.attach() for _ in range(4)]
+    heard = [Updates() for _ in sessions]
+    for session, each in zip(sessions, heard, strict=True):
+        engine.search(session, line(), 10**6, each)
+    until(lambda: all(each.earlier for each in heard))
+    engine.stop(sessions[2])
+    assert 0 < heard[2].result.readouts < 10**6
+    assert engine.load.searching == 3
+    for session in sessions:
+        engine.detach(session)
+    until(lambda: engine.load.searching == 0 and engine.load.trees == 0)
 
 
-def test_an_engine_is_put_away_only_when_nobody_is_there(engine: Engine) -> None:
-    seat = engine.sit()
-    assert not engine.close_if_empty()
-    seat.leave()
-    assert engine.close_if_empty()
+def test_an_engine_with_sessions_is_not_closed_as_unused(engine: Engine) -> None:
+    session = engine.attach()
+    assert not engine.close_if_unused()
+    engine.detach(session)
+    assert engine.close_if_unused()
     with pytest.raises(ModelError, match="open it again"):
-        engine.sit()
+        engine.attach()
 
 
-def test_an_engine_ends_while_it_thinks() -> None:
+def test_an_engine_can_be_closed_during_a_search() -> None:
     engine = Engine(SharedSearch(GAME, NETWORK, OPTIONS, LIMITS))
-    heard = Heard()
-    engine.sit().think(line(), 10**6, heard)
-    until(lambda: engine.num_thinking == 1)
+    heard = Updates()
+    engine.search(engine.attach(), line(), 10**6, heard)
+    until(lambda: engine.load.searching == 1)
     engine.close()
     assert not heard.ended.is_set()
 
 
-# ---------------------------------------------------------------- which position is meant
+# ---------------------------------------------------------------- positions
 
 
 @pytest.mark.parametrize(
@@ -510,28 +510,26 @@ def test_an_engine_ends_while_it_thinks() -> None:
         (None, [-1], "move 1, -1, is not legal"),
         (None, [0, 3, 1, 4, 2, 5], "move 6, b3, is not legal"),
         (None, list(range(10)), "has 9 moves at most, not 10"),
-        ((1, 1), [], "start is no position of tictactoe"),
-        ((7, 0), [], "start is no position of tictactoe"),
-        ((1 << 40, 0), [], "start is no position of tictactoe"),
-        ((-1, 0), [], "start is no position of tictactoe"),
+        ((1, 1), [], "start is not a position of tictactoe"),
+        ((7, 0), [], "start is not a position of tictactoe"),
+        ((1 << 40, 0), [], "start is not a position of tictactoe"),
+        ((-1, 0), [], "start is not a position of tictactoe"),
         ((1,), [], "has 2 words"),
     ],
 )
-def test_positions_that_there_are_not_are_refused(
-    start: tuple[int, ...] | None, moves: Sequence[int], said: str
-) -> None:
+def test_invalid_positions_are_refused(start: tuple[int, ...] | None, moves: Sequence[int], said: str) -> None:
     with pytest.raises(GameError, match=said):
         messages.to_line(tictactoe, GAME, start, moves)
 
 
-def test_a_start_is_any_position_that_can_be_drawn() -> None:
+def test_a_start_may_be_any_position_that_can_be_drawn() -> None:
     state = line(4, 0).state
     found = messages.to_line(tictactoe, GAME, tuple(state.tolist()), [1])
     assert found.state.tolist() == line(4, 0, 1).state.tolist()
     assert found.moves == (1,)
 
 
-def test_a_game_without_drawings_begins_at_the_beginning() -> None:
+def test_a_game_without_drawings_starts_at_its_initial_position() -> None:
     nim = PlainRules(games.Nim())
     with pytest.raises(GameError, match="begin with the initial position"):
         messages.to_line(games, nim, (3, 0), [])  # type: ignore[arg-type]
@@ -547,10 +545,10 @@ def test_a_game_that_is_cut_off_is_over() -> None:
         messages.check_unfinished(endless, cut)
 
 
-def test_seats_are_not_shared(engine: Engine) -> None:
-    first, second = engine.sit(), engine.sit()
-    heard: list[tuple[Seat, Heard]] = []
-    for seat in (first, second):
-        heard.append((seat, Heard()))
-        seat.think(line(4), 50, heard[-1][1])
-    assert [each.thought.finding.readouts for _, each in heard] == [50, 50]
+def test_sessions_are_independent(engine: Engine) -> None:
+    first, second = engine.attach(), engine.attach()
+    heard: list[tuple[Session, Updates]] = []
+    for session in (first, second):
+        heard.append((session, Updates()))
+        engine.search(session, line(4), 50, heard[-1][1])
+    assert [each.result.finding.readouts for _, each in heard] == [50, 50]
