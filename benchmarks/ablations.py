@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.evaluation.error_rates import network_moves, search_positions
-from seraphim.evaluation.mistakes import mistakes
+from seraphim.evaluation.check import mistakes
 from seraphim.game import Array, load_game
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import load_inference

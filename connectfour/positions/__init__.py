@@ -24,7 +24,7 @@ import numpy as np
 
 from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import Split
+from seraphim.evaluation.check import Split
 from seraphim.game import Array
 from seraphim.game.solved import PositionSet
 

@@ -22,7 +22,7 @@ from connectfour.bitsets import CELLS
 from connectfour.game import COLUMN, COLUMNS, GAME, STRIDE, moves_from_actions, position_from_moves
 from connectfour.positions import NAMES, format_position
 from connectfour.solver import Solver
-from seraphim.evaluation.mistakes import Split
+from seraphim.evaluation.check import Split
 from seraphim.game import Array
 
 

@@ -3,7 +3,7 @@
 In dependency order:
 
     players           functions that choose an action in each of many positions
-    mistakes          a player against solved positions
+    check             a player against solved positions
     error_rates       error rates by set and by readouts, with intervals
     position_lists    solved positions of a game, and lists in files
     match             matches between two players: paired openings, intervals, distinct games

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.evaluation.mistakes import mistakes
+from seraphim.evaluation.check import mistakes
 from seraphim.game import Array, Game
 from seraphim.game.solved import PositionSet
 from seraphim.inference import Inference

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import Split
+from seraphim.evaluation.check import Split
 from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves

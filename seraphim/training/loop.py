@@ -10,7 +10,7 @@ from typing import Literal
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.error_rates import search_positions
-from seraphim.evaluation.mistakes import Evaluation, evaluate
+from seraphim.evaluation.check import Evaluation, evaluate
 from seraphim.evaluation.players import raw_player
 from seraphim.game import Array, load_game
 from seraphim.game.solved import PositionSet, load_position_sets

@@ -26,7 +26,7 @@ from connectfour.positions import (
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
 from connectfour.solver import MoveScores, Score, Solver
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.mistakes import Split
+from seraphim.evaluation.check import Split
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
 from seraphim.game.solved import load_position_sets

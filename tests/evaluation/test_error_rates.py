@@ -172,7 +172,7 @@ def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
 def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -> str:
     """The name of tic-tac-toe with a few positions to choose by, and with test sets."""
     (folder / "splitted.py").write_text(
-        "import tictactoe\nfrom seraphim.evaluation.mistakes import PositionSet\n"
+        "import tictactoe\nfrom seraphim.evaluation.check import PositionSet\n"
         "from tictactoe import GAME, SETTINGS\n\n\n"
         "(ALL,) = tictactoe.position_sets()\n\n\n"
         "def position_sets():\n    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n\n\n"

@@ -12,7 +12,7 @@ from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation import players
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.mistakes import Losses, loses_from_start, mistakes
+from seraphim.evaluation.check import Losses, loses_from_start, mistakes
 from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.solved import load_perfect_actions

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import Evaluation, Losses, Mistakes, evaluate, loses_from_start, mistakes
+from seraphim.evaluation.check import Evaluation, Losses, Mistakes, evaluate, loses_from_start, mistakes
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import solve
 from seraphim.game.solved import PositionSet, load_position_sets
@@ -254,7 +254,7 @@ def test_each_position_is_searched_once() -> None:
 
 def game_module(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, positions: str) -> str:
     (folder / f"{name}.py").write_text(
-        "import numpy as np\nfrom seraphim.evaluation.mistakes import PositionSet\n"
+        "import numpy as np\nfrom seraphim.evaluation.check import PositionSet\n"
         "from tictactoe.game import GAME\n\n\n"
         f"def position_sets():\n    return [PositionSet('mine', {positions})]\n"
     )
