@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.evaluation.error_rates import network_moves, search_positions
-from seraphim.evaluation.check import mistakes
+from seraphim.evaluation.error_rates import find_mistakes
+from seraphim.evaluation.players import raw_player, search_player
 from seraphim.game import Array, load_game
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import load_inference
@@ -87,12 +87,14 @@ def check(game: str, folder: Path) -> dict[str, list[int]]:
     """Return for every solved position whether the champion in a folder errs, by the network and by a search."""
     rules, champion = load_game(game), ModelFolder(folder, MODEL).champion()
     inference = load_inference(champion.path, rules, "auto")
-    found: dict[str, list[int]] = {"network": [], "search": []}
+    players = {
+        "network": raw_player(rules, inference),
+        "search": search_player(rules, inference, SearchOptions(readouts=READOUTS)),
+    }
+    found: dict[str, list[int]] = {name: [] for name in players}
     for positions in load_position_sets(game):
-        searched = search_positions(rules, [inference], SearchOptions(readouts=READOUTS), positions.states).best
-        moves = {"network": network_moves(rules, inference, positions.states), "search": searched}
-        for name, actions in moves.items():
-            found[name] += mistakes(positions, actions).astype(int).tolist()
+        for name, choose in players.items():
+            found[name] += find_mistakes(positions, choose(positions.states)).astype(int).tolist()
     return found
 
 

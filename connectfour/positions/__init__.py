@@ -24,9 +24,8 @@ import numpy as np
 
 from connectfour.game import COLUMNS, DIGITS, GAME, actions_from_moves
 from seraphim.errors import GameError
-from seraphim.evaluation.check import Split
 from seraphim.game import Array
-from seraphim.game.solved import PositionSet
+from seraphim.game.solved import PositionSet, Split
 
 FOLDER = Path(__file__).parent
 NAMES = ("begin-easy", "begin-medium", "begin-hard", "middle-easy", "middle-medium", "end-easy")

@@ -22,8 +22,8 @@ from connectfour.bitsets import CELLS
 from connectfour.game import COLUMN, COLUMNS, GAME, STRIDE, moves_from_actions, position_from_moves
 from connectfour.positions import NAMES, format_position
 from connectfour.solver import Solver
-from seraphim.evaluation.check import Split
 from seraphim.game import Array
+from seraphim.game.solved import Split
 
 
 class Bounds(NamedTuple):

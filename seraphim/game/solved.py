@@ -5,13 +5,16 @@ see `seraphim.evaluation.players`. Solvers keep what they found and are used by 
 """
 
 from types import ModuleType
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game.interface import Array, Game
 from seraphim.game.loading import load_game, load_game_module
+
+Split = Literal["validation", "test"]
+"""Solved positions to choose models by, and others for reported figures."""
 
 
 class PositionSet(NamedTuple):
@@ -20,6 +23,10 @@ class PositionSet(NamedTuple):
     name: str
     states: Array  # int64 [P, W]
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+
+    def head(self, limit: int | None) -> "PositionSet":
+        """Return the first `limit` positions; None returns all."""
+        return PositionSet(self.name, self.states[:limit], self.action_values[:limit])
 
 
 class PerfectActions(Protocol):

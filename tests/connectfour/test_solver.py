@@ -26,10 +26,9 @@ from connectfour.positions import (
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
 from connectfour.solver import MoveScores, Score, Solver
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.check import Split
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
-from seraphim.game.solved import load_position_sets
+from seraphim.game.solved import Split, load_position_sets
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 Cells = tuple[int, ...]

@@ -11,8 +11,9 @@ from connectfour import position_from_moves
 from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation import players
+from seraphim.evaluation.check import StartLosses, loses_from_start
+from seraphim.evaluation.error_rates import find_mistakes
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.check import Losses, loses_from_start, mistakes
 from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.solved import load_perfect_actions
@@ -78,8 +79,8 @@ def test_random_play_takes_each_action_equally_often() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_minimax_to_the_end_of_tictactoe_is_the_solution(seed: int) -> None:
     actions = minimax_player(GAME, 9, seed)(POSITIONS.states)
-    assert not mistakes(POSITIONS, actions).any()
-    assert loses_from_start(GAME, minimax_player(GAME, 9, seed)) == Losses(False, False)
+    assert not find_mistakes(POSITIONS, actions).any()
+    assert loses_from_start(GAME, minimax_player(GAME, 9, seed)) == StartLosses(False, False)
 
 
 def test_minimax_to_the_end_never_loses_against_random() -> None:
@@ -131,12 +132,12 @@ def test_minimax_wins_at_once_where_it_can() -> None:
 def test_few_positions_at_a_time_give_the_same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     states = make_openings(CONNECTFOUR, 30, 6).states
     actions = minimax_player(CONNECTFOUR, 4)(states)
-    monkeypatch.setattr(players, "MOST_POSITIONS", 50)
+    monkeypatch.setattr(players, "MAX_POSITIONS", 50)
     assert (minimax_player(CONNECTFOUR, 4)(states) == actions).all()
 
 
 def test_minimax_must_look_ahead() -> None:
-    with pytest.raises(SettingsError, match="minimax must look 1 ply ahead or more, not 0"):
+    with pytest.raises(SettingsError, match="minimax must look at least 1 ply ahead, not 0"):
         minimax_player(GAME, 0)
 
 
@@ -158,7 +159,7 @@ def test_more_readouts_beat_fewer() -> None:
 def test_trees_in_parts_give_the_same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     states = make_openings(GAME, 30, 3).states
     actions = mcts_player(GAME, 30)(states)
-    monkeypatch.setattr(players, "MOST_NODES", 7 * 30 * 9)
+    monkeypatch.setattr(players, "MAX_NODES", 7 * 30 * 9)
     assert (mcts_player(GAME, 30)(states) == actions).all()
 
 
@@ -172,7 +173,7 @@ def test_pure_mcts_needs_readouts() -> None:
 
 def test_the_solver_of_tictactoe_plays_perfectly_and_varied() -> None:
     for seed in range(3):
-        assert not mistakes(POSITIONS, solver_player(GAME, perfect_actions, seed)(POSITIONS.states)).any()
+        assert not find_mistakes(POSITIONS, solver_player(GAME, perfect_actions, seed)(POSITIONS.states)).any()
     drawn = {int(solver_player(GAME, perfect_actions, seed)(GAME.initial(1))[0]) for seed in range(60)}
     assert drawn == set(range(9))
 

@@ -55,7 +55,7 @@ def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine"), "--summary"),
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine")),
         ("bin/learn.py", "mine", "--generations=1", "--games_per_generation=10", "--goal=none"),
-        ("bin/evaluate.py", "mine", "--searches=0", "--most=50"),
+        ("bin/evaluate.py", "mine", "--searches=0", "--max_positions=50"),
     ):
         done = run(program, *arguments, MLFLOW_TRACKING_URI=local_store(root))
         assert done.returncode == 0, done.stderr
