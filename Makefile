@@ -23,37 +23,43 @@ HAS_VENV = import venv, ensurepip
 # The stamps of what was set up mean nothing once the Python behind it is gone.
 _ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable)
 
-.PHONY: help setup play learn test faults audit format lock
+.PHONY: help setup play learn test test-all licenses audit faults format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup: $(VENV)/.installed ## Set up .venv with everything that learning and the tests need
+setup: $(VENV)/.installed ## Set up .venv with everything needed to train and to run the tests
 
-play: $(VENV)/.playable ## Play the models that come with Seraphim in the browser, at PORT (default 8080); sets up less
+play: $(VENV)/.playable ## Open the explorer in the browser, at PORT (default 8080); installs less
 	$(BIN)/python bin/serve.py --host=$(HOST) --port=$(PORT) --open
 
-learn: setup ## Learn GAME (default tictactoe) until the model NAME (default my-GAME) is perfect
+learn: setup ## Train a model NAME (default my-GAME) of GAME (default tictactoe) until it plays perfectly
 	$(BIN)/python bin/learn.py $(NAME) --game=$(GAME)
 
-test: setup node_modules/.installed ## Lint, type check and test, compiled and, for the kernels, interpreted and bounds-checked; coverage of seraphim/ >= 90 %
+test: setup ## Lint, type check and run the tests that a person waits for; coverage of seraphim/ >= 90 %
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/python -m pytest --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --cov --cov-append --cov-report=
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels
+	$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile --durations=30 --cov --cov-report=
 	$(BIN)/coverage report --fail-under=90
 
-audit: setup ## Look the pinned versions up in the list of known vulnerabilities, where that can be reached
+test-all: test node_modules/.installed ## Also the slow tests: browser, cluster, solver, kernels interpreted and bounds-checked
+	$(BIN)/python -m pytest -m slow --durations=30
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --numprocesses=2 --dist=loadfile
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels --numprocesses=2 --dist=loadfile
+
+licenses: setup ## List the licenses of the dependencies; fails if one is not compatible with Seraphim's
+	$(BIN)/python .ci/licenses
+
+audit: setup ## Check the pinned versions against the list of known vulnerabilities, where it can be reached
 	PYTHON=$(BIN)/python .ci/audit
 
-faults: setup ## Try to ruin runs: 200 kills, damaged files, full disks; takes long, KILLS=20 takes less
+faults: setup ## Fault injection: 200 kills, damaged files, full disks; takes 20 minutes, less with KILLS=20
 	$(BIN)/python tests/support/faults.py --kills=$(KILLS)
 
-format: setup ## Format the code as `make test` wants it
+format: setup ## Format the code the way `make test` expects
 	$(BIN)/ruff check --select=I --fix
 	$(BIN)/ruff format
 

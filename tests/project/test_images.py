@@ -58,7 +58,7 @@ def program(image: str) -> Path:
 def setup() -> dict[str, str]:
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
-    return dict(parser["options"]) | dict(parser["options.extras_require"])
+    return dict(parser["options"]) | dict(parser["options.packages.find"]) | dict(parser["options.extras_require"])
 
 
 def run_as_in(image: str, tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -81,7 +81,9 @@ def test_all_that_is_copied_exists_and_reaches_the_build(image: str) -> None:
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_an_image_holds_all_packages(image: str) -> None:
-    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= set(copied(image))
+    packages = {pattern.strip("* ") for pattern in setup()["include"].split(",")}
+    assert packages == {"seraphim", "connectfour", "tictactoe"}
+    assert packages <= set(copied(image))
 
 
 @pytest.mark.parametrize("image", IMAGES)
