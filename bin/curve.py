@@ -12,7 +12,7 @@ from absl import flags
 
 from seraphim import cli
 
-OUT = flags.DEFINE_string("out", "curve.png", "The picture; its ending decides the format.")
+OUT = flags.DEFINE_string("out", "curve.png", "The picture: .png, .svg or .pdf.")
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -31,10 +31,8 @@ class StartLosses(NamedTuple):
 class Evaluation:
     """The strength of a model by exact values; prints as one line."""
 
-    errors: tuple[Errors, ...]
-    """Errors of the players SEARCHED and RAW in each set of positions, in turn."""
-    losses: StartLosses | None
-    """Losses of the searched move from the start; None where the sets lack positions that it meets."""
+    errors: tuple[Errors, ...]  # errors of the players SEARCHED and RAW in each set of positions, in turn
+    losses: StartLosses | None  # of the searched move; None where the sets lack positions that it meets
 
     @property
     def perfect(self) -> bool:
@@ -74,12 +72,6 @@ class Evaluation:
 def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose, raw: Choose) -> Evaluation:
     """Count the mistakes of a model in solved positions, with and without search.
 
-    Args:
-        game: the rules.
-        position_sets: the solved positions.
-        searched: the player that searches.
-        raw: the player that plays the action of the highest prior.
-
     Raises:
         GameError: a player chose an illegal action.
     """
@@ -114,14 +106,10 @@ def _avoidable(game: Game, position_sets: Sequence[PositionSet], losses: StartLo
 
 
 def loses_from_start(game: Game, choose: Choose) -> StartLosses:
-    """Return whether a player ever loses from the initial position, by trying every reply to its moves.
+    """Return whether a deterministic player ever loses from the initial position, by trying every reply to its moves.
 
     Each position is visited once, however it is reached, and ply by ply, so that `choose` gets large batches. For games
     whose positions can be counted.
-
-    Args:
-        game: the rules.
-        choose: the player; it must choose the same in the same position.
     """
     first = int(game.to_play(game.initial(1))[0])
     return StartLosses(_loses(game, choose, first), _loses(game, choose, 1 - first))

@@ -30,12 +30,10 @@ class Errors(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """The network's values against exact ones, in bins of the predicted value from -1 to 1."""
+    """The network's values against exact ones, in bins of the predicted value."""
 
-    counts: Array  # int64 [bins]
-    predicted: Array  # float64 [bins]: mean; NaN in an empty bin
-    exact: Array  # float64 [bins]: mean; NaN in an empty bin
     squared_error: float  # mean
+    bins: list[tuple[float, float, int]]  # mean predicted value, mean exact value, number of positions; no empty bins
 
 
 def find_mistakes(positions: PositionSet, actions: Array) -> Array:
@@ -55,11 +53,7 @@ def find_mistakes(positions: PositionSet, actions: Array) -> Array:
 def measure_errors(
     players: Mapping[str, Choose], sets: Sequence[tuple[PositionSet, PositionSet | None]]
 ) -> list[Errors]:
-    """Return the errors of each player, by its name, in each set.
-
-    Args:
-        players: by name.
-        sets: each with the values for the weak error, and, if known, those for the strong error.
+    """Return the errors of each player in each set, which has values for the weak and, if known, the strong error.
 
     Raises:
         GameError: a player chose an illegal action.
@@ -81,11 +75,10 @@ def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> 
     states = np.concatenate([positions.states for positions in sets])
     exact = np.concatenate([np.nanmax(positions.action_values, axis=1) for positions in sets]).astype(np.float64)
     predicted = inference.infer(game.observe(states))[1].astype(np.float64)
-    bins = np.clip(((predicted + 1) / 2 * _BINS).astype(np.int64), 0, _BINS - 1)
-    counts = np.bincount(bins, minlength=_BINS)
-    with np.errstate(invalid="ignore"):
-        means = [np.bincount(bins, weights, _BINS) / counts for weights in (predicted, exact)]
-    return Calibration(counts, means[0], means[1], float(np.mean((predicted - exact) ** 2)))
+    places = np.clip(((predicted + 1) / 2 * _BINS).astype(np.int64), 0, _BINS - 1)
+    rows = [places == place for place in np.unique(places)]
+    bins = [(float(predicted[row].mean()), float(exact[row].mean()), int(row.sum())) for row in rows]
+    return Calibration(float(np.mean((predicted - exact) ** 2)), bins)
 
 
 def errors_table(errors: Sequence[Errors]) -> str:
@@ -107,9 +100,7 @@ def _cell(errors: Errors) -> str:
 def calibration_table(calibration: Calibration) -> str:
     """Return the calibration as a table."""
     lines = [f"value head: mean squared error {calibration.squared_error:.3f}", "  predicted   exact   positions"]
-    for count, predicted, exact in zip(*calibration[:3], strict=True):
-        if count:
-            lines.append(f"  {predicted:9.2f} {exact:7.2f} {count:11,}")
+    lines += [f"  {predicted:9.2f} {exact:7.2f} {count:11,}" for predicted, exact, count in calibration.bins]
     return "\n".join(lines)
 
 

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seraphim.evaluation.match import (
-    PAIR_POINTS,
-    MatchResult,
-    default_plies,
-    make_openings,
-    pair_moments,
-    play_match,
-)
+from seraphim.evaluation.match import PAIR_POINTS, MatchResult, default_plies, make_openings, pair_moments, play_match
 from seraphim.evaluation.players import Choose
 from seraphim.game import Game
 from seraphim.options import GateOptions
@@ -32,8 +25,7 @@ class Verdict:
     """The decision of the gate; prints as a line."""
 
     passed: bool
-    result: MatchResult | None
-    """The candidate's; None if there was no match."""
+    result: MatchResult | None  # the candidate's; None if there was no match
 
     def __str__(self) -> str:
         match = f", {self.result}" if self.result else ""
@@ -43,12 +35,7 @@ class Verdict:
 def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions, seed: int = 0) -> Verdict:
     """Play the match, and decide whether the candidate becomes the champion.
 
-    Args:
-        game: the rules.
-        candidate: the new snapshot's player.
-        champion: the champion's.
-        options: the options.
-        seed: of the openings; should differ between matches, so that generations do not adapt to fixed openings.
+    `seed` is that of the openings; it should differ between matches, so that generations do not adapt to fixed ones.
 
     Raises:
         GameError: a player chose an illegal action.
@@ -75,12 +62,7 @@ def log_likelihood_ratio(pairs: tuple[int, ...], null: float, alternative: float
 
     The test that stops at log((1-β)/α) or log(β/(1-α)) is Wald's ("Sequential tests of statistical hypotheses", 1945).
     As in chess engine testing ("pentanomial" generalized test), the score of an opening's two games is taken as normal,
-    with the variance of the openings so far.
-
-    Args:
-        pairs: openings by points, as in `MatchResult`.
-        null: the score under the first hypothesis.
-        alternative: the score under the second hypothesis.
+    with the variance of the openings so far. `pairs` are openings by points, as in `MatchResult`.
     """
     _, variance = pair_moments(pairs)
     surplus = float(np.array(pairs) @ (PAIR_POINTS / 2 - (null + alternative) / 2))

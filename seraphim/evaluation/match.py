@@ -45,13 +45,9 @@ def default_plies(game: Game) -> int:
 
 
 def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings:
-    """Draw distinct openings of 0 to `plies` random moves that do not end the game.
+    """Draw distinct openings of 0 to `plies` random moves that do not end the game, all lengths equally likely.
 
-    Args:
-        game: the rules.
-        count: how many to draw; fewer are returned if the game does not have or hardly ever reaches more.
-        plies: the maximum length; all lengths are equally likely.
-        seed: the same seed gives the same openings.
+    Fewer than `count` are returned if the game does not have or hardly ever reaches more.
 
     Raises:
         SettingsError: `count` or `plies` is out of range.
@@ -99,13 +95,7 @@ class Games(NamedTuple):
 
 
 def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Openings) -> Games:
-    """Play a game from each opening.
-
-    Args:
-        game: the rules.
-        players: all players of these games.
-        seats: int [G, 2]: which of the players is player 0 of each game, and which is player 1.
-        openings: the positions from which the games begin.
+    """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
 
     Raises:
         GameError: a player chose an illegal action.
@@ -151,6 +141,10 @@ class Tally(NamedTuple):
         return f"+{self.wins} ={self.draws} -{self.losses}"
 
 
+def _total(first: Tally, second: Tally) -> Tally:
+    return Tally(*map(sum, zip(first, second, strict=True)))
+
+
 def _tally(results: Array) -> Tally:
     return Tally(*(int((results == result).sum()) for result in (1, 0, -1)))
 
@@ -162,19 +156,15 @@ def _tally(results: Array) -> Tally:
 class MatchResult:
     """The result of a match for its first player; prints as one line."""
 
-    as_player: tuple[Tally, Tally]
-    """The games in which it was player 0, and those in which it was player 1."""
-    pairs: tuple[int, ...]
-    """The number of openings in which it made 0, ½, 1, 1½ and 2 points in the two games."""
-    distinct_games: int
-    """Games that differ in their moves or in who played which side."""
-    cut_off: int = 0
-    """Games that were stopped after the game's `max_plies`, which count as draws."""
+    as_player: tuple[Tally, Tally]  # the games in which it was player 0, and those in which it was player 1
+    pairs: tuple[int, ...]  # the number of openings in which it made 0, ½, 1, 1½ and 2 points in the two games
+    distinct_games: int  # games that differ in their moves or in who played which side
+    cut_off: int = 0  # games that were stopped after the game's `max_plies`, which count as draws
 
     @property
     def tally(self) -> Tally:
         """Return all games together."""
-        return Tally(*map(sum, zip(*self.as_player, strict=True)))
+        return _total(*self.as_player)
 
     @property
     def games(self) -> int:
@@ -194,9 +184,7 @@ class MatchResult:
 
     def __add__(self, other: "MatchResult") -> "MatchResult":
         """Return the result of two matches of the same players; a game that occurs in both counts as two distinct."""
-        first, second = (
-            Tally(*map(sum, zip(*sides, strict=True))) for sides in zip(self.as_player, other.as_player, strict=True)
-        )
+        first, second = map(_total, self.as_player, other.as_player)
         pairs = tuple(map(sum, zip(self.pairs, other.pairs, strict=True)))
         distinct_games, cut_off = self.distinct_games + other.distinct_games, self.cut_off + other.cut_off
         return MatchResult((first, second), pairs, distinct_games, cut_off)
@@ -246,10 +234,7 @@ def score_interval(pairs: tuple[int, ...]) -> tuple[float, float]:
     It is the interval of Wilson for the number of independent wins and losses that are as informative: n openings with
     a variance of s² determine a score as well as n·p(1-p)/s² games determine a share p (effective sample size: Korn and
     Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from survey
-    data", 1998).
-
-    Args:
-        pairs: openings by points, as in `MatchResult`.
+    data", 1998). `pairs` are openings by points, as in `MatchResult`.
     """
     openings = sum(pairs)
     if not openings:
@@ -267,10 +252,8 @@ class SeriesResult:
     """The result of a series for its first player; prints as one line."""
 
     tally: Tally
-    distinct: Tally
-    """The same where equal games count once."""
-    games: tuple[tuple[int, ...], ...]
-    """The actions of each game."""
+    distinct: Tally  # the same where equal games count once
+    games: tuple[tuple[int, ...], ...]  # the actions of each game
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -288,15 +271,8 @@ class SeriesResult:
 def play_series(game: Game, first: Choose, second: Callable[[int], Choose], games: int, seed: int = 0) -> SeriesResult:
     """Play a series: all games begin at the initial position, and the first player always moves first.
 
-    Unlike a match from random openings, it measures the first player in the game as it is. The first player is always
-    the same; the second has its own seed in each game.
-
-    Args:
-        game: the rules.
-        first: moves first.
-        second: returns the other player, given the seed of its draws.
-        games: how many; game n has the seed `seed + n`.
-        seed: of the first game.
+    Unlike a match from random openings, it measures the first player in the game as it is. `second` returns the other
+    player, given its seed, which in game n is `seed + n`.
 
     Raises:
         SettingsError: there is not at least one game.
@@ -306,6 +282,6 @@ def play_series(game: Game, first: Choose, second: Callable[[int], Choose], game
         raise SettingsError(f"a series needs at least 1 game, not {games}")
     players = [first, *(second(seed + number) for number in range(games))]
     seats = np.stack([np.zeros(games, np.int64), 1 + np.arange(games)], axis=1)
-    played = play_games(game, players, seats, Openings(game.initial(games), ((),) * games))
-    distinct = dict(zip(played.moves, played.results, strict=True))
-    return SeriesResult(_tally(played.results), _tally(np.array(list(distinct.values()))), played.moves)
+    results, moves, _ = play_games(game, players, seats, Openings(game.initial(games), ((),) * games))
+    distinct = dict(zip(moves, results, strict=True))
+    return SeriesResult(_tally(results), _tally(np.array(list(distinct.values()))), moves)

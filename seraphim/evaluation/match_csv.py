@@ -27,14 +27,10 @@ _COLUMNS = (
 class Conditions:
     """How the matches of a tournament are played; only matches with the same conditions are rated together."""
 
-    games: int = 100
-    """Games of a match, two for each opening; fewer if the game does not have enough openings."""
-    opening_plies: int | None = None
-    """Maximum number of random moves at the beginning of a game; None takes `default_plies` of the game."""
-    readouts: int | None = None
-    """Readouts of a model's search; None takes each model's own."""
-    seed: int = 0
-    """Seed of the openings, and of players that draw among equal actions."""
+    games: int = 100  # games of a match, two for each opening; fewer if the game does not have enough openings
+    opening_plies: int | None = None  # most random moves at the beginning of a game; None takes `default_plies`
+    readouts: int | None = None  # readouts of a model's search; None takes each model's own
+    seed: int = 0  # seed of the openings, and of players that draw among equal actions
 
     def __str__(self) -> str:
         plies = "default" if self.opening_plies is None else self.opening_plies
@@ -53,11 +49,7 @@ def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, 
 
 
 def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match]:
-    """Return the matches in a CSV file that were played under these conditions, an empty list if there is no file.
-
-    Args:
-        file: the file that `write_matches` wrote.
-        conditions: of the matches; None takes those of the newest one.
+    """Return the matches in a CSV file that were played under these conditions, by default those of the newest match.
 
     Raises:
         SettingsError: the file is damaged.

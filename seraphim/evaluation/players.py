@@ -121,11 +121,7 @@ def mcts_player(game: Game, readouts: int) -> Choose:
 def solver_player(game: Game, perfect_actions: PerfectActions, seed: int = 0, seconds: float | None = None) -> Choose:
     """Return the player that knows the exact results, and draws among the perfect actions.
 
-    Args:
-        game: the rules.
-        perfect_actions: the solver.
-        seed: of the draw.
-        seconds: time for each position, after which the solver's best guess is played.
+    After `seconds` for a position, it plays the solver's best guess.
     """
     stream = stream_key(f"solver-player-{seed}")
     return lambda states: draw_actions(perfect_actions(states, seconds) & game.legal(states), _keys(stream, states))

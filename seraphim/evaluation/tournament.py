@@ -65,35 +65,24 @@ def _is_positive(text: str) -> bool:
     return text.isdecimal() and int(text) > 0
 
 
+@dataclass(frozen=True)
 class Roster:
     """Finds players by their names."""
 
-    def __init__(
-        self, root: Path, game: str | None, conditions: Conditions, runtime: Runtime = "auto", trust: bool = False
-    ) -> None:
-        """Prepare.
-
-        Args:
-            root: the folder that holds `models/`.
-            game: package or module of the game; None takes that of the models.
-            conditions: of all matches.
-            runtime: what runs the networks.
-            trust: whether models that lie outside `models/` are loaded; see also `load_inference`.
-        """
-        self._root = root
-        self._game = game
-        self._conditions = conditions
-        self._runtime = runtime
-        self._trust = trust
+    root: Path  # folder that holds `models/`
+    game: str | None  # package or module of the game; None takes that of the models
+    conditions: Conditions
+    runtime: Runtime = "auto"
+    trust: bool = False  # whether models outside `models/` are loaded; see also `load_inference`
 
     def game_of(self, names: Iterable[str]) -> str:
         """Return the package or module of the game that these players play.
 
         Raises:
-            SettingsError: they play different games, or no model and no option says which game.
+            SettingsError: they play different games, or none of them is a model and no game was given.
             ModelError: there is no such model.
         """
-        games = {"--game": self._game} if self._game else {}
+        games = {"--game": self.game} if self.game else {}
         games |= {name: self._folder(name).settings().game for name in names if _is_model(name)}
         if not games:
             raise SettingsError("which game? No model is among the players: give --game as well")
@@ -137,7 +126,7 @@ class Roster:
 
     def _folder(self, name: str) -> ModelFolder:
         try:
-            folder = ModelFolder(self._root, name.partition(":")[0].partition("/")[0], self._trust)
+            folder = ModelFolder(self.root, name.partition(":")[0].partition("/")[0], self.trust)
         except SettingsError as error:
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
         if folder.is_new() and not folder.snapshots():
@@ -159,14 +148,14 @@ class Roster:
         raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
 
     def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:
-        return Entrant(name, lambda: player(self._conditions.seed), player)
+        return Entrant(name, lambda: player(self.conditions.seed), player)
 
     def _of_model(self, game: Game, name: str) -> list[Entrant]:
-        path, colon, suffix = name.partition(":")
-        suffix = colon + suffix
-        if suffix not in ("", _RAW):
+        path = name.removesuffix(_RAW)
+        if ":" in path:
+            path = path.partition(":")[0]
             raise SettingsError(f"{name!r} is not a player: expected {path}, or {path}{_RAW} without search")
-        folder, wanted = self._folder(name), path.partition("/")[2]
+        folder, wanted, suffix = self._folder(name), path.partition("/")[2], name.removeprefix(path)
         if not wanted:
             return [self._entrant(game, folder.settings, folder.champion(), name)]
         if wanted == ALL:
@@ -180,17 +169,17 @@ class Roster:
         if not path.expanduser().is_dir():
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
-        snapshot = ModelFolder(self._root, "_", self._trust).elsewhere(path)
+        snapshot = ModelFolder(self.root, "_", self.trust).elsewhere(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)
 
     def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
         def load() -> Choose:
-            batch = 1 + self._conditions.games // 2
-            inference = load_inference(snapshot.path, game, self._runtime, batch=batch, trust=self._trust)
+            batch = 1 + self.conditions.games // 2
+            inference = load_inference(snapshot.path, game, self.runtime, batch=batch, trust=self.trust)
             if name.endswith(_RAW):
                 return players.raw_player(game, inference)
             options = settings().search
-            readouts = self._conditions.readouts or options.readouts
+            readouts = self.conditions.readouts or options.readouts
             return players.search_player(game, inference, dataclasses.replace(options, readouts=readouts))
 
         return Entrant(name, load)

@@ -9,7 +9,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from seraphim.errors import SettingsError
+from seraphim.evaluation.ratings import check_plot
 from seraphim.storage.atomic import replace_file
 
 CURVE = "curve.csv"
@@ -19,11 +19,8 @@ CURVE = "curve.csv"
 def add_to_curve(file: Path, step: int, done: Mapping[str, float], figures: Mapping[str, float]) -> None:
     """Add a line for a generation to a learning curve; the first one creates the file.
 
-    Args:
-        file: the curve.
-        step: batches that the generation's snapshot has been trained on.
-        done: what the generation took, by name; the file holds the totals.
-        figures: what it reached, by name; empty in lines that lack a figure.
+    `step` is that of the generation's snapshot; `done` is what the generation took, of which the file holds the totals;
+    `figures` are what it reached. Each is a column, empty in lines that lack it.
     """
     rows = read_curve(file)
     before = rows[-1] if rows else {}
@@ -47,18 +44,12 @@ def read_curve(file: Path) -> list[dict[str, float]]:
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     """Draw the share of mistakes in each set over the minutes of learning, with and without search.
 
-    Args:
-        rows: the lines of `read_curve`, at least one.
-        file: the picture; its suffix decides the format, such as png or svg.
-        title: of the picture.
-
     Raises:
-        SettingsError: matplotlib is not installed, or does not know the format.
+        SettingsError: see `seraphim.evaluation.ratings.check_plot`.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise SettingsError("a picture needs matplotlib: pip install -e '.[arena]'") from error
+    check_plot(file)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(10, 4.5), layout="constrained")
     sets = [name.removesuffix("/positions") for name in rows[-1] if name.endswith("/positions")]
     for place, (kind, heading) in enumerate((("searched", "searched move"), ("raw", "network alone")), start=1):
@@ -71,7 +62,4 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
         axes.grid(alpha=0.3)
     axes.legend()
     figure.suptitle(title)
-    try:
-        figure.savefig(file)
-    except ValueError as error:
-        raise SettingsError(f"{file} cannot be drawn: {error}") from error
+    figure.savefig(file)

@@ -179,13 +179,6 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
     (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1, and
     a value that the first steps drive there in all positions would never recover. A model without a tanh layer named
     "value" learns by the gradient of the squared error.
-
-    Args:
-        model: the Keras model; its optimizer counts the steps.
-        positions: at least one.
-        batches: draws from the positions.
-        log: receives the losses.
-        quiet: show no progress bar.
     """
     architectures.tensorflow()
     import keras

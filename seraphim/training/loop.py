@@ -41,28 +41,20 @@ class Stop:
     goal: Goal = "network"
     """`search`: a search of at most 100 readouts makes no mistake in the solved positions that are checked; `network`:
     neither does the network alone; `none`."""
-    generations: int | None = None
-    """Trainings."""
-    hours: float | None = None
-    """Hours since the call; a generation that has begun is finished."""
+    generations: int | None = None  # trainings
+    hours: float | None = None  # hours since the call; a generation that has begun is finished
 
 
 @dataclass(frozen=True)
 class Run:
     """How `learn` runs."""
 
-    seed: int = 0
-    """The same seed and settings give the same models, whatever the number of workers."""
-    stop: Stop = Stop()
-    """When to end."""
-    runtime: Runtime = "auto"
-    """What runs the network."""
-    num_workers: int = 0
-    """Worker processes; 0 is one for each processor core."""
-    cluster: str | None = None
-    """Address of a Ray cluster, or `auto`, for workers on all its machines; None has local workers only."""
-    quiet: bool = False
-    """Show no progress bars."""
+    seed: int = 0  # the same seed and settings give the same models, whatever the number of workers
+    stop: Stop = Stop()  # when to end
+    runtime: Runtime = "auto"  # what runs the network
+    num_workers: int = 0  # worker processes; 0 is one for each processor core
+    cluster: str | None = None  # address of a Ray cluster, or `auto`, for workers on its machines; None: local workers
+    quiet: bool = False  # show no progress bars
 
 
 @dataclass(frozen=True)
@@ -74,25 +66,15 @@ class LearnResult:
     generations: int
     seconds: float
     interrupted: bool
-    timing: Timing
-    """Where the time of these generations went."""
+    timing: Timing  # where the time of these generations went
 
 
 def learn(
-    folder: ModelFolder,
-    settings: Settings,
-    run: Run,
-    announce: Callable[[str], None] = print,
-    log: Log | None = None,
+    folder: ModelFolder, settings: Settings, run: Run, announce: Callable[[str], None] = print, log: Log | None = None
 ) -> LearnResult:
     """Generate games, train, check, and repeat until `run.stop` says so, or Ctrl-C.
 
-    Args:
-        folder: of a model that has a champion.
-        settings: of the model, with overrides from flags.
-        run: how to run.
-        announce: receives each line of the report.
-        log: receives the figures; by default TensorBoard's files in the model's folder.
+    `announce` receives each line of the report; `log` receives the figures, by default as TensorBoard's files.
 
     Raises:
         SeraphimError: as `generate_games` and `Trainer` do.
@@ -112,7 +94,7 @@ def learn(
             check.resume(trainer.latest)
             while True:
                 stream = f"{run.seed}-{trainer.latest.step}"  # names the random streams of this generation's games
-                said = _ignore if generations else announce
+                said = announce if generations == 0 else lambda _: None
                 generated = generate_games(pool, folder, settings, stream, games, said, trainer.log)
                 if generated.interrupted:
                     break
@@ -147,10 +129,6 @@ def _check_generation(games: int, positions_per_game: float, settings: Settings)
             f"draws from at most the newest {window:,}: lower games_per_generation to "
             f"{window / positions_per_game:,.0f} or less, or raise max_window"
         )
-
-
-def _ignore(_: str) -> None:
-    pass
 
 
 class _Check:

@@ -29,25 +29,22 @@ PARTS = {
 class Timing:
     """What was done in which time; prints as one line."""
 
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    """By part, see PARTS; the sum is the elapsed time."""
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by part, see PARTS; the sum is the elapsed time
     games: int = 0
-    evaluations: int = 0
-    """Positions evaluated by the network in self-play."""
+    evaluations: int = 0  # positions evaluated by the network in self-play
 
     def __add__(self, other: "Timing") -> "Timing":
-        """Return the sum of two timings."""
         seconds = {part: self.seconds.get(part, 0.0) + other.seconds.get(part, 0.0) for part in PARTS}
         return Timing(seconds, self.games + other.games, self.evaluations + other.evaluations)
 
     @property
     def total(self) -> float:
         """Return the elapsed seconds."""
-        return sum(self.seconds.values())
+        return sum(self.seconds.values()) or 1e-9
 
     def share(self, *parts: str) -> float:
         """Return the share of the time that some parts took."""
-        return sum(self.seconds.get(part, 0.0) for part in parts) / (self.total or 1e-9)
+        return sum(self.seconds.get(part, 0.0) for part in parts) / self.total
 
     @property
     def bottleneck(self) -> str:
@@ -61,8 +58,8 @@ class Timing:
             "time/training": self.share(*TRAINING),
             "time/check": self.share(CHECK),
             **{f"time/of_{part}": self.share(part) for part in PARTS},
-            "speed/evaluations_per_second": self.evaluations / (self.total or 1e-9),
-            "speed/games_per_hour": 3600 * self.games / (self.total or 1e-9),
+            "speed/evaluations_per_second": self.evaluations / self.total,
+            "speed/games_per_hour": 3600 * self.games / self.total,
         }
 
     def __str__(self) -> str:

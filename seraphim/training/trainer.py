@@ -36,24 +36,15 @@ _MLP_STEPS_PER_EXECUTION = 32
 class Generation:
     """The result of training a model once."""
 
-    snapshot: Snapshot
-    """The new champion, if it passed the gate."""
-    verdict: Verdict
-    """The decision of the gate."""
-    window: WindowReport
-    """The game data that was read."""
-    generated: int
-    """Positions in all game data so far, approximately."""
-    losses: fit.Losses
-    """Means over the steps."""
-    steps: int
-    """Batches trained on."""
-    training_seconds: float
-    """Time in `fit`."""
-    gate_seconds: float
-    """Time of the gate's match."""
-    seconds: float
-    """Time from reading the game data to promoting the snapshot."""
+    snapshot: Snapshot  # the new champion, if it passed the gate
+    verdict: Verdict  # the decision of the gate
+    window: WindowReport  # the game data that was read
+    generated: int  # positions in all game data so far, approximately
+    losses: fit.Losses  # means over the steps
+    steps: int  # batches trained on
+    training_seconds: float  # time in `fit`
+    gate_seconds: float  # time of the gate's match
+    seconds: float  # time from reading the game data to promoting the snapshot
 
     def __str__(self) -> str:
         """Return a report, skipped files first, each on a line."""
@@ -120,13 +111,7 @@ class Trainer:
     ) -> None:
         """Find the snapshot to train; TensorFlow is imported when it is first used.
 
-        Args:
-            folder: of the model.
-            game: of the model.
-            settings: of the model, with overrides from flags.
-            seed: of the batches.
-            quiet: show no progress bar.
-            log: receives the figures; by default TensorBoard's files in the model's folder.
+        `quiet` hides the progress bar; `log` receives the figures, by default as TensorBoard's files.
 
         Raises:
             ModelError: there is no such model, or it has no champion.
@@ -151,8 +136,7 @@ class Trainer:
     def retrain(self, metrics: Mapping[str, float] | None = None) -> Generation:
         """Train on the newest game data, publish the snapshot, promote it if it passes the gate, and prune old ones.
 
-        Args:
-            metrics: figures to be kept with the snapshot, beside those of the training.
+        `metrics` are kept with the snapshot, beside the figures of the training.
 
         Raises:
             ModelError: the champion cannot be trained, because it is damaged or made for another game.
@@ -239,17 +223,14 @@ class Trainer:
 
 
 def _check_fixed_options(folder: ModelFolder, settings: Settings) -> None:
-    made, wanted = (_fixed_options(each) for each in (folder.settings(), settings))
+    # A snapshot holds the network, and the optimizer with its state.
+    made, wanted = (
+        dataclasses.asdict(each.network) | {name: getattr(each.training, name) for name in ("optimizer", "momentum")}
+        for each in (folder.settings(), settings)
+    )
     differences = [f"{name} {made[name]}, not {wanted[name]}" for name in made if made[name] != wanted[name]]
     if differences:
         raise SettingsError(
             f"model {folder.name!r} was made with {', '.join(differences)}: leave that flag out, "
             "or make another model with --init"
         )
-
-
-def _fixed_options(settings: Settings) -> dict[str, Any]:
-    # Options whose results are part of a snapshot: the network, and the optimizer with its state.
-    training_options = settings.training
-    optimizer = {"optimizer": training_options.optimizer, "momentum": training_options.momentum}
-    return dataclasses.asdict(settings.network) | optimizer

@@ -62,9 +62,8 @@ def test_an_oracle_makes_no_mistake_and_is_calibrated() -> None:
     assert errors[0].weak.trials == len(SOME.states)
     calibration = error_rates.calibrate(GAME, Oracle(GAME), [SOME])
     assert calibration.squared_error == 0
-    filled = calibration.counts > 0
-    assert calibration.predicted[filled].tolist() == calibration.exact[filled].tolist()
-    assert calibration.counts.sum() == len(SOME.states)
+    assert all(predicted == exact for predicted, exact, _ in calibration.bins)
+    assert sum(count for *_, count in calibration.bins) == len(SOME.states)
 
 
 def test_search_makes_fewer_mistakes_than_an_untrained_network() -> None:
