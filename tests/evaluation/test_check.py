@@ -1,4 +1,4 @@
-"""Players of known quality against solved positions."""
+"""The check against solved positions, with players of known strength."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def state(drawing: str) -> Array:
 
 
 def perfect_but(drawing: str, label: str) -> Callable[[Array], Array]:
-    """A perfect player but for one position."""
+    """A player that is perfect except in one position."""
     exception = state(drawing)
 
     def choose(states: Array) -> Array:
@@ -61,14 +61,14 @@ def test_a_mistake_is_counted_where_it_is_made() -> None:
     assert POSITIONS.states[wrong].tolist() == [state("X·· ··· ·O·").tolist()]
 
 
-def test_another_action_of_the_same_value_is_no_mistake() -> None:
+def test_another_action_of_the_same_value_is_not_a_mistake() -> None:
     for cell in range(9):
         actions = perfect(POSITIONS.states)
         actions[(POSITIONS.states == 0).all(axis=1)] = cell  # every first move draws
         assert not find_mistakes(POSITIONS, actions).any()
 
 
-def test_a_slower_win_is_no_mistake_but_a_draw_is() -> None:
+def test_a_slower_win_is_not_a_mistake_but_a_draw_is() -> None:
     positions = PositionSet("one", state("XX· OO· ···")[None], np.array([[np.nan] * 2 + [1] + [np.nan] * 2 + [0] * 4]))
     assert not find_mistakes(positions, np.array([2])).any()
     assert find_mistakes(positions, np.array([8])).all()
@@ -106,13 +106,13 @@ def test_a_careless_player_loses_as_either_side() -> None:
 
 
 def test_one_mistake_as_second_player_is_found() -> None:
-    # After a corner only the centre draws.
+    # After a corner only the center draws.
     assert loses_from_start(GAME, perfect_but("X·· ··· ···", "c3")) == StartLosses(
         moving_first=False, moving_second=True
     )
 
 
-def test_a_mistake_in_a_position_that_the_player_avoids_costs_nothing() -> None:
+def test_a_mistake_in_a_position_that_the_player_avoids_does_not_lose() -> None:
     avoided = "·X· O·· ···"  # the perfect player of this test starts in the corner
     assert perfect(np.zeros((1, 2), np.int64)).tolist() == [0]
     worst = int(np.nanargmin(POSITIONS.action_values[(POSITIONS.states == state(avoided)).all(axis=1)][0]))
@@ -121,7 +121,7 @@ def test_a_mistake_in_a_position_that_the_player_avoids_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(("heap", "lost"), [(15, StartLosses(False, True)), (16, StartLosses(True, False))])
-def test_nim_is_lost_by_whoever_faces_a_multiple_of_four(heap: int, lost: StartLosses) -> None:
+def test_nim_is_lost_by_the_side_that_faces_a_multiple_of_four(heap: int, lost: StartLosses) -> None:
     def leave_a_multiple_of_four(states: Array) -> Array:
         return np.maximum(states[:, 0] % 4, 1) - 1
 
@@ -145,13 +145,13 @@ def test_the_walk_agrees_with_a_recursive_one(plain: games.Nim) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heap", "lost", "told"),
+    ("heap", "lost", "reported"),
     [
         (15, StartLosses(False, None), "never loses from the start moving first"),
         (16, StartLosses(None, False), "never loses from the start moving second"),
     ],
 )
-def test_a_side_that_must_lose_is_no_fault_of_the_player(heap: int, lost: StartLosses, told: str) -> None:
+def test_losses_against_best_play_do_not_count(heap: int, lost: StartLosses, reported: str) -> None:
     def leave_a_multiple_of_four(states: Array) -> Array:
         return np.maximum(states[:, 0] % 4, 1) - 1
 
@@ -159,11 +159,11 @@ def test_a_side_that_must_lose_is_no_fault_of_the_player(heap: int, lost: StartL
     evaluation = evaluate(game, solve(game).position_sets(), leave_a_multiple_of_four, leave_a_multiple_of_four)
     assert evaluation.losses == lost
     assert evaluation.perfect
-    assert str(evaluation).endswith(told)
+    assert str(evaluation).endswith(reported)
     assert len([name for name in evaluation.to_dict() if name.startswith("loses/")]) == 1
 
 
-def test_a_side_that_need_not_lose_but_does_is_told() -> None:
+def test_avoidable_losses_are_reported() -> None:
     game = PlainRules(games.Nim(15))
     evaluation = evaluate(
         game, solve(game).position_sets(), lambda states: states[:, 0] * 0, lambda states: states[:, 0] * 0
@@ -178,7 +178,7 @@ def test_a_game_that_is_cut_off_is_not_lost() -> None:
     assert loses_from_start(game, lambda states: states[:, 0] % 2) == StartLosses(False, False)
 
 
-def test_each_position_is_met_once_though_play_returns_to_it() -> None:
+def test_each_position_is_visited_once_in_a_game_with_cycles() -> None:
     asked = []
 
     def choose(states: Array) -> Array:
@@ -200,7 +200,7 @@ def test_a_long_game_is_walked_without_recursion() -> None:
 # ---------------------------------------------------------------- the report
 
 
-def test_a_perfect_model_is_reported_as_one() -> None:
+def test_a_perfect_model_is_reported_as_perfect() -> None:
     evaluation = evaluate(GAME, [POSITIONS], perfect, first_legal)
     assert evaluation.perfect
     assert str(evaluation) == (
@@ -216,7 +216,7 @@ def test_the_report_says_on_which_side_a_model_loses() -> None:
     )
 
 
-def test_a_mistake_that_does_not_lose_from_the_start_is_still_one() -> None:
+def test_a_mistake_that_does_not_lose_from_the_start_is_not_perfect() -> None:
     assert not Evaluation(
         (Errors("some", SEARCHED, Rate(1, 10)), Errors("some", RAW, Rate(0, 10))), StartLosses(False, False)
     ).perfect

@@ -165,7 +165,7 @@ def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: 
 
 def test_damaged_champion_is_an_error_where_it_is_used(folder: ModelFolder) -> None:
     archive = folder.champion().path / saved_model.ARCHIVE
-    archive.write_bytes(bytes(archive.stat().st_size))  # of another size, it would be told at once
+    archive.write_bytes(bytes(archive.stat().st_size))  # a change of size would be noticed at once
     trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
     trainer.preload()
     with pytest.raises(ModelError, match=r"model\.keras is damaged"):
