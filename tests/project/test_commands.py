@@ -291,6 +291,6 @@ def test_the_benchmark_prints_its_figures_and_writes_them(run: Run, tmp_path: Pa
 
 
 def test_a_program_ends_silently_when_its_output_pipe_is_closed() -> None:
-    command = f"PYTHONPATH=tests {sys.executable} bin/check_game.py games | true; exit ${{PIPESTATUS[0]}}"
+    command = f"PYTHONPATH=tests/support {sys.executable} bin/check_game.py games | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
