@@ -65,14 +65,10 @@ def main(arguments: Sequence[str]) -> None:
     sets = position_lists.load_sets(settings.game, split, MAX_POSITIONS.value)
     if not sets:
         raise SettingsError(f"{settings.game} offers no {split} sets of solved positions: give a file with --positions")
-
-    def search(number: int) -> players.Choose:
+    compared = {"network": raw} if 0 in readouts else {}
+    for number in filter(None, readouts):
         options = replace(settings.search, readouts=number)
-        return lambda states: players.search_positions(game, inferences, options, states).best
-
-    compared = {
-        f"{number:,} readouts" if number else "network": search(number) if number else raw for number in readouts
-    }
+        compared[f"{number:,} readouts"] = players.search_player(game, inferences, options)
     with cli.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
         errors = error_rates.measure_errors(compared, sets)
         print(error_rates.errors_table(errors))

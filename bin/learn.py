@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     """Learn."""
     from seraphim.game import load_game
     from seraphim.settings import default_settings
-    from seraphim.training.loop import Run, Stop, learn
+    from seraphim.training.loop import Run, learn
     from seraphim.training.trainer import bootstrap
 
     folder = cli.model_folder(arguments)
@@ -50,9 +50,9 @@ def main(arguments: Sequence[str]) -> int:
     if new_game:
         champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"created model {folder.name}, random weights {champion.name}, in {folder.path}")
-    stop, quiet = Stop(GOAL.value, GENERATIONS.value, HOURS.value), not sys.stdout.isatty()
+    limits = GOAL.value, GENERATIONS.value, HOURS.value
+    run = Run(*limits, SEED.value, RUNTIME.value, WORKERS.value, CLUSTER.value, quiet=not sys.stdout.isatty())
     with cli.tracking(folder, "learn", settings, seed=SEED.value) as log:
-        run = Run(SEED.value, stop, RUNTIME.value, WORKERS.value, CLUSTER.value, quiet)
         result = learn(folder, settings, run, log=log)
     if result.generations:
         print(result.timing)

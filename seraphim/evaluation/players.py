@@ -30,18 +30,19 @@ _DISCOUNT = np.float32(1 - 2**-10)
 _PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in connect four
 
 
-def search_player(game: Game, inference: Inference, options: SearchOptions) -> Choose:
-    """Return the player that searches, and plays the best action of the search's `Result`."""
-    return lambda states: _search(game, inference, options, states).best
+def search_player(game: Game, inferences: Sequence[Inference], options: SearchOptions) -> Choose:
+    """Return the player that plays the best action of `search_positions`."""
+    return lambda states: search_positions(game, inferences, options, states).best
 
 
 def search_positions(game: Game, inferences: Sequence[Inference], options: SearchOptions, states: Array) -> Result:
     """Search unfinished positions int64 [P, W] in parallel, one thread for each inference; return a row for each."""
+    if len(inferences) == 1:
+        return _search(game, inferences[0], options, states)
     parts = [part for part in np.array_split(states, len(inferences)) if len(part)]
-    with ThreadPoolExecutor(max(1, len(parts))) as pool:
-        return _concatenate(
-            list(pool.map(lambda inference, part: _search(game, inference, options, part), inferences, parts))
-        )
+    with ThreadPoolExecutor(len(parts)) as pool:
+        found = pool.map(lambda inference, part: _search(game, inference, options, part), inferences, parts)
+        return _concatenate(list(found))
 
 
 def _search(game: Game, inference: Inference, options: SearchOptions, states: Array) -> Result:
@@ -91,10 +92,9 @@ def minimax_player(game: Game, depth: int, seed: int = 0) -> Choose:
     stream = stream_key(f"minimax-player-{seed}")
 
     def choose(states: Array) -> Array:
-        rows, actions = np.nonzero(game.legal(states))
-        values = _minimax_values(game, game.step(states[rows], actions), depth - 1)
+        rows, actions, values = _minimax(game, states, depth)
         action_values = np.full((len(states), game.num_actions), -np.inf, np.float32)
-        action_values[rows, actions] = np.where(game.to_play(states)[rows] == 0, values, -values)
+        action_values[rows, actions] = values
         best = action_values == action_values.max(axis=1, keepdims=True)
         return draw_actions(best, _keys(stream, states))
 
@@ -111,7 +111,7 @@ def mcts_player(game: Game, readouts: int) -> Choose:
         SettingsError: the readouts are not positive.
     """
     options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", cache_megabytes=0)
-    player = search_player(game, Uniform(game), options)
+    player = search_player(game, [Uniform(game)], options)
     size = max(1, MAX_NODES // (readouts * game.max_plies))
     return lambda states: np.concatenate(
         [player(states[start : start + size]) for start in range(0, len(states), size)]
@@ -135,29 +135,21 @@ def _keys(stream: np.uint64, states: Array) -> Array:
     return keys
 
 
-def _minimax_values(game: Game, states: Array, depth: int) -> Array:
-    # Minimax values for player 0, float32 [P]; 0 where the game does not end within `depth` plies.
-    ended, results = game.outcome(states)
-    values = np.where(ended, results, 0).astype(np.float32)
-    if depth:
-        unfinished = np.flatnonzero(~ended)
-        for start in range(0, len(unfinished), MAX_POSITIONS):
-            chunk = unfinished[start : start + MAX_POSITIONS]
-            values[chunk] = _DISCOUNT * _best_successors(game, states[chunk], depth)
-    return values
-
-
-def _best_successors(game: Game, states: Array, depth: int) -> Array:
+def _minimax(game: Game, states: Array, depth: int) -> tuple[Array, Array, Array]:
+    # All legal actions, by the index of the state, and their values for the player to move, float32.
     rows, actions = np.nonzero(game.legal(states))
-    successors = game.step(states[rows], actions)
-    if depth == 1:
-        values = _minimax_values(game, successors, 0)
-    else:  # different moves lead to the same positions
-        distinct, places = _distinct(successors)
-        values = _minimax_values(game, distinct, depth - 1)[places]
-    signs = np.where(game.to_play(states) == 0, np.float32(1), np.float32(-1))
-    first_of_row = np.flatnonzero(np.diff(rows, prepend=-1))
-    return signs * np.maximum.reduceat(signs[rows] * values, first_of_row)
+    successors, places = game.step(states[rows], actions), np.arange(len(rows))
+    if depth > 1:  # different moves lead to the same positions
+        successors, places = _distinct(successors)
+    ended, results = game.outcome(successors)
+    values = np.where(ended, results, 0).astype(np.float32)
+    unfinished = np.flatnonzero(~ended) if depth > 1 else np.empty(0, np.int64)
+    for start in range(0, len(unfinished), MAX_POSITIONS):
+        chunk = unfinished[start : start + MAX_POSITIONS]
+        parents, _, found = _minimax(game, successors[chunk], depth - 1)
+        best = _DISCOUNT * np.maximum.reduceat(found, np.flatnonzero(np.diff(parents, prepend=-1)))
+        values[chunk] = np.where(game.to_play(successors[chunk]) == 0, best, -best)
+    return rows, actions, np.where(game.to_play(states) == 0, 1, -1)[rows].astype(np.float32) * values[places]
 
 
 def _distinct(states: Array) -> tuple[Array, Array]:

@@ -180,7 +180,7 @@ class Roster:
                 return players.raw_player(game, inference)
             options = settings().search
             readouts = self.conditions.readouts or options.readouts
-            return players.search_player(game, inference, dataclasses.replace(options, readouts=readouts))
+            return players.search_player(game, [inference], dataclasses.replace(options, readouts=readouts))
 
         return Entrant(name, load)
 

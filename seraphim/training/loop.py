@@ -11,7 +11,7 @@ from typing import Literal
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, Evaluation, evaluate
-from seraphim.evaluation.players import raw_player, search_positions
+from seraphim.evaluation.players import raw_player, search_player
 from seraphim.game import load_game
 from seraphim.game.solved import PositionSet, load_position_sets
 from seraphim.inference import Runtime, load_inference
@@ -35,22 +35,15 @@ _SECONDS, _GAMES, _EVALUATIONS = "generation_seconds", "generation_games", "gene
 
 
 @dataclass(frozen=True)
-class Stop:
-    """When learning ends: at whatever comes first."""
+class Run:
+    """How `learn` runs; it ends when the goal or a limit is reached."""
 
     goal: Goal = "network"
     """`search`: a search of at most 100 readouts makes no mistake in the solved positions that are checked; `network`:
     neither does the network alone; `none`."""
-    generations: int | None = None  # trainings
-    hours: float | None = None  # hours since the call; a generation that has begun is finished
-
-
-@dataclass(frozen=True)
-class Run:
-    """How `learn` runs."""
-
+    generations: int | None = None  # limit on trainings
+    hours: float | None = None  # limit on the time since the call; a generation that has begun is finished
     seed: int = 0  # the same seed and settings give the same models, whatever the number of workers
-    stop: Stop = Stop()  # when to end
     runtime: Runtime = "auto"  # what runs the network
     num_workers: int = 0  # worker processes; 0 is one for each processor core
     cluster: str | None = None  # address of a Ray cluster, or `auto`, for workers on its machines; None: local workers
@@ -72,7 +65,7 @@ class LearnResult:
 def learn(
     folder: ModelFolder, settings: Settings, run: Run, announce: Callable[[str], None] = print, log: Log | None = None
 ) -> LearnResult:
-    """Generate games, train, check, and repeat until `run.stop` says so, or Ctrl-C.
+    """Generate games, train, check, and repeat until `run` says so, or Ctrl-C.
 
     `announce` receives each line of the report; `log` receives the figures, by default as TensorBoard's files.
 
@@ -115,7 +108,7 @@ def learn(
                 announce(f"  {of_generation}")
                 trainer.log.write(generation.snapshot.step, of_generation.figures())
                 timing += of_generation
-                if _reached(run.stop, evaluation, generations, (time.perf_counter() - started) / 3600):
+                if _reached(run, evaluation, generations, (time.perf_counter() - started) / 3600):
                     break
     seconds = time.perf_counter() - started
     return LearnResult(folder.champion(), evaluation, generations, seconds, generated.interrupted, timing)
@@ -174,12 +167,8 @@ class _Check:
     def _evaluate(self, snapshot: Snapshot) -> Evaluation:
         inferences = [load_inference(snapshot.path, self._game, self._runtime) for _ in range(count_cores())]
         options = replace(self._settings.search, readouts=min(self._settings.search.readouts, _MAX_READOUTS))
-        return evaluate(
-            self._game,
-            self._position_sets,
-            lambda states: search_positions(self._game, inferences, options, states).best,
-            raw_player(self._game, inferences[0]),
-        )
+        searched = search_player(self._game, inferences, options)
+        return evaluate(self._game, self._position_sets, searched, raw_player(self._game, inferences[0]))
 
 
 def _sample(position_sets: list[PositionSet]) -> list[PositionSet]:
@@ -189,11 +178,11 @@ def _sample(position_sets: list[PositionSet]) -> list[PositionSet]:
     return [each.head(_MAX_CHECKED // 4 // len(position_sets)) for each in position_sets]
 
 
-def _reached(stop: Stop, evaluation: Evaluation | None, generations: int, hours: float) -> bool:
-    if stop.generations is not None and generations >= stop.generations:
+def _reached(run: Run, evaluation: Evaluation | None, generations: int, hours: float) -> bool:
+    if run.generations is not None and generations >= run.generations:
         return True
-    if stop.hours is not None and hours >= stop.hours:
+    if run.hours is not None and hours >= run.hours:
         return True
-    if evaluation is None or stop.goal == "none" or not evaluation.perfect:
+    if evaluation is None or run.goal == "none" or not evaluation.perfect:
         return False
-    return stop.goal == "search" or not evaluation.mistakes(RAW)
+    return run.goal == "search" or not evaluation.mistakes(RAW)

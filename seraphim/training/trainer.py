@@ -217,7 +217,7 @@ class Trainer:
 
         def player(snapshot: Path) -> Choose:
             inference = load_inference(snapshot, self._game, batch=(options.gate_games + 1) // 2)
-            return search_player(self._game, inference, self._settings.search)
+            return search_player(self._game, [inference], self._settings.search)
 
         return judge(self._game, player(candidate), player(self._folder.champion().path), options, step)
 

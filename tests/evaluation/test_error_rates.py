@@ -22,7 +22,7 @@ from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.training.loop import Run, Stop, learn
+from seraphim.training.loop import Run, learn
 from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
@@ -51,7 +51,7 @@ INDEX = {state.tobytes(): row for row, state in enumerate(POSITIONS.states)}
 
 def players(inference: Inference, *readouts: int) -> dict[str, Choose]:
     """The network alone, and searches of some sizes."""
-    searches = {f"{each} readouts": search_player(GAME, inference, SearchOptions(readouts=each)) for each in readouts}
+    searches = {f"{each} readouts": search_player(GAME, [inference], SearchOptions(readouts=each)) for each in readouts}
     return {"network": raw_player(GAME, inference), **searches}
 
 
@@ -216,7 +216,7 @@ def test_learning_never_reads_the_test_sets(
     bootstrap(folder, GAME, settings, seed=1)
     said: list[str] = []
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")  # of the worker
-    learn(folder, settings, Run(stop=Stop("none", 1), num_workers=1, quiet=True), said.append)
+    learn(folder, settings, Run("none", 1, num_workers=1, quiet=True), said.append)
     assert "few: searched move wrong in" in "\n".join(said)
     with pytest.raises(AssertionError, match="learning read"):
         position_lists.load_sets(name, "test")

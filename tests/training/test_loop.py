@@ -16,9 +16,11 @@ from seraphim.records.index import played_numbers
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.curve import read_curve
-from seraphim.training.loop import Run, Stop, learn
+from seraphim.training.loop import Run, learn
 from seraphim.training.trainer import bootstrap, retrain
 from tictactoe.game import GAME
+
+ONCE = Run("none", 1, num_workers=1, quiet=True)
 
 
 def weights(folder: ModelFolder) -> list[np.ndarray]:
@@ -31,8 +33,8 @@ def test_a_run_interrupted_between_generations_gives_the_same_model(tmp_path: Pa
         folder = ModelFolder(tmp_path / name, "model")
         bootstrap(folder, GAME, small_settings, seed=3)
         for generations in calls:
-            stop = Stop("none", generations)
-            result = learn(folder, small_settings, Run(3, stop, num_workers=2, quiet=True), lambda _: None)
+            run = Run("none", generations, seed=3, num_workers=2, quiet=True)
+            result = learn(folder, small_settings, run, lambda _: None)
             assert result.generations == generations
         assert folder.champion().step == 2 * small_settings.training.steps
         champions.append(weights(folder))
@@ -41,7 +43,7 @@ def test_a_run_interrupted_between_generations_gives_the_same_model(tmp_path: Pa
 
 def test_every_generation_is_reported(folder: ModelFolder, small_settings: Settings) -> None:
     said: list[str] = []
-    result = learn(folder, small_settings, Run(0, Stop("none", 2), num_workers=1, quiet=True), said.append)
+    result = learn(folder, small_settings, Run("none", 2, num_workers=1, quiet=True), said.append)
     text = "\n".join(said)
     assert "generation 1," in text
     assert "generation 2," in text
@@ -61,23 +63,23 @@ def test_no_other_program_trains_the_model_while_it_learns(folder: ModelFolder, 
 
     def rival(_: str) -> None:
         with pytest.raises(ModelError, match=f"being trained by process {os.getpid()} "):
-            learn(folder, small_settings, Run(0, Stop("none", 1), quiet=True), lambda _: None)
+            learn(folder, small_settings, Run("none", 1, quiet=True), lambda _: None)
         refused.append(1)
 
-    learn(folder, small_settings, Run(0, Stop("none", 1), num_workers=1, quiet=True), rival)
+    learn(folder, small_settings, ONCE, rival)
     assert refused
     assert [snapshot.step for snapshot in folder.snapshots()] == [0, small_settings.training.steps]
 
 
 def test_learning_ends_after_the_given_hours(folder: ModelFolder, small_settings: Settings) -> None:
-    stop = Stop("none", hours=0.0)
-    assert learn(folder, small_settings, Run(0, stop, num_workers=1, quiet=True), lambda _: None).generations == 1
+    run = Run("none", hours=0.0, num_workers=1, quiet=True)
+    assert learn(folder, small_settings, run, lambda _: None).generations == 1
 
 
 def test_a_generation_larger_than_the_window_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
     def run(max_window: int) -> None:
         settings = small_settings.override({"max_window": max_window, "games_per_generation": 30})
-        learn(folder, settings, Run(0, Stop("none", 1), num_workers=1, quiet=True), lambda _: None)
+        learn(folder, settings, ONCE, lambda _: None)
 
     with pytest.raises(SettingsError, match="30 games has at least 30 positions, .* at most the newest 29"):
         run(29)
@@ -98,9 +100,9 @@ def test_an_interrupted_generation_is_finished_by_the_next_run(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        learn(folder, small_settings, Run(0, Stop("none", 1), num_workers=1, quiet=True), break_off)
+        learn(folder, small_settings, ONCE, break_off)
     said: list[str] = []
-    learn(folder, small_settings, Run(0, Stop("none", 1), num_workers=1, quiet=True), said.append)
+    learn(folder, small_settings, ONCE, said.append)
     steps, games = small_settings.training.steps, small_settings.self_play.games_per_generation
     curve = read_curve(folder.path / "curve.csv")
     assert [(line["step"], line["games"]) for line in curve] == [(steps, games), (2 * steps, 2 * games)]
@@ -110,8 +112,7 @@ def test_an_interrupted_generation_is_finished_by_the_next_run(
 
 
 def test_the_time_of_the_curve_continues_from_its_last_line(folder: ModelFolder, small_settings: Settings) -> None:
-    run = Run(0, Stop("none", 1), num_workers=1, quiet=True)
-    seconds = [learn(folder, small_settings, run, lambda _: None).seconds for _ in range(2)]
+    seconds = [learn(folder, small_settings, ONCE, lambda _: None).seconds for _ in range(2)]
     first, second = read_curve(folder.path / "curve.csv")
     assert 0.5 * seconds[0] < first["seconds"] <= seconds[0]
     assert 0.5 * seconds[1] < second["seconds"] - first["seconds"] <= seconds[1]
@@ -121,9 +122,9 @@ def test_the_time_of_the_curve_continues_from_its_last_line(folder: ModelFolder,
 def test_a_model_that_was_trained_outside_the_loop_has_no_unfinished_generation(
     folder: ModelFolder, small_settings: Settings
 ) -> None:
-    learn(folder, small_settings, Run(0, Stop("none", 1), num_workers=1, quiet=True), lambda _: None)
-    retrain(folder, GAME, small_settings, seed=0, quiet=True)
-    learn(folder, small_settings, Run(0, Stop("none", 1), num_workers=1, quiet=True), lambda _: None)
+    learn(folder, small_settings, ONCE, lambda _: None)
+    retrain(folder, GAME, small_settings, quiet=True)
+    learn(folder, small_settings, ONCE, lambda _: None)
     steps = small_settings.training.steps
     assert [line["step"] for line in read_curve(folder.path / "curve.csv")] == [steps, 3 * steps]
 
@@ -132,7 +133,7 @@ def test_a_game_without_solved_positions_is_learnt_unchecked(tmp_path: Path, sma
     settings = replace(small_settings, game="tictactoe.plain")
     folder = ModelFolder(tmp_path, "plain")
     bootstrap(folder, GAME, settings, seed=0)
-    result = learn(folder, settings, Run(0, Stop(generations=1), num_workers=1, quiet=True), lambda _: None)
+    result = learn(folder, settings, Run(generations=1, num_workers=1, quiet=True), lambda _: None)
     assert result.evaluation is None
     assert result.generations == 1
 
@@ -142,7 +143,7 @@ def test_tic_tac_toe_is_learnt_to_perfection(tmp_path: Path) -> None:
     settings = default_settings("tictactoe")
     folder = ModelFolder(tmp_path, "perfect")
     bootstrap(folder, GAME, settings, seed=1)
-    result = learn(folder, settings, Run(1, Stop("search", hours=4 / 60), quiet=True), lambda _: None)
+    result = learn(folder, settings, Run("search", hours=4 / 60, seed=1, quiet=True), lambda _: None)
     assert result.evaluation is not None
     assert result.evaluation.perfect, str(result.evaluation)
 
@@ -154,12 +155,12 @@ def test_training_continues_from_a_snapshot_that_the_gate_rejected(
     strict = replace(small_settings, gate=GateOptions("score", gate_games=10, gate_score=0.99))
     said: list[str] = []
     for _ in range(2):  # the second call continues where the first one stopped
-        learn(folder, strict, Run(0, Stop("none", 1), num_workers=1, quiet=True), said.append)
+        learn(folder, strict, ONCE, said.append)
     assert folder.champion() == first
     assert [each.step for each in folder.snapshots()] == [0, strict.training.steps, 2 * strict.training.steps]
     assert [each.metrics().get("gate_passed") for each in folder.snapshots()] == [None, 0.0, 0.0]
     assert sum(f" {strict.self_play.games_per_generation} games, " in line for line in said) == 2  # new ones each time
     lenient = replace(small_settings, gate=GateOptions("score", gate_games=10, gate_score=0.5))
-    learn(folder, lenient, Run(0, Stop("none", 1), num_workers=1, quiet=True), said.append)
+    learn(folder, lenient, ONCE, said.append)
     last = folder.snapshots()[-1]
     assert (folder.champion() == last) == (last.metrics()["gate_score"] > 0.5)
