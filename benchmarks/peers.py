@@ -62,7 +62,7 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
         runtime: what runs Seraphim's network.
         num_workers: Seraphim's processes in comparisons on all cores; 0 is one for each core.
         seconds: duration of each measurement.
-        rounds: number of rounds, of which the median is taken.
+        rounds: number of rounds; the median counts.
 
     Returns:
         Readouts/s of each, and Seraphim's ratios to its peers.

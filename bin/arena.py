@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game
 
     if not (names := arguments[1:]):
-        raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
+        raise SettingsError("which players? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
     cli.refuse_flags(FROM_START.value, "opening_plies", "plot", "csv", "forever", because="--from_start has no ratings")

@@ -51,11 +51,16 @@ def load_sets(name: str, split: Split, limit: int | None = None) -> list[tuple[P
         GameError: there is no such game, or its solved positions do not fit its rules.
     """
     weak_name, strong_name = _FUNCTIONS[split]
-    weak = [positions.head(limit) for positions in load_position_sets(name, weak_name)]
+    weak = [first_positions(positions, limit) for positions in load_position_sets(name, weak_name)]
     strong_sets = getattr(load_game_module(name), strong_name, None)
     if strong_sets is None:
         return [(positions, None) for positions in weak]
-    return list(zip(weak, (positions.head(limit) for positions in strong_sets()), strict=True))
+    return list(zip(weak, (first_positions(positions, limit) for positions in strong_sets()), strict=True))
+
+
+def first_positions(positions: PositionSet, limit: int | None) -> PositionSet:
+    """Return the first `limit` positions of a set; None returns all."""
+    return PositionSet(positions.name, positions.states[:limit], positions.action_values[:limit])
 
 
 def read_positions(name: str, file: Path) -> PositionList:

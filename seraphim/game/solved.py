@@ -24,10 +24,6 @@ class PositionSet(NamedTuple):
     states: Array  # int64 [P, W]
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
 
-    def head(self, limit: int | None) -> "PositionSet":
-        """Return the first `limit` positions; None returns all."""
-        return PositionSet(self.name, self.states[:limit], self.action_values[:limit])
-
 
 class PerfectActions(Protocol):
     """What a game's module may offer as `perfect_actions`."""

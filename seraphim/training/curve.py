@@ -19,8 +19,8 @@ CURVE = "curve.csv"
 def add_to_curve(file: Path, step: int, done: Mapping[str, float], figures: Mapping[str, float]) -> None:
     """Add a line for a generation to a learning curve; the first one creates the file.
 
-    `step` is that of the generation's snapshot; `done` is what the generation took, of which the file holds the totals;
-    `figures` are what it reached. Each is a column, empty in lines that lack it.
+    `step` is that of the generation's snapshot; `done` is what it took, and is added to the totals; `figures` are its
+    results. Each is a column, empty in lines that lack it.
     """
     rows = read_curve(file)
     before = rows[-1] if rows else {}

@@ -12,6 +12,7 @@ from typing import Literal
 from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, Evaluation, evaluate
 from seraphim.evaluation.players import raw_player, search_player
+from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import load_game
 from seraphim.game.solved import PositionSet, load_position_sets
 from seraphim.inference import Runtime, load_inference
@@ -175,7 +176,7 @@ def _sample(position_sets: list[PositionSet]) -> list[PositionSet]:
     # All positions, or the first ones of each set where checking all would take long.
     if sum(len(each.states) for each in position_sets) <= _MAX_CHECKED:
         return position_sets
-    return [each.head(_MAX_CHECKED // 4 // len(position_sets)) for each in position_sets]
+    return [first_positions(each, _MAX_CHECKED // 4 // len(position_sets)) for each in position_sets]
 
 
 def _reached(run: Run, evaluation: Evaluation | None, generations: int, hours: float) -> bool:

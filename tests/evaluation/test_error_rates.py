@@ -149,7 +149,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_lists_of_any_game_are_read(tmp_path: Path) -> None:
-    (tmp_path / "some.txt").write_text("a1,b2 a corner and the centre\n")
+    (tmp_path / "some.txt").write_text("a1,b2 a corner and the center\n")
     assert position_lists.read_positions("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
 
 

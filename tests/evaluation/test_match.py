@@ -205,11 +205,11 @@ def test_intervals_contain_the_true_score_95_percent_of_the_time(count: int, str
     rng = np.random.default_rng(int(100 * strength + count + bias))
 
     def simulated(openings: int) -> Array:
-        # Openings favour a side by random odds; a fifth of the games is drawn.
-        favours = bias * rng.normal(size=openings)
+        # Openings favor a side by random odds; a fifth of the games is drawn.
+        favors = bias * rng.normal(size=openings)
         points = np.zeros(openings, int)
         for side in (1, -1):
-            chance = 1 / (1 + np.exp(-np.log(strength / (1 - strength)) - side * favours))
+            chance = 1 / (1 + np.exp(-np.log(strength / (1 - strength)) - side * favors))
             points += np.where(rng.random(openings) < 0.2, 1, 2 * (rng.random(openings) < chance))
         return np.bincount(points, minlength=5)
 

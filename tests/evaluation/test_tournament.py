@@ -105,7 +105,7 @@ def test_a_game_without_solver_is_refused(root: Path) -> None:
 
 
 def test_the_readouts_of_a_model_can_be_set(root: Path) -> None:
-    # With one readout the search plays the network's favourite.
+    # With one readout the search plays the action of the highest prior.
     few, raw = Roster(root, None, Conditions(readouts=1)).entrants(["fresh", "fresh:raw"])
     many = Roster(root, None, Conditions(readouts=50)).entrants(["fresh"])[0]
     states = GAME.initial(1)
@@ -266,7 +266,7 @@ def test_too_few_openings_are_reported(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "who plays? Try: arena.py NAME random minimax:4"),
+        ((), "which players? Try: arena.py NAME random minimax:4"),
         (("fresh",), "a match needs two players, but there is only fresh"),
         (("fresh", "nobody"), "'nobody' is not a player: "),
         (("random", "minimax:2"), "which game? No model is among the players: give --game as well"),

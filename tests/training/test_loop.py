@@ -129,7 +129,7 @@ def test_a_model_that_was_trained_outside_the_loop_has_no_unfinished_generation(
     assert [line["step"] for line in read_curve(folder.path / "curve.csv")] == [steps, 3 * steps]
 
 
-def test_a_game_without_solved_positions_is_learnt_unchecked(tmp_path: Path, small_settings: Settings) -> None:
+def test_a_game_without_solved_positions_is_learned_without_checks(tmp_path: Path, small_settings: Settings) -> None:
     settings = replace(small_settings, game="tictactoe.plain")
     folder = ModelFolder(tmp_path, "plain")
     bootstrap(folder, GAME, settings, seed=0)
@@ -139,7 +139,7 @@ def test_a_game_without_solved_positions_is_learnt_unchecked(tmp_path: Path, sma
 
 
 @pytest.mark.slow
-def test_tic_tac_toe_is_learnt_to_perfection(tmp_path: Path) -> None:
+def test_tic_tac_toe_is_learned_to_perfection(tmp_path: Path) -> None:
     settings = default_settings("tictactoe")
     folder = ModelFolder(tmp_path, "perfect")
     bootstrap(folder, GAME, settings, seed=1)

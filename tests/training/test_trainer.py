@@ -140,7 +140,7 @@ def test_two_trainings_give_what_one_of_as_many_steps_gives(tmp_path: Path) -> N
         np.testing.assert_array_equal(left, right)
 
 
-def test_no_other_program_trains_the_model_meanwhile(folder: ModelFolder) -> None:
+def test_no_other_program_trains_the_model_at_the_same_time(folder: ModelFolder) -> None:
     refusals = []
 
     class Rival:
