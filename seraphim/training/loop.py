@@ -142,7 +142,7 @@ class _Check:
 
     @property
     def elapsed(self) -> float:
-        return time.perf_counter() - self._started
+        return round(time.perf_counter() - self._started, 3)
 
     def resume(self, snapshot: Snapshot) -> None:
         # Finishes the generation of a snapshot if the program was killed after its training.

@@ -107,6 +107,8 @@ def test_an_interrupted_generation_is_finished_by_the_next_run(
     curve = read_curve(folder.path / "curve.csv")
     assert [(line["step"], line["games"]) for line in curve] == [(steps, games), (2 * steps, 2 * games)]
     assert all("all positions/raw_mistakes" in line for line in curve)
+    assert 0 < curve[0]["seconds"] < curve[1]["seconds"]
+    assert 0 < curve[0]["evaluations"] < curve[1]["evaluations"]
     assert all("all positions/raw_mistakes" in each.metrics() for each in folder.snapshots()[1:])
     assert sum(line.startswith("  checked") for line in said) == 2
 
