@@ -1,1 +1,1 @@
-"""Measurements that need more than Seraphim: its peers, run beside it."""
+"""Measurements that need more than the library: peers, clusters, browsers, long runs."""

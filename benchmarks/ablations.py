@@ -1,12 +1,12 @@
-"""Measures what each part of learning is worth: models learnt from scratch for equal times, with and without it.
+"""Ablations: models learn from scratch for equal times, each with one setting changed.
 
     taskset -c 0 python benchmarks/ablations.py connectfour --minutes=3.5 --seeds=2 --out=/tmp/ablations
 
-learns every variant with every seed, one after the other, on the processors it may use (`taskset` says which): nothing
-else should run there. `--generations=5` learns for so many generations instead, whatever else runs. It then asks each
-champion about the solved positions that the game offers to choose by. Networks are small, so that minutes show what
-takes hours with the game's own. What was learned and measured stays in the folder `--out`: the same command goes on
-where it stopped, and prints the table when all is there.
+learns every variant with every seed, one after the other, on the processors that `taskset` allows; nothing else should
+run there. `--generations=5` learns for five generations instead, which other load does not affect. Each champion is
+then evaluated in the validation positions of the game. Networks are small, so that minutes show what takes hours with
+the game's own. Models and results stay in the folder `--out`: the same command continues where it stopped, and prints
+the table when everything is measured.
 """
 
 import argparse
@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.evaluation.error_rates import network_moves, search_positions
-from seraphim.evaluation.mistakes import mistakes
+from seraphim.evaluation.error_rates import find_mistakes
+from seraphim.evaluation.players import raw_player, search_player
 from seraphim.game import Array, load_game
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import load_inference
@@ -31,10 +31,10 @@ from seraphim.storage.models import ModelFolder
 from seraphim.training.curve import CURVE, read_curve
 
 ROOT = Path(__file__).parents[1]
-READOUTS = 200  # of the check
+READOUTS = 200  # of the evaluation
 MODEL = "model"
 
-# Of a run of some minutes: a small network, short generations, and a half-life that fits.
+# For a run of a few minutes: a small network, short generations, and a short half-life.
 COMMON = {
     "connectfour": [
         *("--filters=32", "--blocks=3"),
@@ -44,12 +44,12 @@ COMMON = {
 }
 BASELINE = "the game's settings"
 OWN_NETWORK = "the game's own network, 64 filters and 5 blocks"
-# What is taken out of, or put into, the settings of the game.
+# Flags that change the settings of the game.
 VARIANTS: dict[str, dict[str, list[str]]] = {
     "connectfour": {
         BASELINE: [],
         OWN_NETWORK: ["--filters=64", "--blocks=5"],
-        # A tenth of its generation, which alone would take longer than the others are given.
+        # A tenth of its generation, which alone would take longer than a whole run.
         "preset deepfour": ["--preset=deepfour", "--games_per_generation=300", "--steps=30"],
         "constant learning rate": ["--learning_rate_half_life=0"],
         "float32": ["--precision=float32"],
@@ -71,8 +71,8 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
 
 
 def learn(game: str, variant: str, seed: int, length: str, folder: Path) -> dict[str, float]:
-    """Learn a variant in a folder, until a flag of bin/learn.py ends it; return what that took."""
-    common = [] if variant.startswith("preset") else COMMON[game]  # a preset says everything itself
+    """Learn a variant in a folder, as long as a flag of bin/learn.py says; return the totals of the run."""
+    common = [] if variant.startswith("preset") else COMMON[game]  # a preset is complete
     flags = [*common, *VARIANTS[game][variant], f"--seed={seed}"]
     environment = {**os.environ, "SERAPHIM_DATA": str(folder)}
     learning = ["bin/learn.py", MODEL, "--goal=none", length, f"--seed={seed}"]
@@ -84,20 +84,22 @@ def learn(game: str, variant: str, seed: int, length: str, folder: Path) -> dict
 
 
 def check(game: str, folder: Path) -> dict[str, list[int]]:
-    """Return for every solved position whether the champion in a folder errs, by the network and by a search."""
+    """Return whether the champion in a folder errs in each solved position, by the network and by a search."""
     rules, champion = load_game(game), ModelFolder(folder, MODEL).champion()
     inference = load_inference(champion.path, rules, "auto")
-    found: dict[str, list[int]] = {"network": [], "search": []}
+    players = {
+        "network": raw_player(rules, inference),
+        "search": search_player(rules, [inference], SearchOptions(readouts=READOUTS)),
+    }
+    found: dict[str, list[int]] = {name: [] for name in players}
     for positions in load_position_sets(game):
-        searched = search_positions(rules, [inference], SearchOptions(readouts=READOUTS), positions.states).best
-        moves = {"network": network_moves(rules, inference, positions.states), "search": searched}
-        for name, actions in moves.items():
-            found[name] += mistakes(positions, actions).astype(int).tolist()
+        for name, choose in players.items():
+            found[name] += find_mistakes(positions, choose(positions.states)).astype(int).tolist()
     return found
 
 
 def table(game: str, results: dict[str, list[dict[str, Any]]]) -> str:
-    """Return the results, by variant a list with one for each seed, as a table in Markdown."""
+    """Return the results, for each variant a list with one result per seed, as a table in Markdown."""
     lines = [
         f"| {game} | minutes | generations | games | network errs, % | {READOUTS} readouts err, % | difference |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -111,8 +113,8 @@ def table(game: str, results: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def _difference(baseline: list[dict[str, Any]], runs: list[dict[str, Any]]) -> str:
-    # Of the searches' errors, with its standard error over the seeds. Over positions it would be smaller and say
-    # nothing: they are judged by the same few networks, each of which chance made better or worse in learning.
+    # The difference of the searches' errors, with its standard error over seeds. Over positions it would be smaller but
+    # meaningless: they are evaluated by the same few networks, each of which may have learned well or badly by chance.
     if runs is baseline:
         return ""
     by_seed = _differences(baseline, runs)
@@ -122,33 +124,33 @@ def _difference(baseline: list[dict[str, Any]], runs: list[dict[str, Any]]) -> s
 
 
 def _differences(baseline: list[dict[str, Any]], runs: list[dict[str, Any]]) -> Array:
-    # float64 [seeds]: how much more often the search errs than that of the baseline with the same seed.
+    # float64 [seeds]: the error rate of the search minus that of the baseline with the same seed.
     return np.array(
         [np.mean(run["search"]) - np.mean(other["search"]) for run, other in zip(runs, baseline, strict=True)]
     )
 
 
 def spread(results: dict[str, list[dict[str, Any]]]) -> str:
-    """Return what the seeds of all variants together tell of chance, of which those of one variant tell little."""
+    """Return the standard deviation between seeds, pooled over all variants, since one variant has few seeds."""
     baseline, seeds = results[BASELINE], len(results[BASELINE])
     variants = [runs for runs in results.values() if runs is not baseline]
     if seeds < 2 or not variants:
-        return "One seed, or one variant, says nothing of what chance does."
+        return "One seed, or one variant, says nothing about random variation."
     deviation = 100 * math.sqrt(np.mean([_differences(baseline, runs).var(ddof=1) for runs in variants]))
     return (
-        f"Standard deviation of a difference between seeds, all {len(variants)} variants together: {deviation:.2f}; "
-        f"standard error of the mean of {seeds} seeds by that: {deviation / math.sqrt(seeds):.2f}"
+        f"Standard deviation of a difference between seeds, pooled over {len(variants)} variants: {deviation:.2f}; "
+        f"resulting standard error of the mean of {seeds} seeds: {deviation / math.sqrt(seeds):.2f}"
     )
 
 
 def main() -> None:
-    """Learn and check what is missing, and print the table."""
+    """Learn and evaluate what is missing, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("game", choices=sorted(VARIANTS))
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--minutes", type=float, default=6, help="of learning; the last generation is finished")
     length.add_argument("--generations", type=int, help="of learning, instead of minutes")
-    parser.add_argument("--seeds", type=int, default=2, help="how many")
+    parser.add_argument("--seeds", type=int, default=2, help="number of seeds")
     parser.add_argument("--out", type=Path, required=True, help="folder for models, logs and results")
     parser.add_argument("--only", nargs="*", default=[], help="variants that contain one of these words")
     arguments = parser.parse_args()
@@ -166,7 +168,7 @@ def main() -> None:
             folder = arguments.out / arguments.game / f"{variant.replace(' ', '-').replace(',', '')}-{seed}"
             result = folder / f"result-{name}.json"
             if not result.is_file():
-                shutil.rmtree(folder, ignore_errors=True)  # a run that was interrupted had another machine
+                shutil.rmtree(folder, ignore_errors=True)  # an interrupted run may have shared the machine
                 folder.mkdir(parents=True)
                 took = learn(arguments.game, variant, seed, until, folder)
                 result.write_text(json.dumps({"took": took, **check(arguments.game, folder)}))

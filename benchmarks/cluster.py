@@ -1,14 +1,14 @@
-"""Measures self-play on a Ray cluster against local workers, and what the learner spends on each game.
+"""Measures self-play on a Ray cluster against local workers, and the learner's cost of each game.
 
     PYTHONPATH=. python benchmarks/cluster.py [NAME] [--games=2000 --turns=12]
 
-lets the champion of the model NAME in models/, by default connectfour, play so many games in turns: by local workers,
-by a cluster of one Ray node with as many cores, and by one of two nodes, which are separate sets of processes, with
-half of the cores each. In one turn all play the same games; each turn begins with another of the three. It prints the
-games per hour, and their ratios to local workers in the same turn: the median, and the mean with the 95 % interval that
-follows from the turns. It prints how long a new champion takes until every worker has played with it. Then it trains
-for some steps, and prints what a worker plays, what the learner spends on a game, and how fast it trains. Nothing else
-should run. It writes only below a temporary folder.
+lets the champion of the model NAME in models/, by default connectfour, play in turns: by local workers, by a cluster of
+one Ray node with the same cores, and by a cluster of two nodes (separate sets of processes) with half of the cores
+each. In one turn all three play the same games, and each turn begins with another one. It prints games per hour, and
+their ratios to local workers in the same turn: the median, and the mean with its 95 % interval over turns. It prints
+how long it takes until every worker has played with a new champion. Then it trains for some steps, and prints how fast
+a worker plays, how much time the learner spends on a game, and how fast it trains. Nothing else should run. It writes
+only to a temporary folder.
 """
 
 import argparse
@@ -45,15 +45,15 @@ LOCAL, ONE_NODE, TWO_NODES = "local workers", "one Ray node", "two Ray nodes"
 
 @dataclass(frozen=True)
 class Turn:
-    """What one way to play did in one turn."""
+    """The result of one setup in one turn."""
 
     generated: Generated
     processor_seconds: float
-    """Of this process, which receives the games and writes them."""
+    """Processor time of this process, which receives the games and writes them."""
 
     @property
     def games_per_hour(self) -> float:
-        """Return the games an hour."""
+        """Return the games per hour."""
         return 3600 * self.generated.games / self.generated.seconds
 
 
@@ -69,8 +69,8 @@ def main() -> None:
         turns: dict[str, list[Turn]] = {LOCAL: [], ONE_NODE: [], TWO_NODES: []}
         for number in range(arguments.turns):
             ways = list(turns)
-            for way in ways[number % len(ways) :] + ways[: number % len(ways)]:  # what comes first may be luckier
-                folder = copy_champion(source, Path(root, f"{way}-{number}"))  # where none of these games is yet
+            for way in ways[number % len(ways) :] + ways[: number % len(ways)]:  # the first one may have an advantage
+                folder = copy_champion(source, Path(root, f"{way}-{number}"))  # without games
                 with cluster_of(way, arguments.workers, environment, Path(root)) as address:
                     turns[way].append(play(folder, settings, arguments, address, f"turn-{number}"))
                     print(f"turn {number + 1}, {way}: {turns[way][-1].games_per_hour:,.0f} games/h", flush=True)
@@ -88,14 +88,14 @@ def parse() -> argparse.Namespace:
     """Return the arguments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", default="connectfour", help="model")
-    parser.add_argument("--games", type=int, default=2000, help="of each turn")
+    parser.add_argument("--games", type=int, default=2000, help="games of each turn")
     parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("--workers", type=int, default=max(2, count_cores()), help="an even number")
-    parser.add_argument("--concurrent_games", type=int, default=256, help="of a worker")
-    parser.add_argument("--steps", type=int, default=100, help="of training")
+    parser.add_argument("--concurrent_games", type=int, default=256, help="concurrent games of a worker")
+    parser.add_argument("--steps", type=int, default=100, help="training steps")
     arguments = parser.parse_args()
     if arguments.turns < 2:
-        parser.error(f"--turns has to be at least 2, for the interval, not {arguments.turns}")
+        parser.error(f"--turns must be at least 2, for the interval, not {arguments.turns}")
     return arguments
 
 
@@ -115,7 +115,7 @@ def copy_tree(here: Path, there: Path) -> None:
 
 @contextlib.contextmanager
 def cluster_of(way: str, cores: int, environment: dict[str, str], root: Path) -> Iterator[str | None]:
-    """Run the nodes of one way to play, and give the address; None where no cluster is needed."""
+    """Run the nodes of one setup, and yield the address; None for local workers."""
     with contextlib.ExitStack() as nodes:
         if way == LOCAL:
             yield None
@@ -129,7 +129,7 @@ def cluster_of(way: str, cores: int, environment: dict[str, str], root: Path) ->
 def play(
     folder: ModelFolder, settings: Settings, arguments: argparse.Namespace, address: str | None, stream: str
 ) -> Turn:
-    """Play the games of a turn, after some that prepare the workers."""
+    """Play the games of a turn, after a warm-up."""
     with open_pool(settings, "auto", arguments.workers, address, quiet) as pool:
         warm_up(pool, folder)
         before = time.process_time()
@@ -138,7 +138,7 @@ def play(
 
 
 def warm_up(pool: Pool, folder: ModelFolder) -> None:
-    """Play until every worker is there and has its kernels and its model."""
+    """Play until every worker has started and loaded its kernels and its model."""
     for _ in pool.play(folder.champion().path, "warm-up", end=10 * pool.num_workers or 20):
         pass
 
@@ -148,7 +148,7 @@ def quiet(_: str) -> None:
 
 
 def print_ratios(turns: dict[str, list[Turn]]) -> None:
-    """Print the median of each way to play, and its ratios to local workers."""
+    """Print the median of each setup, and its ratios to local workers."""
     local = [turn.games_per_hour for turn in turns[LOCAL]]
     for way, measured in turns.items():
         own = [turn.games_per_hour for turn in measured]
@@ -162,7 +162,7 @@ def print_ratios(turns: dict[str, list[Turn]]) -> None:
 
 
 def handover(folder: ModelFolder, settings: Settings, num_workers: int, address: str) -> tuple[float, int]:
-    """Return how many seconds it takes until all workers have played a quick game with a new champion, and its size."""
+    """Return the seconds until all workers have played a quick game with a new champion, and its size in bytes."""
     quick = settings.override({"readouts": 1})
     with tempfile.TemporaryDirectory() as other, Cluster(quick, address, 0, False, quiet) as cluster:
         copy_tree(folder.champion().path, Path(other))
@@ -184,7 +184,7 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
 
 
 def greeted(cluster: Cluster, num_workers: int) -> Iterator[object]:
-    """Wait until all workers are there, and yield them."""
+    """Wait until all workers have started, and yield them."""
     found = 0
     while found < num_workers:
         for worker, _ in cluster.answers(1.0):
@@ -193,7 +193,7 @@ def greeted(cluster: Cluster, num_workers: int) -> Iterator[object]:
 
 
 def print_costs(folder: ModelFolder, settings: Settings, turns: list[Turn], arguments: argparse.Namespace) -> None:
-    """Print what a worker plays and what the learner spends on it; this trains twice, of which the first prepares."""
+    """Print the speed of a worker and the learner's costs; it trains twice, the first time as a warm-up."""
     options = replace(settings.training, steps=arguments.steps)
     trainer = Trainer(folder, load_game(settings.game), replace(settings, training=options), 0, quiet=True)
     for _ in range(2):
@@ -207,7 +207,7 @@ def print_costs(folder: ModelFolder, settings: Settings, turns: list[Turn], argu
     uses = settings.training.steps * options.batch_size / (settings.self_play.games_per_generation * plies)
     print(
         f"a worker: {games_per_second:.1f} games/s of {plies:.1f} plies and {bytes_per_game:,.0f} bytes\n"
-        f"the learner: {milliseconds:.2f} ms of its processor a game; training on {training_rate:,.0f} positions/s, "
+        f"the learner: {milliseconds:.2f} ms of processor time per game; trains on {training_rate:,.0f} positions/s, "
         f"{uses:.1f} times on each new one"
     )
 

@@ -1,11 +1,11 @@
-"""Measures how much memory learning takes at most, over all of its processes.
+"""Measures the peak memory of learning, over all of its processes.
 
     PYTHONPATH=. python benchmarks/footprint.py GAME [--minutes=5] [flags of bin/learn.py]
 
-lets bin/learn.py learn GAME, such as openspiel:chess, from random weights in a folder of its own, and adds up every
-second the proportional set size (PSS) of the program and of all processes that it started: what several of them share
-counts once. Prints the largest sum, in megabytes of 10^6 bytes, what each process had then, and what the game data
-takes. Exits with 1 if learning fails, or if the sum is above --most.
+runs bin/learn.py for GAME, such as openspiel:chess, from random weights in a temporary folder. Every second, it adds up
+the proportional set size (PSS) of the program and of all processes that it started, in which shared memory counts once.
+Prints the largest sum, in megabytes of 10^6 bytes, the size of each process at that moment, and the size of the game
+data. Exits with 1 if learning fails, or if the sum is above --max_megabytes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from seraphim.records.tfrecord import frames
 
 
 def proportional_megabytes(process: int) -> float:
-    """Return the proportional set size of a process; 0 if it is gone."""
+    """Return the proportional set size of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -34,7 +34,7 @@ def proportional_megabytes(process: int) -> float:
 
 
 def process_ids(process: int) -> list[int]:
-    """Return a process and all that it started, and those started, and so on."""
+    """Return a process and all its descendants."""
     found = [process]
     for each in found:
         with contextlib.suppress(OSError):
@@ -44,7 +44,7 @@ def process_ids(process: int) -> list[int]:
 
 
 def largest(program: "subprocess.Popen[str]", seconds: float) -> list[float]:
-    """Return the sizes of all processes at the moment when they were largest together."""
+    """Return the sizes of all processes at the moment when their sum was largest."""
     most: list[float] = []
     began = time.perf_counter()
     while program.poll() is None and time.perf_counter() - began < seconds:
@@ -54,8 +54,8 @@ def largest(program: "subprocess.Popen[str]", seconds: float) -> list[float]:
     return most
 
 
-def tell_games(folder: Path) -> None:
-    """Print how much room the games take."""
+def print_games(folder: Path) -> None:
+    """Print the size of the games."""
     lengths = []
     for path in published_files(folder):
         game = 0
@@ -74,7 +74,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("game")
     parser.add_argument("--minutes", type=float, default=5)
-    parser.add_argument("--most", type=float, default=4000, help="megabytes that are allowed")
+    parser.add_argument("--max_megabytes", type=float, default=4000, help="limit")
     options, others = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as root, (Path(root) / "log").open("w+") as log:
         command = [sys.executable, str(ROOT / "bin" / "learn.py"), "footprint", f"--game={options.game}", "--goal=none"]
@@ -88,13 +88,13 @@ def main() -> int:
         said = log.read()
         generations = [line for line in said.splitlines() if line.startswith("generation ")]
         print(f"{options.game}: {len(generations)} generations in {options.minutes:g} minutes")
-        tell_games(Path(root) / "gamedata" / "footprint")
+        print_games(Path(root) / "gamedata" / "footprint")
     if program.returncode != INTERRUPTED:
         print(f"learning failed:\n{said[-2000:]}")
         return 1
     each = " + ".join(f"{size:,.0f}" for size in sizes)
     print(f"{sum(sizes):,.0f} MB at most, in {len(sizes)} processes: {each}")
-    return int(sum(sizes) > options.most)
+    return int(sum(sizes) > options.max_megabytes)
 
 
 if __name__ == "__main__":

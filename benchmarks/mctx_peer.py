@@ -10,13 +10,13 @@ from typing import Any
 from seraphim.options import NetworkOptions
 
 PRECISION = "float32"  # of the network
-GAMES = 128  # B: games under way at a time; more of them are not faster
+GAMES = 128  # B: concurrent games; more are not faster
 
 Weights = dict[str, Any]
 
 
 class SelfPlay:
-    """Plays one of pgx's games against itself, `GAMES` games at a time, each game begun anew when it ends."""
+    """Plays one of pgx's games against itself, `GAMES` games at a time, each restarted when it ends."""
 
     def __init__(self, game: str, policy: str, readouts: int, network: NetworkOptions) -> None:
         """Compile everything, and play one move.
@@ -24,7 +24,7 @@ class SelfPlay:
         Args:
             game: its name in pgx.
             policy: the search's name in mctx.
-            readouts: simulations a move.
+            readouts: simulations per move.
             network: size of the network.
         """
         import jax
@@ -55,7 +55,7 @@ class SelfPlay:
 
 
 def _move_player(environment: Any, policy: str, readouts: int, network: NetworkOptions) -> Callable[..., Any]:
-    # A function of weights, states and a key that searches each state and returns the states after a move.
+    # Returns a function of weights, states and a key that searches each state and plays a move.
     import jax
     import jax.numpy as jnp
     import mctx
@@ -100,7 +100,7 @@ def _move_player(environment: Any, policy: str, readouts: int, network: NetworkO
 
 
 def random_weights(key: Any, observation_shape: tuple[int, ...], num_actions: int, network: NetworkOptions) -> Weights:
-    """Return random kernels and zero biases; a batch norm that is not trained is part of its convolution."""
+    """Return random kernels and zero biases; an untrained batch norm is folded into its convolution."""
     import jax
     import jax.numpy as jnp
 

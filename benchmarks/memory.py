@@ -1,13 +1,12 @@
-"""Measures whether the memory of learning stays flat: the whole cycle, its resident size every few seconds, the slope.
+"""Measures whether the memory of learning stays flat: the slope of the resident size over the whole loop.
 
     PYTHONPATH=. python benchmarks/memory.py [GAME] [--minutes=30 --out=memory.png] [flags of bin/learn.py]
 
-lets bin/learn.py learn GAME, by default tictactoe, from random weights in a folder of its own: small generations with
-few readouts, so that a minute has many of them, and a window as small as a generation's games from the start, since a
-window that grows is no leak. What is measured is the resident size (VmRSS) of the program and of each of its workers,
-in megabytes of 10^6 bytes. After the warm-up, a share of the time, the rest is cut into blocks; a line through their
-means is fitted, and its slope is printed in megabytes an hour, with the 95 % interval of the fit. Exits with 1 if
-learning fails, or if the interval of the whole lies above --most.
+runs bin/learn.py for GAME, by default tictactoe, from random weights in a temporary folder: many small generations with
+few readouts, and a window that is full after the first, since a growing window is not a leak. It measures the resident
+size (VmRSS) of the program and of each of its workers, in megabytes of 10^6 bytes. The time after the warm-up is cut
+into blocks, a line is fitted through their means, and its slope is printed in megabytes per hour, with the 95 %
+interval of the fit. Exits with 1 if learning fails, or if the interval of the sum lies above --max_slope.
 """
 
 import argparse
@@ -24,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-# Small generations: what leaks does so at each of them.
+# Small generations: a leak shows in each of them.
 QUICK = ("--games_per_generation=200", "--steps=100", "--batch_size=128", "--readouts=30", "--max_snapshots=3")
 WINDOW = ("--window_start=2000", "--max_window=2000")
 BLOCKS = 24  # of the time after the warm-up
 STUDENT_T = 2.07  # 95 % of Student's t with 22 degrees of freedom
 SECONDS_BETWEEN_SAMPLES = 2.0
-INTERRUPTED = 130  # exit code after a signal to end
+INTERRUPTED = 130  # exit code after SIGTERM
 
 
 class Sample(NamedTuple):
@@ -51,7 +50,7 @@ class Slope(NamedTuple):
 
 
 def resident_megabytes(process: int) -> float:
-    """Return the resident size of a process; 0 if it is gone."""
+    """Return the resident size of a process; 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith("VmRSS:"):
@@ -76,7 +75,7 @@ def sample(process: int, minutes: float) -> Iterator[Sample]:
 
 
 def fit(seconds: Sequence[float], sizes: Sequence[float]) -> Slope:
-    """Return the slope of the line through the means of blocks, since neighbouring samples tell the same."""
+    """Return the slope of the line through the means of blocks, since neighboring samples are correlated."""
     blocks = np.array_split(np.stack([np.array(seconds) / 3600, np.array(sizes)]), BLOCKS, axis=1)
     hours, means = np.array([block.mean(axis=1) for block in blocks]).T
     distances = hours - hours.mean()
@@ -94,7 +93,7 @@ def report(samples: Sequence[Sample], warm_up: float) -> Slope:
     names = ["program", *(f"worker {number}" for number in range(workers - 1))]
     for index, name in enumerate(names):
         sizes = [each.sizes[index] for each in late]
-        print(f"{name:12}{sizes[0]:8,.0f} MB at first, {sizes[-1]:8,.0f} MB at last, slope {fit(seconds, sizes)}")
+        print(f"{name:12}{sizes[0]:8,.0f} MB first, {sizes[-1]:8,.0f} MB last, slope {fit(seconds, sizes)}")
     whole = fit(seconds, [sum(each.sizes) for each in late])
     print(f"{'all':12}slope {whole}, from {seconds[0] / 60:.1f} to {seconds[-1] / 60:.1f} minutes, {len(late)} samples")
     return whole
@@ -121,7 +120,7 @@ def main() -> int:
     parser.add_argument("game", nargs="?", default="tictactoe")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--warm_up", type=float, default=0.3, help="share of the time that is not measured")
-    parser.add_argument("--most", type=float, default=100, help="megabytes an hour that are taken for flat")
+    parser.add_argument("--max_slope", type=float, default=100, help="megabytes per hour that count as flat")
     parser.add_argument("--out", type=Path, help="draw into this file, such as memory.png")
     options, others = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as root, (Path(root) / "log").open("w+") as log:
@@ -145,7 +144,7 @@ def main() -> int:
     slope = report(samples, 60 * options.minutes * options.warm_up)
     if options.out:
         draw(samples, options.out, f"{options.game}, {generations} generations, {slope}")
-    return int(slope.per_hour - slope.margin > options.most)
+    return int(slope.per_hour - slope.margin > options.max_slope)
 
 
 if __name__ == "__main__":

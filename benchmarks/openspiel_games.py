@@ -1,9 +1,9 @@
-"""Shows that every game of OpenSpiel that qualifies is played: the contract, then games of self-play as records.
+"""Checks every suitable game of OpenSpiel: the contract, then games of self-play and their records.
 
     python benchmarks/openspiel_games.py                  # all of them
     python benchmarks/openspiel_games.py hex othello      # some
 
-prints a row for each game as soon as it is known, and ends with exit code 1 if one of them failed.
+prints a row for each game, and exits with 1 if one of them failed.
 """
 
 import argparse
@@ -28,7 +28,7 @@ COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plie
 
 
 def play(game: Game, games: int, readouts: int) -> tuple[float, int]:
-    """Return how long games of self-play are, in plies, and how many were cut off; their records are read again."""
+    """Return the mean plies of games of self-play, and how many were cut off; check that records are read back."""
     options = SelfPlayOptions(concurrent_games=games)
     player = SelfPlay(game, Uniform(game), SearchOptions(readouts=readouts), options, stream="openspiel")
     plies, cut_off = [], 0
@@ -36,7 +36,7 @@ def play(game: Game, games: int, readouts: int) -> tuple[float, int]:
         (examples,) = encode_games(game, [record])
         positions = decode(game, examples)
         if not np.array_equal(positions.actions, record.actions):
-            raise SystemExit(f"{game.name}: a game was not read as it was written")
+            raise SystemExit(f"{game.name}: a game was not read back as it was written")
         plies.append(len(examples))
         cut_off += not positions.value_weights[-1]
     if len(plies) != games:
@@ -47,9 +47,9 @@ def play(game: Game, games: int, readouts: int) -> tuple[float, int]:
 def main() -> None:
     """Check and play the games."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="in OpenSpiel; by default all that need no parameters")
-    parser.add_argument("--games", type=int, default=50, help="of self-play")
-    parser.add_argument("--readouts", type=int, default=8, help="of each move")
+    parser.add_argument("names", nargs="*", help="names in OpenSpiel; by default all games without parameters")
+    parser.add_argument("--games", type=int, default=50, help="games of self-play")
+    parser.add_argument("--readouts", type=int, default=8, help="readouts per move")
     arguments = parser.parse_args()
     names, failed = arguments.names or playable_games(), 0
     print(f"| {' | '.join(COLUMNS)} |\n| {' | '.join(['---'] * len(COLUMNS))} |", flush=True)
@@ -67,7 +67,7 @@ def main() -> None:
         cells = (name, game.num_actions, shape, f"{report.positions:,}", arguments.games, f"{plies:.0f}", cut_off)
         seconds = time.perf_counter() - started
         print(f"| {' | '.join(map(str, cells))} | {report.duplicates:,} | {seconds:.0f} |", flush=True)
-    print(f"\n{len(names) - failed} of {len(names)} games keep the contract and were played")
+    print(f"\n{len(names) - failed} of {len(names)} games satisfy the contract and were played")
     sys.exit(failed > 0)
 
 

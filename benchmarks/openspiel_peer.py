@@ -13,7 +13,7 @@ class Bot:
 
         Args:
             game: its name in OpenSpiel.
-            readouts: simulations a move.
+            readouts: simulations per move.
             cpuct: the weight of exploration.
         """
         import pyspiel

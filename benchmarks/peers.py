@@ -1,7 +1,7 @@
-"""Peers beside Seraphim, in turns and in the same run: OpenSpiel's C++ search, and mctx with the rules of pgx.
+"""Compares Seraphim with its peers, in turns within one run: OpenSpiel's C++ search, and mctx with the rules of pgx.
 
-Knows what is compared and in which order; each peer has a module of its own, which imports it when it is measured.
-The searches are written out here: a game's own settings change nothing in what is compared.
+Defines what is compared and in which order; each peer has its own module, which imports it when it is measured. The
+options of all searches are set here, independent of a game's settings.
 """
 
 import math
@@ -25,7 +25,7 @@ from seraphim.training.trainer import bootstrap
 GAME = "connectfour"
 PACKAGES = {"pyspiel": "open_spiel", "jax": "jax", "mctx": "mctx", "pgx": "pgx"}  # module: package
 NETWORK = NetworkOptions(kind="resnet", filters=64, blocks=5)
-# The constants are mctx's defaults. All moves are drawn, as mctx draws them, in proportion to visits.
+# The constants are mctx's defaults. As in mctx, all moves are drawn in proportion to visits.
 PUCT = SearchOptions(
     readouts=200,
     cpuct=1.25,
@@ -35,24 +35,24 @@ PUCT = SearchOptions(
     tempering_point=42,
 )
 GUMBEL = SearchOptions(readouts=32, root="gumbel", gumbel_actions=16)
-# Seraphim's search, and the search of mctx that does the same.
+# Seraphim's search, and mctx's counterpart.
 SEARCHES = ((PUCT, "muzero_policy"), (GUMBEL, "gumbel_muzero_policy"))
 
 _SIZE = f"{NETWORK.filters} filters and {NETWORK.blocks} blocks"
 NOTES = f"""\
-What is compared, all in {GAME} self-play from the empty board, in turns; each ratio is the median of those of the
-rounds. On each line both sides have the same search and the same number of readouts a move. Seraphim's proven results
-and random openings are off.
-- One thread without a network, PUCT. OpenSpiel's C++ MCTSBot values a leaf by one random playout, which it plays with
-  the bare rules; it begins each move with an empty tree. Seraphim with playouts reads on by its own search to the end
-  of the game and keeps every position on the way in the tree; without playouts it values a leaf with 0, which is less
-  work. It searches 64 games at a time and keeps the tree from move to move; its cache is off, because there is no
-  evaluation to be saved. It has noise at the root and draws its moves by visits, so that its games differ.
+All comparisons are {GAME} self-play from the empty board, in turns; each ratio is the median over rounds. On each line
+both sides use the same search and the same number of readouts per move. Seraphim's proven results and random openings
+are off.
+- One thread without a network, PUCT. OpenSpiel's C++ MCTSBot values a leaf by one random playout with the bare rules,
+  and begins each move with an empty tree. Seraphim with playouts continues by its own search to the end of the game and
+  keeps every position on the way in the tree; without playouts it values a leaf with 0, which is less work. It searches
+  64 games at a time and keeps the tree between moves; its cache is off, since there are no evaluations to cache. It has
+  noise at the root and draws its moves by visits, so that its games differ.
 - All cores with a residual network of {_SIZE} with random weights, in the precision in parentheses.
-  mctx plays {mctx_peer.GAMES} games at a time as one program; Seraphim as many in each process, one process a core. It
-  keeps tree and evaluations from move to move, without its cache the tree alone; mctx keeps neither. A readout of mctx
-  that meets the end of the game costs an evaluation as well, one of Seraphim does not. mctx's muzero_policy scales
-  values between the least and the greatest of a node's. Nothing is written to disk; Seraphim encodes its records."""
+  mctx plays {mctx_peer.GAMES} games at a time in one process; Seraphim as many in each process, one per core. It keeps
+  tree and evaluations between moves, without its cache only the tree; mctx keeps neither. A readout that reaches the
+  end of the game costs mctx an evaluation, but not Seraphim. mctx's muzero_policy rescales values between the minimum
+  and the maximum of a node. Nothing is written to disk; Seraphim encodes its records."""
 
 
 def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0, rounds: int = 3) -> Figures:
@@ -60,12 +60,12 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
 
     Args:
         runtime: what runs Seraphim's network.
-        num_workers: Seraphim's processes, where all cores are compared; 0 is one for each.
-        seconds: how long each is measured in each round.
-        rounds: how often; the medians count.
+        num_workers: Seraphim's processes in comparisons on all cores; 0 is one for each core.
+        seconds: duration of each measurement.
+        rounds: number of rounds; the median counts.
 
     Returns:
-        Readouts/s of each, and how many times as many Seraphim makes.
+        Readouts/s of each, and Seraphim's ratios to its peers.
 
     Raises:
         SettingsError: a peer is not installed.
@@ -92,7 +92,7 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
 
 
 def settings_of(search: SearchOptions, cache: bool) -> Settings:
-    """Return the settings of self-play by one search: nothing else differs from the defaults of the options."""
+    """Return settings of self-play that differ from the defaults only in the search and the network."""
     search = search if cache else replace(search, cache_megabytes=0)
     return Settings(GAME, network=NETWORK, search=search, self_play=SelfPlayOptions(mctx_peer.GAMES))
 
@@ -137,7 +137,7 @@ def _title(search: SearchOptions) -> str:
 
 
 def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Call every measure once in each round, in their order; return what each gave."""
+    """Call each measure once in every round, in order; return the results of each."""
     rates: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(rounds):
         for name, measure in measures.items():
@@ -146,7 +146,7 @@ def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
 
 
 def _ratios(setting: str, rates: Mapping[str, list[float]]) -> Figures:
-    # The median rate of each, and of each of ours the median ratio to each of theirs.
+    # The median rate of each, and the median ratio of each of ours to each of theirs.
     ours = [name for name in rates if name.startswith("Seraphim")]
     theirs = [name for name in rates if name not in ours]
     figures = {f"{setting}: {name}: readouts/s": statistics.median(rates[name]) for name in rates}

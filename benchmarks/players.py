@@ -1,11 +1,11 @@
-"""Measures the server with many players at once: games, answers a second, how long answers take, and errors.
+"""Measures the server with many simultaneous players: games, answers per second, latency, and errors.
 
     python benchmarks/players.py [NAME] [--players=200 --readouts=100 --seconds=60]
 
-starts a server for the model NAME in models/, by default tictactoe, and lets as many clients, in their own process,
-play whole games against it over WebSockets: each sends its position, asks for so many readouts, plays the best move,
-answers it with a random one, and so on, without a pause. An answer is what comes between the request and the last word
-of the thought. A game is lost if it was begun before the time was up and could not be played to its end.
+starts a server for the model NAME in models/, by default tictactoe. Clients, in another process, play whole games
+against it over WebSockets: each sends its position, requests a search, plays the best move, answers it with a random
+one, and so on, without a pause. The latency of an answer is the time from the request to the final result of the
+search. A game that could not be finished, although it began before the time was up, counts as lost.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Tally:
-    """What happened to all players."""
+    """Counts of all players."""
 
     def __init__(self) -> None:
         self.begun = self.finished = 0
@@ -49,7 +49,7 @@ async def ask(socket: Any, kind: str, **fields: Any) -> dict[str, Any]:
 
 
 async def play(url: str, name: str, readouts: int, end: float, number: int, tally: Tally) -> None:
-    """Play games until the time is up, and the last one to its end."""
+    """Play games until the time is up, and finish the last one."""
     generator = np.random.default_rng(number)
     try:
         async with connect(url, compression=None, open_timeout=60) as socket:
@@ -58,7 +58,7 @@ async def play(url: str, name: str, readouts: int, end: float, number: int, tall
                 tally.begun += 1
                 await play_game(socket, readouts, generator, tally)
                 tally.finished += 1
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is what is measured
+    except Exception as error:  # noqa: BLE001  # any failure is counted
         tally.errors.append(repr(error))
 
 
@@ -111,12 +111,12 @@ def main() -> int:
             seconds = time.perf_counter() - began
         finally:
             server.terminate()
-    print(f"{options.name}, {options.players} players, {options.readouts} readouts a move, {seconds:.0f} s: {tally}")
+    print(f"{options.name}, {options.players} players, {options.readouts} readouts per move, {seconds:.0f} s: {tally}")
     if tally.seconds:
         shares = np.percentile(1e3 * np.array(tally.seconds), [50, 95, 99, 100])
         print(
-            f"{len(tally.seconds) / seconds:,.0f} answers/s; of 100 answers 50 take {shares[0]:.0f} ms at most, "
-            f"95 take {shares[1]:.0f}, 99 take {shares[2]:.0f}; the slowest {shares[3]:.0f} ms"
+            f"{len(tally.seconds) / seconds:,.0f} answers/s; latency: median {shares[0]:.0f} ms, "
+            f"95 % {shares[1]:.0f} ms, 99 % {shares[2]:.0f} ms, maximum {shares[3]:.0f} ms"
         )
     for error in sorted(set(tally.errors))[:10]:
         print(f"{tally.errors.count(error)} times: {error}")

@@ -17,7 +17,7 @@ STORE_BYTES = 80_000_000
 
 
 def ray_environment() -> dict[str, str]:
-    """Return variables of a cluster that nobody else joins, and that notices within seconds when a node is gone."""
+    """Return the variables of a private cluster that notices within seconds when a node is gone."""
     return {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(16),
@@ -30,7 +30,7 @@ def ray_environment() -> dict[str, str]:
 
 
 class Node:
-    """A node of a cluster: its processes are a process group."""
+    """A node of a cluster; its processes form a process group."""
 
     def __init__(self, *arguments: str, environment: Mapping[str, str], folder: Path, cores: int) -> None:
         command = [str(RAY), "start", *arguments, f"--num-cpus={cores}", f"--object-store-memory={STORE_BYTES}"]
@@ -50,8 +50,8 @@ class Node:
             raise RuntimeError(self._log.read_text())
 
     def kill(self) -> None:
-        """End all its processes at once, as a power cut does."""
-        # The processes of actors have groups of their own, and the node's as their parents'.
+        """Kill all its processes at once, as a power cut would."""
+        # Actors' processes have their own groups; their parents are in the node's.
         for process in [each for each in processes() if self._group in (_group(each), _group(_parent(each)))]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -59,8 +59,8 @@ class Node:
 
 @contextlib.contextmanager
 def running_head(environment: Mapping[str, str], cores: int = 2) -> Iterator[str]:
-    """Run the first node of a cluster, without a shared folder in common with others; give its address."""
-    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # short: there are sockets in it
+    """Run the first node of a cluster in its own folder; yield its address."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # short, as paths of sockets must be
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
         port, client_port = one.getsockname()[1], two.getsockname()[1]
     arguments = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
@@ -84,12 +84,12 @@ def another_node(address: str, folder: Path, environment: Mapping[str, str], cor
 
 
 def actors() -> set[int]:
-    """Return the ids of the processes of our actors, of whichever cluster."""
+    """Return the ids of the processes of our actors, in any cluster."""
     return {process for process in processes() if _title(process).startswith("ray::Actor")}
 
 
 def processes() -> set[int]:
-    """Return the ids of all processes that there are."""
+    """Return the ids of all running processes."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and _alive(int(entry.name)):
@@ -98,7 +98,7 @@ def processes() -> set[int]:
 
 
 def _stat(process: int) -> list[str]:
-    # What follows the name: state, parent, group.
+    # The fields after the name: state, parent, group.
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[:3]
     except OSError:

@@ -1,10 +1,10 @@
-"""Measures connect four's solver on its own sets of positions: nodes/s, and milliseconds a position.
+"""Measures connect four's solver on its own sets of positions: nodes/s, and milliseconds per position.
 
     python benchmarks/solver.py
 
-takes 100 positions of each set, in one thread. Processor time is counted, so that what else runs on the machine matters
-little. The table is empty before each position, so that none gains from others; emptying it is not counted. Three
-questions are asked about each: who wins; how soon as well; both for every move.
+solves 100 positions of each set, in one thread. It measures processor time, so that other load matters little. The
+table is cleared before each position, which is not measured, so that positions do not help each other. Three tasks are
+measured: the result; the result with the number of plies; and both for every move.
 """
 
 import statistics
@@ -24,16 +24,16 @@ TABLE_MEGABYTES = 64
 
 
 class Figures(NamedTuple):
-    """What one question about the positions of one set took."""
+    """Figures of one task in the positions of one set."""
 
     nodes_a_second: float
-    median: float  # milliseconds of processor time a position
-    slow: float  # milliseconds that 95 of 100 positions take at most
+    median: float  # milliseconds of processor time per position
+    slow: float  # milliseconds, 95 % quantile
     slowest: float  # milliseconds
 
 
 def measure(solver: Solver, states: Array, ask: Callable[[Array], Any]) -> Figures:
-    """Ask about states int64 [P, 2], one by one."""
+    """Solve states int64 [P, 2], one by one."""
     milliseconds, nodes = [], solver.nodes
     for state in states:
         solver.clear()

@@ -3,13 +3,14 @@
     python bin/arena.py NAME NAME/SNAPSHOT random minimax:4 mcts:100 solver
     python bin/arena.py NAME/all random --plot=ratings.png   # all snapshots of a model
     python bin/arena.py NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
-    python bin/arena.py NAME solver --first --games=50 --readouts=800     # NAME moves first, from the initial position
+    python bin/arena.py NAME solver --from_start --games=50 --readouts=800     # NAME moves first
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
-without a network; solver plays perfectly, which in connect four takes minutes a move while there are few stones, and
-solver:5 thinks five seconds a move at most, and then plays as well as it knows. Each opening is played twice, with the
-sides swapped. With --first there are none, and players that draw among equally good moves do so anew in each game. With
---forever, NAME means all of its snapshots, and matches are kept in models/NAME/arena.csv: the same command goes on.
+without a network; solver plays perfectly, which in connect four takes minutes per move early in the game; solver:5
+thinks at most five seconds per move, and then plays its best guess. Each opening is played twice, with the sides
+swapped. With --from_start games begin at the initial position, and the first player always moves first; the others draw
+among equally good moves, differently in each game. With --forever, NAME means all of its snapshots, and matches are
+kept in models/NAME/arena.csv: the same command continues.
 """
 
 import time
@@ -21,15 +22,15 @@ from absl import flags
 from seraphim import cli
 from seraphim.inference import Runtime
 
-GAME = flags.DEFINE_string("game", None, "Package or module of the game, where no model is among the players.")
+GAME = flags.DEFINE_string("game", None, "Package or module of the game. Default: the models' game.")
 GAMES = flags.DEFINE_integer("games", 100, "Games of a match, two for each opening.", lower_bound=2)
 READOUTS = flags.DEFINE_integer("readouts", None, "Of the models' searches. Default: each model's own.", lower_bound=1)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same openings and games.", lower_bound=0)
-PLIES = flags.DEFINE_integer("opening_plies", None, "Most random moves of an opening. Default: by game.", lower_bound=0)
+PLIES = flags.DEFINE_integer("opening_plies", None, "Max random moves of an opening. Default: by game.", lower_bound=0)
 PLOT = flags.DEFINE_string("plot", None, "Draw the ratings into this file: .png, .svg or .pdf.")
 CSV = flags.DEFINE_string("csv", None, "Write the matches into this file.")
-FIRST = flags.DEFINE_bool("first", False, "No openings: the first player moves first, against each of the others.")
-FOREVER = flags.DEFINE_bool("forever", False, "Go on with the snapshots that appear, until Ctrl-C.")
+FROM_START = flags.DEFINE_bool("from_start", False, "No openings: the first player moves first, against each other.")
+FOREVER = flags.DEFINE_bool("forever", False, "Continue with the snapshots that appear, until Ctrl-C.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the networks.")
 cli.define_trust()
 
@@ -37,25 +38,25 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> None:
     """Play."""
     from seraphim.errors import SettingsError
-    from seraphim.evaluation import match_csv, ratings, series, tournament
+    from seraphim.evaluation import match_csv, ratings, tournament
     from seraphim.game import load_game
 
     if not (names := arguments[1:]):
-        raise SettingsError("who plays? Try: arena.py NAME random minimax:4")
+        raise SettingsError("which players? Try: arena.py NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
-    cli.refuse_flags(FIRST.value, "opening_plies", "plot", "csv", "forever", because="--first plays only series")
+    cli.refuse_flags(FROM_START.value, "opening_plies", "plot", "csv", "forever", because="--from_start has no ratings")
     cli.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
     conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
-    field = tournament.Field(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
-    game = load_game(field.game_of(names))
-    if FIRST.value:
-        for other, result in series.play_first(game, field.entrants(names), conditions):
-            print(f"{names[0]} moves first against {other}: {result}", flush=True)
+    roster = tournament.Roster(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
+    game = load_game(roster.game_of(names))
+    if FROM_START.value:
+        for other, series in tournament.play_from_start(game, roster.entrants(names), conditions):
+            print(f"{names[0]} moves first against {other}: {series}", flush=True)
         return
-    arena = tournament.Tournament(game, conditions, field.folder_of(names) if FOREVER.value else None)
+    arena = tournament.Tournament(game, conditions, roster.folder_of(names) if FOREVER.value else None)
     if 2 * len(arena.openings.states) < GAMES.value:
-        print(f"{len(arena.openings.states)} openings: for more games, give a greater --opening_plies")
+        print(f"only {len(arena.openings.states)} distinct openings; raise --opening_plies")
 
     def report() -> None:
         print(f"\n{ratings.ratings_table(rated := ratings.rate(arena.matches))}\n", flush=True)
@@ -66,8 +67,8 @@ def main(arguments: Sequence[str]) -> None:
 
     try:
         if FOREVER.value:
-            watched, reported = [tournament.every_snapshot(name) for name in names], 0
-            for match in arena.play_on(lambda: field.entrants(watched)):
+            watched, reported = [tournament.all_snapshots(name) for name in names], 0
+            for match in arena.play_on(lambda: roster.entrants(watched)):
                 if match:
                     print(f"{match.first} - {match.second}: {match.result}", flush=True)
                 elif reported < len(arena.matches):
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str]) -> None:
                     report()
                 else:
                     time.sleep(5)
-        for match in arena.play_all(field.entrants(names)):
+        for match in arena.play_all(roster.entrants(names)):
             print(f"{match.first} - {match.second}: {match.result}", flush=True)
     except KeyboardInterrupt:
         print("\ninterrupted")

@@ -2,7 +2,7 @@
 
     python bin/benchmark.py [GAME ...]
 
-uses each game's own settings (by default of all games that come with Seraphim) and a network of random weights.
+uses the settings of each GAME (by default all games that come with Seraphim) and a network with random weights.
 """
 
 import json
@@ -16,7 +16,7 @@ from seraphim import cli
 
 GAMES = ("tictactoe", "connectfour")
 
-SECONDS = flags.DEFINE_float("seconds", 6.0, "How long each figure is measured.", lower_bound=0.1)
+SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
 RUNTIME, WORKERS = cli.define_workers()
 PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four (pip install -e '.[bench]').")
 JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def show(figures: Mapping[str, float]) -> None:
-    """Print one figure a line."""
+    """Print one figure per line."""
     for name, value in figures.items():
         print(f"{name:88} {value:14,.3f}" if value < 100 else f"{name:88} {value:14,.0f}", flush=True)
 

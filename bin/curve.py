@@ -2,7 +2,7 @@
 
     python bin/curve.py NAME --out=curve.png
 
-The figures themselves are in models/NAME/curve.csv.
+The figures are in models/NAME/curve.csv.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from absl import flags
 
 from seraphim import cli
 
-OUT = flags.DEFINE_string("out", "curve.png", "The picture; its ending decides the format.")
+OUT = flags.DEFINE_string("out", "curve.png", "The picture: .png, .svg or .pdf.")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -22,10 +22,10 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.training.curve import CURVE, plot_curve, read_curve
 
     folder = ModelFolder(cli.data_root(), cli.model_name(arguments))
-    folder.champion()  # a missing model is told
+    folder.champion()  # fails if there is no such model
     rows = read_curve(folder.path / CURVE)
     if not any(name.endswith("/positions") for row in rows for name in row):
-        raise SettingsError(f"{folder.path / CURVE} holds no checks yet: run bin/learn.py {folder.name} first")
+        raise SettingsError(f"{folder.path / CURVE} has no checks yet: run bin/learn.py {folder.name} first")
     plot_curve(rows, Path(OUT.value), f"{folder.name}, {len(rows)} generations")
     print(OUT.value)
 

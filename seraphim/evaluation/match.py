@@ -1,29 +1,31 @@
-"""Matches: two players play each opening twice, with the sides swapped, all games in lock step.
+"""Games between players, in lock step: matches from random openings, and series from the initial position.
 
-Players are deterministic, so a game is decided by its opening: openings are drawn at random, and none is played twice.
-The two games of an opening depend on each other, as an opening may favour a side: the opening is the unit of all
-statistics. Knows players, no files, no models.
+Players are deterministic, so in a match a game is decided by its opening: openings are distinct, and each is played
+twice, with the sides swapped. An opening may favor a side, so its two games depend on each other: the opening is the
+unit of all statistics. Knows players; knows nothing of files or models.
 """
 
-import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.intervals import Rate, wilson_interval
 from seraphim.evaluation.players import Choose
 from seraphim.game import Array, Game
 from seraphim.search.rng import fork, stream_key
 from seraphim.search.search import draw_actions
 
-MOST_OPENING_PLIES = 6
+MAX_OPENING_PLIES = 6
 PAIR_POINTS = np.arange(5) / 2
 """Points of a player in the two games of an opening: 0 to 2, where a draw counts half."""
-Z_95 = 1.959964  # standard deviations of a 95 % interval
 
-_EXTREMES = np.array([1, 0, 0, 0, 1])  # two openings more, for statistics that should not be too sure
+_EXTREMES = np.array([1, 0, 0, 0, 1])  # pseudo-counts, one opening of each extreme
 _WALKS = 256  # random openings drawn at a time
+
+# ---------------------------------------------------------------- openings
 
 
 class Openings(NamedTuple):
@@ -31,6 +33,101 @@ class Openings(NamedTuple):
 
     states: Array  # int64 [P, W]
     moves: tuple[tuple[int, ...], ...]  # P: the actions that lead there from the initial position
+
+    def part(self, start: int, stop: int) -> "Openings":
+        """Return the openings from `start` to before `stop`."""
+        return Openings(self.states[start:stop], self.moves[start:stop])
+
+
+def default_plies(game: Game) -> int:
+    """Return the default limit on the length of openings: a quarter of the longest game, at most six plies."""
+    return min(MAX_OPENING_PLIES, game.max_plies // 4)
+
+
+def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings:
+    """Draw distinct openings of 0 to `plies` random moves that do not end the game, all lengths equally likely.
+
+    Fewer than `count` are returned if the game does not have or hardly ever reaches more.
+
+    Raises:
+        SettingsError: `count` or `plies` is out of range.
+    """
+    if count < 1 or plies < 0:
+        raise SettingsError(f"expected at least 1 opening of at least 0 plies, not {count} of {plies}")
+    found: dict[bytes, tuple[Array, tuple[int, ...]]] = {}
+    drawn, before, walks = 0, -1, max(_WALKS, 2 * count)
+    while before < len(found) < count:  # also ends when a round of walks finds nothing new
+        before = len(found)
+        states, moves = _walk(game, np.arange(drawn, drawn + walks), plies, seed)
+        for state, path in zip(states, moves, strict=True):
+            found.setdefault(state.tobytes(), (state, path))
+        drawn += walks
+    chosen = list(found.values())[:count]
+    return Openings(np.stack([state for state, _ in chosen]), tuple(path for _, path in chosen))
+
+
+def _walk(game: Game, numbers: Array, plies: int, seed: int) -> tuple[Array, list[tuple[int, ...]]]:
+    # The opening of each number: its last state, and its moves.
+    keys = fork(np.full(len(numbers), stream_key(f"openings-{seed}")), numbers.astype(np.uint64))
+    states, moves = game.initial(len(numbers)), np.full((len(numbers), plies), -1)
+    lengths = numbers % (plies + 1)
+    for ply in range(plies):
+        active = np.flatnonzero(lengths > ply)
+        streams = fork(keys[active], np.full(len(active), ply, np.uint64))
+        actions = draw_actions(game.legal(states[active]), streams)
+        successors = game.step(states[active], actions)
+        ended = game.outcome(successors)[0]
+        lengths[active[ended]] = ply
+        states[active[~ended]] = successors[~ended]
+        moves[active[~ended], ply] = actions[~ended]
+    return states, [tuple(path[:length]) for path, length in zip(moves.tolist(), lengths, strict=True)]
+
+
+# ---------------------------------------------------------------- games
+
+
+class Games(NamedTuple):
+    """Games that were played to their end."""
+
+    results: Array  # int64 [G]: 1, 0 or -1 for player 0; 0 if the game was cut off
+    moves: tuple[tuple[int, ...], ...]  # G: the actions from the initial position
+    cut_off: int  # games that were stopped after `max_plies`
+
+
+def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Openings) -> Games:
+    """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
+
+    Raises:
+        GameError: a player chose an illegal action.
+        ModelError: the model of a player returned a NaN or an infinity.
+    """
+    states, moves = openings.states.copy(), [list(opening) for opening in openings.moves]
+    results, cut_off = np.zeros(len(states), np.int64), 0
+    active = np.arange(len(states))
+    while len(active):
+        to_move = seats[active, game.to_play(states[active])]
+        actions = np.empty(len(active), np.int64)
+        for player in np.unique(to_move):
+            rows = to_move == player
+            actions[rows] = _legal_choices(game, players[player], states[active[rows]])
+        states[active] = game.step(states[active], actions)
+        for row, action in zip(active, actions.tolist(), strict=True):
+            moves[row].append(action)
+        ended, found = game.outcome(states[active])
+        results[active[ended]] = np.sign(found[ended]).astype(np.int64)
+        too_long = ~ended & np.array([len(moves[row]) >= game.max_plies for row in active])
+        cut_off += int(too_long.sum())
+        active = active[~(ended | too_long)]
+    return Games(results, tuple(map(tuple, moves)), cut_off)
+
+
+def _legal_choices(game: Game, player: Choose, states: Array) -> Array:
+    actions = np.asarray(player(states))
+    legal = game.legal(states)[np.arange(len(states)), actions]
+    if not legal.all():
+        row = int(legal.argmin())
+        raise GameError(f"a player chose the illegal action {actions[row]} here:\n{game.render(states[row])}")
+    return actions
 
 
 class Tally(NamedTuple):
@@ -40,24 +137,34 @@ class Tally(NamedTuple):
     draws: int
     losses: int
 
+    def __str__(self) -> str:
+        return f"+{self.wins} ={self.draws} -{self.losses}"
+
+
+def _total(first: Tally, second: Tally) -> Tally:
+    return Tally(*map(sum, zip(first, second, strict=True)))
+
+
+def _tally(results: Array) -> Tally:
+    return Tally(*(int((results == result).sum()) for result in (1, 0, -1)))
+
+
+# ---------------------------------------------------------------- matches
+
 
 @dataclass(frozen=True)
 class MatchResult:
-    """How a match ended, for its first player; prints as one line."""
+    """The result of a match for its first player; prints as one line."""
 
-    as_player: tuple[Tally, Tally]
-    """The games in which it was player 0, and those in which it was player 1."""
-    pairs: tuple[int, ...]
-    """In how many openings it made 0, ½, 1, 1½ and 2 points in the two games."""
-    distinct_games: int
-    """Games of which no two have the same moves from the initial position and the same sides."""
-    cut_off: int = 0
-    """Games that were ended after the game's `max_plies`, which count as draws."""
+    as_player: tuple[Tally, Tally]  # the games in which it was player 0, and those in which it was player 1
+    pairs: tuple[int, ...]  # the number of openings in which it made 0, ½, 1, 1½ and 2 points in the two games
+    distinct_games: int  # games that differ in their moves or in who played which side
+    cut_off: int = 0  # games that were stopped after the game's `max_plies`, which count as draws
 
     @property
     def tally(self) -> Tally:
         """Return all games together."""
-        return Tally(*(sum(counts) for counts in zip(*self.as_player, strict=True)))
+        return _total(*self.as_player)
 
     @property
     def games(self) -> int:
@@ -76,140 +183,45 @@ class MatchResult:
         return score_interval(self.pairs)
 
     def __add__(self, other: "MatchResult") -> "MatchResult":
-        """Return the result of two matches of the same players; games that are in both count as distinct."""
-        first, second = (
-            Tally(*map(sum, zip(*sides, strict=True))) for sides in zip(self.as_player, other.as_player, strict=True)
-        )
+        """Return the result of two matches of the same players; a game that occurs in both counts as two distinct."""
+        first, second = map(_total, self.as_player, other.as_player)
         pairs = tuple(map(sum, zip(self.pairs, other.pairs, strict=True)))
         distinct_games, cut_off = self.distinct_games + other.distinct_games, self.cut_off + other.cut_off
         return MatchResult((first, second), pairs, distinct_games, cut_off)
 
     def __str__(self) -> str:
-        low, high = self.interval
-        sides = " and ".join(f"+{one.wins} ={one.draws} -{one.losses}" for one in self.as_player)
-        distinct = f"{self.distinct_games} of {self.games} games distinct"
+        (low, high), (first, second) = self.interval, self.as_player
         cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
         return (
-            f"+{self.tally.wins} ={self.tally.draws} -{self.tally.losses} ({sides} by side), "
-            f"score {self.score:.1%} [{low:.1%}, {high:.1%}], {distinct}{cut_off}"
+            f"{self.tally} ({first} and {second} by side), score {self.score:.1%} [{low:.1%}, {high:.1%}], "
+            f"{self.distinct_games} of {self.games} games distinct{cut_off}"
         )
 
 
-def default_plies(game: Game) -> int:
-    """Return how many plies openings have at most, by default: a quarter of the longest game, and six at most."""
-    return min(MOST_OPENING_PLIES, game.max_plies // 4)
-
-
-def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings:
-    """Draw distinct openings of 0 to `plies` random moves, short of the end of the game.
-
-    Args:
-        game: the rules.
-        count: how many at most; the game may not have so many, or hardly: look at the result's length.
-        plies: their greatest length; each length is as likely as the others.
-        seed: the same seed gives the same openings.
-
-    Raises:
-        SettingsError: `count` or `plies` is out of range.
-    """
-    if count < 1 or plies < 0:
-        raise SettingsError(f"expected 1 opening or more, of 0 plies or more, not {count} of {plies}")
-    found: dict[bytes, tuple[Array, tuple[int, ...]]] = {}
-    drawn, before, walks = 0, -1, max(_WALKS, 2 * count)
-    while before < len(found) < count:  # ends as well when so many walks find nothing new
-        before = len(found)
-        states, moves = _walk(game, np.arange(drawn, drawn + walks), plies, seed)
-        for state, path in zip(states, moves, strict=True):
-            found.setdefault(state.tobytes(), (state, path))
-        drawn += walks
-    chosen = list(found.values())[:count]
-    return Openings(np.stack([state for state, _ in chosen]), tuple(path for _, path in chosen))
-
-
-def _walk(game: Game, numbers: Array, plies: int, seed: int) -> tuple[Array, list[tuple[int, ...]]]:
-    # The opening of each number: where it ends, and its moves.
-    keys = fork(np.full(len(numbers), stream_key(f"openings-{seed}")), numbers.astype(np.uint64))
-    states, moves = game.initial(len(numbers)), np.full((len(numbers), plies), -1)
-    lengths = numbers % (plies + 1)
-    for ply in range(plies):
-        going_on = np.flatnonzero(lengths > ply)
-        streams = fork(keys[going_on], np.full(len(going_on), ply, np.uint64))
-        actions = draw_actions(game.legal(states[going_on]), streams)
-        successors = game.step(states[going_on], actions)
-        ended = game.outcome(successors)[0]
-        lengths[going_on[ended]] = ply
-        states[going_on[~ended]] = successors[~ended]
-        moves[going_on[~ended], ply] = actions[~ended]
-    return states, [tuple(path[:length]) for path, length in zip(moves.tolist(), lengths, strict=True)]
-
-
 def play_match(game: Game, first: Choose, second: Choose, openings: Openings) -> MatchResult:
-    """Let two players play each opening twice, each of them once as player 0.
-
-    Args:
-        game: the rules.
-        first: the player whose result is returned.
-        second: the other player.
-        openings: where the games begin.
+    """Play each opening twice, so that each player is player 0 once; return the result of the first player.
 
     Raises:
-        GameError: a player chose an illegal action.
-        ModelError: the model of a player gave a NaN or an infinity.
+        GameError, ModelError: as `play_games`.
     """
-    num_openings = len(openings.states)
-    states = np.concatenate([openings.states, openings.states])
-    swapped = np.arange(2 * num_openings) >= num_openings  # the first player is player 1
-    games = [list(moves) for moves in (*openings.moves, *openings.moves)]
-    results, cut_off = np.zeros(2 * num_openings), 0
-    active = np.arange(2 * num_openings)
-    while len(active):
-        of_first = (game.to_play(states[active]) == 1) == swapped[active]
-        actions = np.empty(len(active), np.int64)
-        for player, rows in ((first, of_first), (second, ~of_first)):
-            if rows.any():
-                actions[rows] = chosen_actions(game, player, states[active[rows]])
-        states[active] = game.step(states[active], actions)
-        for row, action in zip(active, actions.tolist(), strict=True):
-            games[row].append(action)
-        ended, found = game.outcome(states[active])
-        results[active[ended]] = np.sign(found[ended])
-        too_long = ~ended & np.array([len(games[row]) >= game.max_plies for row in active])
-        cut_off += int(too_long.sum())
-        active = active[~(ended | too_long)]
-    results[swapped] *= -1
-    sides = results.reshape(2, num_openings)
-    points = np.rint(sides.sum(axis=0) + 2).astype(np.int64)  # in half points
+    count = len(openings.states)
+    seats = np.repeat([[0, 1], [1, 0]], count, axis=0)
+    twice = Openings(np.concatenate([openings.states] * 2), openings.moves * 2)
+    played = play_games(game, (first, second), seats, twice)
+    as_0, as_1 = played.results[:count], -played.results[count:]
     return MatchResult(
-        as_player=(_tally(sides[0]), _tally(sides[1])),
-        pairs=tuple(np.bincount(points, minlength=5).tolist()),
-        distinct_games=len({(side, *moves) for side, moves in zip(swapped.tolist(), games, strict=True)}),
-        cut_off=cut_off,
+        as_player=(_tally(as_0), _tally(as_1)),
+        pairs=tuple(np.bincount(as_0 + as_1 + 2, minlength=5).tolist()),
+        distinct_games=len(set(zip(seats[:, 0].tolist(), played.moves, strict=True))),
+        cut_off=played.cut_off,
     )
-
-
-def chosen_actions(game: Game, player: Choose, states: Array) -> Array:
-    """Return the actions [P] that a player chooses in unfinished states int64 [P, W].
-
-    Raises:
-        GameError: one of them is illegal.
-    """
-    actions = np.asarray(player(states))
-    legal = game.legal(states)[np.arange(len(states)), actions]
-    if not legal.all():
-        row = int(legal.argmin())
-        raise GameError(f"a player chose the illegal action {actions[row]} here:\n{game.render(states[row])}")
-    return actions
-
-
-def _tally(results: Array) -> Tally:
-    return Tally(*(int((results == result).sum()) for result in (1, 0, -1)))
 
 
 def pair_moments(pairs: tuple[int, ...]) -> tuple[float, float]:
     """Return the mean and the variance of an opening's score in [0, 1], with one opening of each extreme added.
 
-    With these two, openings that all ended alike do not make the outcome of the next one a certainty, as in the
-    interval of Agresti and Coull ("Approximate is better than 'exact'", 1998).
+    The two added openings keep identical results from making the next one a certainty, as in the interval of Agresti
+    and Coull ("Approximate is better than 'exact'", 1998).
     """
     counts = np.array(pairs) + _EXTREMES
     mean = float(counts @ PAIR_POINTS) / 2 / counts.sum()
@@ -217,23 +229,59 @@ def pair_moments(pairs: tuple[int, ...]) -> tuple[float, float]:
 
 
 def score_interval(pairs: tuple[int, ...]) -> tuple[float, float]:
-    """Return the 95 % interval of a score in [0, 1], where the openings are independent and the games are not.
+    """Return the 95 % interval of a score in [0, 1], where openings are independent but the games of one are not.
 
-    That is the interval of Wilson ("Probable inference, the law of succession, and statistical inference", 1927) for as
-    many wins and losses as tell as much as these openings do: a score of variance s² is known from n openings as well
-    as a share p from n·p(1-p)/s² games (effective sample size: Korn and Graubard, "Confidence intervals for proportions
-    with small expected number of positive counts estimated from survey data", 1998).
-
-    Args:
-        pairs: openings by points, as in `MatchResult`.
+    It is the interval of Wilson for the number of independent wins and losses that are as informative: n openings with
+    a variance of s² determine a score as well as n·p(1-p)/s² games determine a share p (effective sample size: Korn and
+    Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from survey
+    data", 1998). `pairs` are openings by points, as in `MatchResult`.
     """
     openings = sum(pairs)
     if not openings:
         return 0.0, 1.0
-    score = float(np.array(pairs) @ PAIR_POINTS) / 2 / openings
     mean, variance = pair_moments(pairs)
-    size = openings * mean * (1 - mean) / variance
-    centre = score + Z_95**2 / (2 * size)
-    spread = Z_95 * math.sqrt(score * (1 - score) / size + Z_95**2 / (4 * size**2))
-    low, high = (centre - spread) / (1 + Z_95**2 / size), (centre + spread) / (1 + Z_95**2 / size)
-    return (max(0.0, low) if score > 0 else 0.0), (min(1.0, high) if score < 1 else 1.0)
+    score = float(np.array(pairs) @ PAIR_POINTS) / 2 / openings
+    return wilson_interval(score, openings * mean * (1 - mean) / variance)
+
+
+# ---------------------------------------------------------------- series
+
+
+@dataclass(frozen=True)
+class SeriesResult:
+    """The result of a series for its first player; prints as one line."""
+
+    tally: Tally
+    distinct: Tally  # the same where equal games count once
+    games: tuple[tuple[int, ...], ...]  # the actions of each game
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of the share of games won, from the distinct ones."""
+        return Rate(self.distinct.wins, sum(self.distinct)).interval
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"{self.tally}, wins {self.tally.wins / sum(self.tally):.1%}; {sum(self.distinct)} of {sum(self.tally)} "
+            f"games distinct, of these {self.distinct} [{low:.1%}, {high:.1%}]"
+        )
+
+
+def play_series(game: Game, first: Choose, second: Callable[[int], Choose], games: int, seed: int = 0) -> SeriesResult:
+    """Play a series: all games begin at the initial position, and the first player always moves first.
+
+    Unlike a match from random openings, it measures the first player in the game as it is. `second` returns the other
+    player, given its seed, which in game n is `seed + n`.
+
+    Raises:
+        SettingsError: there is not at least one game.
+        GameError, ModelError: as `play_games`.
+    """
+    if games < 1:
+        raise SettingsError(f"a series needs at least 1 game, not {games}")
+    players = [first, *(second(seed + number) for number in range(games))]
+    seats = np.stack([np.zeros(games, np.int64), 1 + np.arange(games)], axis=1)
+    results, moves, _ = play_games(game, players, seats, Openings(game.initial(games), ((),) * games))
+    distinct = dict(zip(moves, results, strict=True))
+    return SeriesResult(_tally(results), _tally(np.array(list(distinct.values()))), moves)

@@ -1,4 +1,4 @@
-"""Matches in a CSV file, each with the conditions that it was played under; the standing tournament's is one."""
+"""Matches in a CSV file, each with the conditions under which it was played."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ RESULTS = "arena.csv"
 _SIDES = ("as_player_0", "as_player_1")
 _COLUMNS = (
     *("first", "second", "conditions", "score", "low", "high"),
-    *(f"{counted}_{side}" for side in _SIDES for counted in Tally._fields),
+    *(f"{outcome}_{side}" for side in _SIDES for outcome in Tally._fields),
     *(f"openings_with_{points}" for points in ("0", "half", "1", "1_and_half", "2")),
     *("distinct_games", "cut_off"),
 )
@@ -25,16 +25,12 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Conditions:
-    """How every match of a tournament is played; only such matches are rated together."""
+    """How the matches of a tournament are played; only matches with the same conditions are rated together."""
 
-    games: int = 100
-    """Games of a match, each opening being played twice; fewer if the game has not so many openings."""
-    opening_plies: int | None = None
-    """Most random moves at the beginning of a game; None takes what `seraphim.evaluation.match` does for the game."""
-    readouts: int | None = None
-    """Of a model's search; None takes each model's own."""
-    seed: int = 0
-    """Of the openings, and of players that draw among equal actions."""
+    games: int = 100  # games of a match, two for each opening; fewer if the game does not have enough openings
+    opening_plies: int | None = None  # most random moves at the beginning of a game; None takes `default_plies`
+    readouts: int | None = None  # readouts of a model's search; None takes each model's own
+    seed: int = 0  # seed of the openings, and of players that draw among equal actions
 
     def __str__(self) -> str:
         plies = "default" if self.opening_plies is None else self.opening_plies
@@ -42,7 +38,7 @@ class Conditions:
 
 
 def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, keep: bool = False) -> None:
-    """Write matches as CSV, in place of what is in the file or, to `keep` that, after it; the file is always whole."""
+    """Write matches as CSV, replacing those in the file, or with `keep` appending to them; the write is atomic."""
     rows = _rows(file) if keep else []
     rows += [_to_row(match, conditions) for match in matches]
     stream = io.StringIO()
@@ -53,11 +49,7 @@ def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, 
 
 
 def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match]:
-    """Return the matches in a CSV file that were played under these conditions; none if there is no file.
-
-    Args:
-        file: that `write_matches` wrote.
-        conditions: of the matches; None takes those of the newest one.
+    """Return the matches in a CSV file that were played under these conditions, by default those of the newest match.
 
     Raises:
         SettingsError: the file is damaged.
@@ -67,7 +59,9 @@ def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match
         wanted = rows[-1]["conditions"] if rows and conditions is None else str(conditions)
         return [_to_match(row) for row in rows if row["conditions"] == wanted]
     except (KeyError, TypeError, ValueError) as error:
-        raise SettingsError(f"{file} is no file of matches ({error}): remove it, and they are played again") from error
+        raise SettingsError(
+            f"{file} is not a valid file of matches ({error}): delete it, and they are played again"
+        ) from error
 
 
 def _rows(file: Path) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Positions to be judged: the solved ones that a game offers, and lists of a person's own.
+"""Positions to evaluate: the solved ones that a game offers, and lists in files.
 
 The solved positions are in `seraphim.game.features`; this module alone reads the test sets.
 """
@@ -20,15 +20,15 @@ from seraphim.search.search import Result
 COLUMNS = ("position", "network_move", "search_move", "root_value", "visits")
 
 
-class Listed(NamedTuple):
-    """Positions of a file."""
+class PositionList(NamedTuple):
+    """Positions from a file."""
 
     names: list[str]  # P, as the file writes them
     states: Array  # int64 [P, W]
 
 
 def default_split(name: str) -> Split:
-    """Return the sets that tell how strong a model is: the test sets where the game offers any.
+    """Return the split for reported figures: test where the game offers it, else validation.
 
     Raises:
         GameError: there is no such game.
@@ -36,8 +36,8 @@ def default_split(name: str) -> Split:
     return "validation" if load_features(name).test_position_sets is None else "test"
 
 
-def load_sets(name: str, split: Split, most: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
-    """Return the solved positions of a game, at most so many of each set: for the weak error, and for the strong one.
+def load_sets(name: str, split: Split, limit: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
+    """Return the solved positions of a game for the weak error and for the strong one, the first `limit` of each set.
 
     Raises:
         GameError: there is no such game, or its solved positions do not fit its rules.
@@ -47,21 +47,22 @@ def load_sets(name: str, split: Split, most: int | None = None) -> list[tuple[Po
         weakly, strongly = features.test_position_sets, features.strong_test_position_sets
     else:
         weakly, strongly = features.position_sets, features.strong_position_sets
-    weak = [] if weakly is None else [_first(each, most) for each in check_position_sets(name, weakly())]
+    weak = [] if weakly is None else [first_positions(each, limit) for each in check_position_sets(name, weakly())]
     if strongly is None:
         return [(positions, None) for positions in weak]
-    return list(zip(weak, (_first(positions, most) for positions in strongly()), strict=True))
+    return list(zip(weak, (first_positions(positions, limit) for positions in strongly()), strict=True))
 
 
-def _first(positions: PositionSet, most: int | None) -> PositionSet:
-    return PositionSet(positions.name, positions.states[:most], positions.action_values[:most])
+def first_positions(positions: PositionSet, limit: int | None) -> PositionSet:
+    """Return the first `limit` positions of a set; None returns all."""
+    return PositionSet(positions.name, positions.states[:limit], positions.action_values[:limit])
 
 
-def read(name: str, file: Path) -> Listed:
-    """Read a list of positions: one a line, as the moves to it, up to the first space; empty lines do not count.
+def read_positions(name: str, file: Path) -> PositionList:
+    """Read a list of positions: on each line the moves to one, up to the first space; empty lines are ignored.
 
     Raises:
-        GameError: there is no such game, the file cannot be read, or a line is no unfinished position.
+        GameError: there is no such game, the file cannot be read, or a line is not an unfinished position.
     """
     game = load_game(name)
     try:
@@ -78,26 +79,19 @@ def read(name: str, file: Path) -> Listed:
         except GameError as error:
             raise GameError(f"{file}, line {number}: {error}") from error
         if game.outcome(state[None])[0][0]:
-            raise GameError(f"{file}, line {number}: the game is over after {moves!r}, so there is nothing to play")
+            raise GameError(f"{file}, line {number}: the game is over after {moves!r}; expected an unfinished position")
         names.append(moves)
         states.append(state)
     if not names:
-        raise GameError(f"{file} holds no positions: expected one a line, as the moves that lead to it")
-    return Listed(names, np.array(states, np.int64))
+        raise GameError(f"{file} holds no positions: expected one per line, as the moves that lead to it")
+    return PositionList(names, np.array(states, np.int64))
 
 
-def write_moves(file: Path, game: Game, listed: Listed, network_moves: Array, found: Result) -> None:
-    """Write what is played in each position as CSV; visits are those of all actions, with spaces between them."""
+def write_moves(file: Path, game: Game, positions: PositionList, network_moves: Array, found: Result) -> None:
+    """Write the moves in each position as CSV; `visits` are those of all actions, separated by spaces."""
     with file.open("w", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
-        for row, name in enumerate(listed.names):
-            writer.writerow(
-                (
-                    name,
-                    label_in(game, listed.states[row], int(network_moves[row])),
-                    label_in(game, listed.states[row], int(found.best[row])),
-                    f"{found.values[row]:.4f}",
-                    " ".join(map(str, found.visits[row])),
-                )
-            )
+        for row, (name, state) in enumerate(zip(positions.names, positions.states, strict=True)):
+            moves = (label_in(game, state, int(action)) for action in (network_moves[row], found.best[row]))
+            writer.writerow((name, *moves, f"{found.values[row]:.4f}", " ".join(map(str, found.visits[row]))))

@@ -1,11 +1,11 @@
-"""Ratings: how strong each of several players is, from the matches between them, on the scale of Elo.
+"""Ratings: the strength of several players, from the matches between them, on the Elo scale.
 
 The model of Bradley and Terry ("Rank analysis of incomplete block designs", 1952), fitted by choix: a player that is
-rated 400 points higher makes ten points for each of the other. A draw is half a win for each. Two players that met are
-taken to have drawn one game more than they did, so that who never lost is not rated infinitely high; of a hundred games
-that takes one, and a match of 100 to 0 is worth 921 points.
+rated 400 points higher makes ten points for each of the other. A draw is half a win for each. Each pair that met is
+given one additional draw, so that a player without a loss is not rated infinitely high; that weighs as much as one game
+in a hundred, and a match of 100 to 0 is worth 921 points.
 
-The player `random` is rated 0, and where it does not play, the mean of all is.
+The player `random` is rated 0; without it, the mean of all ratings is 0.
 """
 
 import math
@@ -16,19 +16,20 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.match import Z_95, MatchResult
+from seraphim.evaluation.intervals import Z_95
+from seraphim.evaluation.match import MatchResult
 from seraphim.game import Array
 
 ANCHOR = "random"
 ELO = 400 / math.log(10)
-"""Points of Elo for a factor e of the odds."""
+"""Elo points for a factor e of the odds."""
 
 _DRAWS_ADDED = 1.0
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
 class Match(NamedTuple):
-    """Two players, by name, and how the first one did."""
+    """Two players, by name, and the result of the first one."""
 
     first: str
     second: str
@@ -36,7 +37,7 @@ class Match(NamedTuple):
 
 
 class Rating(NamedTuple):
-    """How strong a player is."""
+    """The strength of a player."""
 
     name: str
     elo: float
@@ -49,8 +50,8 @@ class Rating(NamedTuple):
 def rate(matches: Sequence[Match]) -> list[Rating]:
     """Return the ratings of all players, strongest first.
 
-    Intervals are those of the normal distribution that the likelihood resembles at its top (its Hessian), with games
-    taken as independent: the two of an opening rather even each other out, and draws vary less, so they are a bit wide.
+    Intervals are those of the normal approximation to the likelihood at its maximum (its Hessian), with games taken as
+    independent. They are slightly too wide: the two games of an opening tend to balance, and draws vary less.
 
     Raises:
         SettingsError: the players fall into groups between which no match was played, or choix is not installed.
@@ -67,20 +68,13 @@ def rate(matches: Sequence[Match]) -> list[Rating]:
     _check_connected(names, played)
     strengths = _fit(points + _DRAWS_ADDED / 2 * (played > 0))
     anchor = np.arange(len(names)) == names.index(ANCHOR) if ANCHOR in names else np.ones(len(names))
-    to_anchor = np.eye(len(names)) - anchor / anchor.sum()  # differences to the anchor: each row is one
-    spreads = Z_95 * np.sqrt(np.diag(to_anchor @ _covariance(strengths, played) @ to_anchor.T))
+    to_anchor = np.eye(len(names)) - anchor / anchor.sum()  # each row is a difference to the anchor
+    values = ELO * (to_anchor @ strengths)
+    spreads = ELO * Z_95 * np.sqrt(np.diag(to_anchor @ _covariance(strengths, played) @ to_anchor.T))
+    games, made = played.sum(axis=1), points.sum(axis=1)
     ratings = [
-        Rating(
-            name,
-            elo=ELO * value,
-            low=ELO * (value - spread),
-            high=ELO * (value + spread),
-            games=round(games),
-            score=made / games,
-        )
-        for name, value, spread, games, made in zip(
-            names, to_anchor @ strengths, spreads, played.sum(axis=1), points.sum(axis=1), strict=True
-        )
+        Rating(name, value, value - spread, value + spread, round(count), share)
+        for name, value, spread, count, share in zip(names, values, spreads, games, made / games, strict=True)
     ]
     return sorted(ratings, key=lambda rating: -rating.elo)
 
@@ -91,7 +85,7 @@ def _check_connected(names: list[str], played: Array) -> None:
         known |= found
     if missing := [name for index, name in enumerate(names) if index not in known]:
         raise SettingsError(
-            f"{missing[0]} and {names[0]} cannot be rated together: no matches lead from one to the other; "
+            f"{missing[0]} and {names[0]} cannot be rated together: no chain of matches connects them; "
             "let a player of each group play the other"
         )
 
@@ -101,12 +95,12 @@ def _fit(points: Array) -> Array:
     try:
         import choix
     except ModuleNotFoundError as error:
-        raise SettingsError("ratings are computed by choix, which is not here: pip install choix") from error
+        raise SettingsError("ratings need choix, which is not installed: pip install choix") from error
     return np.asarray(choix.ilsr_pairwise_dense(points, max_iter=10_000, tol=1e-9))
 
 
 def _covariance(strengths: Array, played: Array) -> Array:
-    # Of the strengths but for what all of them share, [K, K]: the inverse of the negative Hessian.
+    # The covariance [K, K] of strengths up to a common constant: the inverse of the negative Hessian.
     expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
     information = (played + _DRAWS_ADDED * (played > 0)) * expected * (1 - expected)
     return np.linalg.pinv(np.diag(information.sum(axis=1)) - information, hermitian=True)
@@ -126,14 +120,13 @@ def ratings_table(ratings: Sequence[Rating]) -> str:
 
 def matches_table(matches: Sequence[Match]) -> str:
     """Return the matches as a table."""
-    names = [f"{match.first} - {match.second}" for match in matches]
-    width = max(len("match"), *map(len, names))
-    title = f"{'match':{width}} {'win':>5} {'draw':>5} {'loss':>5} {'score':>7}  {'95 %':^17} {'distinct games':>15}"
-    lines = [title]
-    for name, match in zip(names, matches, strict=True):
-        result, (low, high) = match.result, match.result.interval
+    width = max(len("match"), *(len(f"{match.first} - {match.second}") for match in matches))
+    lines = [f"{'match':{width}} {'win':>5} {'draw':>5} {'loss':>5} {'score':>7}  {'95 %':^17} {'distinct games':>15}"]
+    for first, second, result in matches:
+        low, high = result.interval
         tally = " ".join(f"{count:5}" for count in result.tally)
         distinct = f"{result.distinct_games} of {result.games}"
+        name = f"{first} - {second}"
         lines.append(f"{name:{width}} {tally} {result.score:7.1%}  [{low:6.1%}, {high:6.1%}]  {distinct:>15}")
     return "\n".join(lines)
 
@@ -141,18 +134,18 @@ def matches_table(matches: Sequence[Match]) -> str:
 def check_plot(file: Path) -> None:
     """Raise a SettingsError if `plot_ratings` could not write such a file."""
     if file.suffix not in _SUFFIXES:
-        raise SettingsError(f"a plot is a {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, not {file.name!r}")
+        raise SettingsError(f"a plot must end with {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, not {file.name!r}")
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise SettingsError("plots are drawn by matplotlib, which is not here: pip install matplotlib") from error
+        raise SettingsError("plots need matplotlib, which is not installed: pip install matplotlib") from error
 
 
 def plot_ratings(ratings: Sequence[Rating], file: Path) -> None:
     """Draw the ratings with their intervals, strongest on top.
 
     Raises:
-        SettingsError: the file's name ends like no picture, or matplotlib is not installed.
+        SettingsError: the file's name has another ending than `.png`, `.svg` or `.pdf`, or matplotlib is not installed.
     """
     check_plot(file)
     from matplotlib.figure import Figure

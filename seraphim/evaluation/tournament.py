@@ -1,8 +1,8 @@
 """Tournaments: players by name, all against all; and the standing one, which ranks snapshots as they appear.
 
-A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (a position), or a model's:
+A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (per position), or a model's:
 `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
-search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays by the settings that models of the game begin with.
+search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the game.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation import players
-from seraphim.evaluation.match import default_plies, make_openings, play_match
+from seraphim.evaluation.match import SeriesResult, default_plies, make_openings, play_match, play_series
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import Match
@@ -26,7 +26,8 @@ from seraphim.storage.models import ModelFolder, Snapshot
 
 ALL, CHAMPION = "all", "champion"
 _KINDS = "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, or a model: NAME, NAME/SNAPSHOT or NAME/all"
-_RAW = "raw"
+_RAW = ":raw"
+_SEEDED = "random, minimax:DEPTH, solver or solver:SECONDS"
 
 
 @dataclass(frozen=True)
@@ -35,158 +36,21 @@ class Entrant:
 
     name: str
     load: Callable[[], Choose] = dataclasses.field(compare=False)
-    reseeded: Callable[[int], Choose] | None = dataclasses.field(default=None, compare=False)
-    """The same player with another seed; None if it does not draw."""
-
-
-class Field:
-    """Who may play: finds players by their names."""
-
-    def __init__(
-        self, root: Path, game: str | None, conditions: Conditions, runtime: Runtime = "auto", trust: bool = False
-    ) -> None:
-        """Prepare.
-
-        Args:
-            root: the folder that holds `models/`.
-            game: package or module of the game; None takes that of the models.
-            conditions: of all matches.
-            runtime: what runs the networks.
-            trust: whether models that lie outside `models/` are loaded; see also `load_inference`.
-        """
-        self._trust = trust
-        self._root = root
-        self._game = game
-        self._conditions = conditions
-        self._runtime = runtime
-
-    def game_of(self, names: Iterable[str]) -> str:
-        """Return the package or module of the game that these players play.
-
-        Raises:
-            SettingsError: they play different games, or none of them is for a certain game and none was given.
-            ModelError: there is no such model.
-        """
-        games = {"--game": self._game} if self._game else {}
-        games |= {name: self._folder(name).settings().game for name in names if _is_model(name)}
-        if not games:
-            raise SettingsError("which game? No model is among the players: give --game as well")
-        (one, game), *others = games.items()
-        for other, another in others:
-            if another != game:
-                raise SettingsError(f"players must share a game, but {one} is for {game} and {other} for {another}")
-        return game
-
-    def entrants(self, names: Sequence[str]) -> list[Entrant]:
-        """Return the players of these names, each once.
-
-        Raises:
-            SettingsError: a name is none of a player, or see `game_of`.
-            ModelError: there is no such model or snapshot.
-            GameError: there is no such game, or it offers no solver.
-        """
-        module = self.game_of(names)
-        game = load_game(module)
-        found: dict[str, Entrant] = {}
-        for name in names:
-            if _is_built_in(name):
-                entrants = self._built_in(module, game, name)
-            else:
-                entrants = self._of_model(game, name) if _is_model(name) else [self._of_path(module, game, name)]
-            for entrant in entrants:
-                found.setdefault(entrant.name, entrant)
-        return list(found.values())
-
-    def folder_of(self, names: Iterable[str]) -> ModelFolder:
-        """Return the folder of the first model among these players.
-
-        Raises:
-            SettingsError: there is none among them.
-            ModelError: there is no such model.
-        """
-        for name in names:
-            if _is_model(name):
-                return self._folder(name)
-        raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
-
-    def _folder(self, name: str) -> ModelFolder:
-        try:
-            folder = ModelFolder(self._root, _model(name), self._trust)
-        except SettingsError as error:
-            raise SettingsError(f"{name!r} is no player: expected {_KINDS}") from error
-        if folder.is_new() and not folder.snapshots():
-            raise ModelError(f"{name!r} is no player: there is no {folder.path}; expected {_KINDS}")
-        return folder
-
-    def _built_in(self, module: str, game: Game, name: str) -> list[Entrant]:
-        kind, _, text = name.partition(":")
-        if kind == "random" and not text:
-            return [self._drawing(name, lambda seed: players.random_player(game, seed))]
-        if kind == "minimax" and _is_positive(text):
-            return [self._drawing(name, lambda seed: players.minimax_player(game, int(text), seed))]
-        if kind == "mcts" and _is_positive(text):
-            return [Entrant(name, lambda: players.mcts_player(game, int(text)))]
-        if kind == "solver" and (not text or _is_positive(text.replace(".", "", 1))):
-            perfect_actions = load_perfect_actions(module)
-            seconds = float(text) if text else None
-            return [self._drawing(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))]
-        raise SettingsError(f"{name!r} is no player: expected {_KINDS}")
-
-    def _drawing(self, name: str, player: Callable[[int], Choose]) -> Entrant:
-        return Entrant(name, lambda: player(self._conditions.seed), player)
-
-    def _of_model(self, game: Game, name: str) -> list[Entrant]:
-        path, _, how = name.partition(":")
-        if how not in ("", _RAW):
-            raise SettingsError(f"{name!r} is no player: after the colon expected {_RAW!r}, for play without search")
-        folder, wanted = self._folder(name), path.partition("/")[2]
-        if wanted == ALL:
-            snapshots = folder.snapshots()
-        elif not wanted:
-            return [self._entrant(game, folder.settings, folder.champion(), name)]
-        else:
-            snapshots = [folder.champion() if wanted == CHAMPION else folder.snapshot(wanted)]
-        ending = f":{how}" if how else ""
-        return [self._entrant(game, folder.settings, each, f"{folder.name}/{each.name}{ending}") for each in snapshots]
-
-    def _of_path(self, module: str, game: Game, name: str) -> Entrant:
-        path = Path(name.removesuffix(f":{_RAW}"))
-        if not path.expanduser().is_dir():
-            raise SettingsError(f"{name!r} is no player: expected {_KINDS}, or the path of a snapshot")
-        # A folder of no name of its own: what it knows is where models are.
-        snapshot = ModelFolder(self._root, "_", self._trust).elsewhere(path)
-        return self._entrant(game, lambda: default_settings(module), snapshot, name)
-
-    def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
-        def load() -> Choose:
-            batch = 1 + self._conditions.games // 2
-            inference = load_inference(snapshot.path, game, self._runtime, batch=batch, trust=self._trust)
-            if name.endswith(f":{_RAW}"):
-                return players.raw_player(game, inference)
-            options = settings().search
-            readouts = self._conditions.readouts or options.readouts
-            return players.search_player(game, inference, dataclasses.replace(options, readouts=readouts))
-
-        return Entrant(name, load)
-
-
-def check_two(entrants: Sequence[Entrant]) -> None:
-    """Raise a SettingsError if there are not two players."""
-    if len(entrants) < 2:
-        raise SettingsError(f"a match takes two players, but there is only {entrants[0].name}")
-
-
-def every_snapshot(name: str) -> str:
-    """Return the name of all snapshots of a model for that of its champion; other names stay as they are."""
-    if "/" in name or not _is_model(name):
-        return name
-    model, colon, how = name.partition(":")
-    return f"{model}/{ALL}{colon}{how}"
+    with_seed: Callable[[int], Choose] | None = dataclasses.field(default=None, compare=False)
+    """Returns the same player with another seed; None if the player has no seed."""
 
 
 def is_searching(name: str) -> bool:
-    """Return whether the player of a name is a model that searches."""
-    return not _is_built_in(name) and not name.endswith(f":{_RAW}")
+    """Return whether a player's name stands for a model that searches."""
+    return not _is_built_in(name) and not name.endswith(_RAW)
+
+
+def all_snapshots(name: str) -> str:
+    """Return the name of all snapshots of a model for that of its champion; other names stay as they are."""
+    if "/" in name or not _is_model(name):
+        return name
+    model, colon, suffix = name.partition(":")
+    return f"{model}/{ALL}{colon}{suffix}"
 
 
 def _is_built_in(name: str) -> bool:
@@ -201,15 +65,131 @@ def _is_positive(text: str) -> bool:
     return text.isdecimal() and int(text) > 0
 
 
-def _model(name: str) -> str:
-    return name.partition(":")[0].partition("/")[0]
+@dataclass(frozen=True)
+class Roster:
+    """Finds players by their names."""
+
+    root: Path  # folder that holds `models/`
+    game: str | None  # package or module of the game; None takes that of the models
+    conditions: Conditions
+    runtime: Runtime = "auto"
+    trust: bool = False  # whether models outside `models/` are loaded; see also `load_inference`
+
+    def game_of(self, names: Iterable[str]) -> str:
+        """Return the package or module of the game that these players play.
+
+        Raises:
+            SettingsError: they play different games, or none of them is a model and no game was given.
+            ModelError: there is no such model.
+        """
+        games = {"--game": self.game} if self.game else {}
+        games |= {name: self._folder(name).settings().game for name in names if _is_model(name)}
+        if not games:
+            raise SettingsError("which game? No model is among the players: give --game as well")
+        (one, game), *others = games.items()
+        for other, another in others:
+            if another != game:
+                raise SettingsError(f"players must share a game, but {one} is for {game} and {other} for {another}")
+        return game
+
+    def entrants(self, names: Sequence[str]) -> list[Entrant]:
+        """Return the players of these names, each once.
+
+        Raises:
+            SettingsError: a name is not a player's, or see `game_of`.
+            ModelError: there is no such model or snapshot.
+            GameError: there is no such game, or it has no solver.
+        """
+        module = self.game_of(names)
+        game = load_game(module)
+        found: dict[str, Entrant] = {}
+        for name in names:
+            if _is_built_in(name):
+                entrants = [self._built_in(module, game, name)]
+            else:
+                entrants = self._of_model(game, name) if _is_model(name) else [self._of_path(module, game, name)]
+            for entrant in entrants:
+                found.setdefault(entrant.name, entrant)
+        return list(found.values())
+
+    def folder_of(self, names: Iterable[str]) -> ModelFolder:
+        """Return the folder of the first model among these players.
+
+        Raises:
+            SettingsError: none of them is a model.
+            ModelError: there is no such model.
+        """
+        for name in names:
+            if _is_model(name):
+                return self._folder(name)
+        raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
+
+    def _folder(self, name: str) -> ModelFolder:
+        try:
+            folder = ModelFolder(self.root, name.partition(":")[0].partition("/")[0], self.trust)
+        except SettingsError as error:
+            raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
+        if folder.is_new() and not folder.snapshots():
+            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; expected {_KINDS}")
+        return folder
+
+    def _built_in(self, module: str, game: Game, name: str) -> Entrant:
+        kind, _, text = name.partition(":")
+        if kind == "random" and not text:
+            return self._seeded(name, lambda seed: players.random_player(game, seed))
+        if kind == "minimax" and _is_positive(text):
+            return self._seeded(name, lambda seed: players.minimax_player(game, int(text), seed))
+        if kind == "mcts" and _is_positive(text):
+            return Entrant(name, lambda: players.mcts_player(game, int(text)))
+        if kind == "solver" and (not text or _is_positive(text.replace(".", "", 1))):
+            perfect_actions = load_perfect_actions(module)
+            seconds = float(text) if text else None
+            return self._seeded(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))
+        raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
+
+    def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:
+        return Entrant(name, lambda: player(self.conditions.seed), player)
+
+    def _of_model(self, game: Game, name: str) -> list[Entrant]:
+        path = name.removesuffix(_RAW)
+        if ":" in path:
+            path = path.partition(":")[0]
+            raise SettingsError(f"{name!r} is not a player: expected {path}, or {path}{_RAW} without search")
+        folder, wanted, suffix = self._folder(name), path.partition("/")[2], name.removeprefix(path)
+        if not wanted:
+            return [self._entrant(game, folder.settings, folder.champion(), name)]
+        if wanted == ALL:
+            snapshots = folder.snapshots()
+        else:
+            snapshots = [folder.champion() if wanted == CHAMPION else folder.snapshot(wanted)]
+        return [self._entrant(game, folder.settings, each, f"{folder.name}/{each.name}{suffix}") for each in snapshots]
+
+    def _of_path(self, module: str, game: Game, name: str) -> Entrant:
+        path = Path(name.removesuffix(_RAW))
+        if not path.expanduser().is_dir():
+            raise SettingsError(f"{name!r} is not a player: expected {_KINDS}, or the path of a snapshot")
+        # The model's name does not matter: the folder only checks whether the path may be loaded.
+        snapshot = ModelFolder(self.root, "_", self.trust).elsewhere(path)
+        return self._entrant(game, lambda: default_settings(module), snapshot, name)
+
+    def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
+        def load() -> Choose:
+            batch = 1 + self.conditions.games // 2
+            inference = load_inference(snapshot.path, game, self.runtime, batch=batch, trust=self.trust)
+            if name.endswith(_RAW):
+                return players.raw_player(game, inference)
+            options = settings().search
+            readouts = self.conditions.readouts or options.readouts
+            return players.search_player(game, [inference], dataclasses.replace(options, readouts=readouts))
+
+        return Entrant(name, load)
 
 
 class Tournament:
-    """Matches played so far, in a file if they are to be kept."""
+    """Matches between all players; those of a standing tournament are kept in a file."""
 
     def __init__(self, game: Game, conditions: Conditions, folder: ModelFolder | None = None) -> None:
-        """Begin, or go on with the matches in a folder's RESULTS that were played under the same conditions.
+        """Begin, or continue with the matches in a folder's RESULTS that were played under the same conditions.
 
         Raises:
             SettingsError: the file is damaged.
@@ -224,8 +204,8 @@ class Tournament:
     def next_pair(self, entrants: Sequence[Entrant]) -> tuple[Entrant, Entrant] | None:
         """Return two players that have not met yet, None if all have.
 
-        The first is one of those with the fewest matches, so that what is new is rated soon; the other stands next to
-        it in the order of `entrants`, whose neighbours tell most about each other.
+        The first has the fewest matches, so that new players are rated soon; the second is as near to it as possible in
+        the order of `entrants`, since neighbors are close in strength and their matches the most informative.
         """
         met = {frozenset((match.first, match.second)) for match in self.matches}
         counts = Counter(name for match in self.matches for name in (match.first, match.second))
@@ -245,14 +225,14 @@ class Tournament:
         Raises:
             SettingsError: there is only one player.
         """
-        check_two(entrants)
+        _check_two(entrants)
         while pair := self.next_pair(entrants):
             yield self.play(*pair)
 
     def play_on(self, entrants: Callable[[], Sequence[Entrant]]) -> Iterator[Match | None]:
-        """Play without end between those who are there by now; yield each match, and None when all have met.
+        """Play forever between the current entrants; yield each match, and None while all have met.
 
-        See `play`; a snapshot that is removed before it can be loaded does not matter.
+        See `play`; a snapshot that is deleted before it is loaded is skipped.
         """
         while True:
             pair = self.next_pair(entrants())
@@ -266,7 +246,7 @@ class Tournament:
         """Play a match, and keep it.
 
         Raises:
-            ModelError: a model is damaged or gone, or gave a NaN or an infinity.
+            ModelError: a model is damaged or gone, or returned a NaN or an infinity.
             GameError: a player chose an illegal action.
         """
         match = Match(first.name, second.name, play_match(self._game, first.load(), second.load(), self.openings))
@@ -275,3 +255,32 @@ class Tournament:
             with self._folder.lock():
                 write_matches(self._folder.path / RESULTS, [match], self._conditions, keep=True)
         return match
+
+
+def play_from_start(
+    game: Game, entrants: Sequence[Entrant], conditions: Conditions
+) -> Iterator[tuple[str, SeriesResult]]:
+    """Play a series from the initial position between the first player, which moves first, and each of the others.
+
+    Yields:
+        The name of each of the others, and the result of the first player.
+
+    Raises:
+        SettingsError: there is only one player, or one of the others has no seed, so that all its games would be equal.
+        ModelError, GameError: as `Tournament.play`.
+    """
+    _check_two(entrants)
+    first, *others = entrants
+    seeded = [(other.name, other.with_seed) for other in others]
+    for name, with_seed in seeded:
+        if with_seed is None:
+            raise SettingsError(f"{name} is deterministic: every game would be identical; expected {_SEEDED}")
+    player = first.load()
+    for name, with_seed in seeded:
+        if with_seed:
+            yield name, play_series(game, player, with_seed, conditions.games, conditions.seed)
+
+
+def _check_two(entrants: Sequence[Entrant]) -> None:
+    if len(entrants) < 2:
+        raise SettingsError(f"a match needs two players, but there is only {entrants[0].name}")

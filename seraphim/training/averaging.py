@@ -1,4 +1,4 @@
-"""Equal positions of the window as one: the mean of what they teach, with a weight that grows with their number."""
+"""Merging of equal positions in the window: the mean of their targets, with a weight that grows with their number."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from seraphim.records.sparse import SparseRows
 
 
 def averaged(positions: Positions) -> Positions:
-    """Return each distinct state once, with the mean policy and values, and 1 + log2(n) times the weight of n equals.
+    """Return each distinct state once, with mean targets, and the mean weight of its n occurrences times 1 + log2(n).
 
-    What belongs to a game rather than to a position (moves, plies, ends) is that of the first of equals.
+    Properties of games rather than positions (moves, plies, ends) are those of the first occurrence.
     """
     _, first, group, counts = np.unique(
         positions.states, axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -32,13 +32,13 @@ def averaged(positions: Positions) -> Positions:
 
 
 def _means(rows: Array | SparseRows, weights: Array, group: Array, first: Array) -> tuple[Any, Array]:
-    # The weighted mean of the rows of each group float32, of those without weight the first, and the mean weight.
+    # The weighted mean of the rows of each group float32 (the first row if all weights are 0), and the mean weight.
     total = np.bincount(group, weights)
     divisor = np.maximum(total, 1e-9)
     mean_weights = (total / np.bincount(group)).astype(np.float32)
     if isinstance(rows, SparseRows):
-        teaches_nothing = total[group] == 0
-        shares = np.where(teaches_nothing, 0.0, weights / divisor[group])
+        unweighted = total[group] == 0
+        shares = np.where(unweighted, 0.0, weights / divisor[group])
         shares[first[total == 0]] = 1.0
         return _sums(rows, shares, group, len(first)), mean_weights
     means = np.empty((len(first), *rows.shape[1:]), np.float32)

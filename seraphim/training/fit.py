@@ -1,6 +1,6 @@
-"""How a Keras model is trained on positions: the loss, the batches, the growing replay window, the figures.
+"""Training of a Keras model on positions: the loss, the batches, the growing replay window, the figures.
 
-Knows no files of game data and no snapshots: `seraphim.training.trainer` joins them with this.
+Knows no game data files and no snapshots: `seraphim.training.trainer` connects them with this.
 """
 
 import contextlib
@@ -18,24 +18,24 @@ from seraphim.records.writer import Positions
 from seraphim.tracking.tensorboard import Log
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
-SETTLING = 32  # batches that tell the statistics of batch normalization, at the end of a training
-PREFETCH = 32  # batches prepared ahead; no fewer than the steps of one execution
-PREFETCH_BYTES = 64 * 2**20  # of them at most, where batches are large
+STATISTICS_BATCHES = 32  # from which batch normalization's statistics are computed, at the end of a training
+PREFETCH = 32  # batches prepared ahead; at least the steps per execution
+MAX_PREFETCH_BYTES = 64 * 2**20
 
 
 class Losses(NamedTuple):
     """Means over the steps of one training."""
 
     total: float  # value weighted, with L2
-    policy: float  # cross-entropy, in nats; no less than the entropy of the visit distributions
+    policy: float  # cross-entropy, in nats; at least the entropy of the visit distributions
     value: float  # squared error
 
 
 def window_size(generated: int, options: TrainingOptions) -> int:
-    """Return on how many of the newest positions to train, at most, once `generated` have been.
+    """Return the maximum number of positions to train on, the newest ones, when `generated` exist.
 
-    The first c; from there a power law, N = c·(1 + β·((generated/c)^α - 1)/α), by which KataGo keeps more of
-    the past the longer it has run (Wu 2019, "Accelerating Self-Play Learning in Go", appendix C). Ours has a cap too.
+    All up to c; beyond that a power law, N = c·(1 + β·((generated/c)^α - 1)/α), by which KataGo keeps more of the past
+    the longer it has run (Wu 2019, "Accelerating Self-Play Learning in Go", appendix C). Ours also has a maximum.
     """
     start, alpha, beta = options.window_start, options.window_exponent, options.window_growth
     growth = ((max(generated, start) / start) ** alpha - 1) / alpha
@@ -43,11 +43,11 @@ def window_size(generated: int, options: TrainingOptions) -> int:
 
 
 def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) -> None:
-    """Compile a Keras model for `train`; the optimizer that it has, with its state, is kept.
+    """Compile a Keras model for `train`; an optimizer that it already has is kept with its state.
 
     The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2; for
-    the gradient of the value see `train`. The step size follows the step that the optimizer counts, so it does not
-    matter when a training was interrupted.
+    the gradient of the value see `train`. The learning rate is a function of the optimizer's step count, so that an
+    interruption does not change it.
     """
     tf = architectures.tensorflow()
     import keras
@@ -82,27 +82,19 @@ def _new_optimizer(options: TrainingOptions) -> Any:
 class Batches:
     """Random batches of positions, for any number of trainings.
 
-    TensorFlow traces the function that gathers a batch whenever a dataset is made with it, which takes a tenth of a
-    second, and frees late what that takes: hence one dataset, which reads whatever positions are there.
+    TensorFlow traces the function that gathers a batch whenever it creates a dataset, which takes a tenth of a second
+    and memory that is freed late: hence a single dataset, which reads the current positions from variables.
     """
 
     def __init__(
         self, observation_shape: Sequence[int], symmetries: Symmetries, options: TrainingOptions, seed: int
     ) -> None:
-        """Make the dataset.
-
-        Args:
-            observation_shape: `O`, of the game.
-            symmetries: of the game.
-            options: of the training.
-            seed: of the batches.
-        """
+        """Create the dataset for the observation shape `O` and the symmetries of a game."""
         tf = architectures.tensorflow()
         self.options = options
         with tf.device("CPU"):  # where datasets are computed
             self._first = tf.Variable(0, dtype=tf.int64, trainable=False)
-            # Observations, values, the weights of policies and of values, and policies, or what sparse rows consist of;
-            # flat, as are the positions in them.
+            # Flat: observations, values, weights of policies, weights of values, and policies or parts of sparse ones.
             self._columns = [
                 tf.Variable(np.empty(0, dtype), shape=[None], trainable=False)
                 for dtype in (np.uint8, np.float32, np.float32, np.float32, np.float32, np.int64, np.int32)
@@ -117,7 +109,7 @@ class Batches:
             count = tf.shape(value_weights, tf.int64)[0]
             rows = tf.random.stateless_uniform([size], [seed, 2 * step], 0, count, tf.int64)
             turns = tf.random.stateless_uniform([size], [seed, 2 * step + 1], 0, len(symmetries.actions), tf.int64)
-            # Flat arrays and 64-bit indices: one gather both picks the positions and turns the boards.
+            # Flat arrays and 64-bit indices: one gather both picks the positions and applies the symmetries.
             offsets = rows[:, None]
             seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
             moves = tf.gather(actions, turns)
@@ -129,17 +121,17 @@ class Batches:
             weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
             return tf.reshape(seen, [size, *observation_shape]), targets, weights
 
-        quick_end = tf.data.Options()
-        quick_end.autotune.enabled = False  # its thread may sleep for seconds before it notices the end, which waits
-        self._dataset = tf.data.Dataset.range(np.iinfo(np.int64).max).map(batch).with_options(quick_end)
+        no_autotune = tf.data.Options()
+        no_autotune.autotune.enabled = False  # its thread may sleep for seconds, and the end of a dataset waits for it
+        self._dataset = tf.data.Dataset.range(np.iinfo(np.int64).max).map(batch).with_options(no_autotune)
 
     @contextlib.contextmanager
     def of(self, positions: Positions) -> Iterator[Callable[[int, int], Any]]:
-        """Give a function `(first, steps)`, which returns the batches of so many steps from the step `first` on.
+        """Yield a function `(first, steps)` that returns `steps` batches of these positions, from step `first` on.
 
-        They come as a `tf.data.Dataset` of `(observations uint8 [B, *O], {"policy": float32 [B, A], "value": float32
-        [B, 1]}, weights)`: positions drawn with replacement, each under a random symmetry. `weights` has a weight
-        float32 [B] for each target. Until the next call of the function, or the end.
+        They are a `tf.data.Dataset` of `(observations uint8 [B, *O], {"policy": float32 [B, A], "value": float32
+        [B, 1]}, weights)`: positions drawn with replacement, each under a random symmetry; `weights` holds float32 [B]
+        for each target. It is valid until the next call of the function, and only inside the `with` block.
         """
         share = self.options.root_value_share
         values = (1 - share) * positions.values + share * positions.root_values
@@ -164,8 +156,8 @@ class Batches:
 
 
 def batches_ahead(size: int, cells: int, num_actions: int) -> int:
-    """Return how many batches of so many positions are prepared ahead: PREFETCH, or fewer where these are large."""
-    return max(1, min(PREFETCH, PREFETCH_BYTES // (size * (cells + 4 * num_actions))))
+    """Return how many batches of `size` positions are prepared ahead: PREFETCH, or fewer if they are large."""
+    return max(1, min(PREFETCH, MAX_PREFETCH_BYTES // (size * (cells + 4 * num_actions))))
 
 
 def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: Any) -> Any:
@@ -177,26 +169,16 @@ def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: 
 
 
 def train(model: Any, positions: Positions, batches: Batches, log: Log | None = None, quiet: bool = False) -> Losses:
-    """Train a model that `prepare` was called with on as many random batches of the positions as the options say.
+    """Train a model from `prepare` on random batches of the positions; return the means of the losses.
 
-    A batch depends on the positions, the seed and the model's step only, so that a training that was interrupted,
-    saved and loaded goes on as if it had not been. Each position is seen under a random symmetry. At the end, batch
-    normalization gets the statistics of the weights as they are then.
+    A batch depends only on the positions, the seed and the model's step, so that a training that was interrupted, saved
+    and loaded continues as if it had not been. At the end, the statistics of batch normalization are recomputed for the
+    final weights.
 
-    What tanh is taken of to get the value v learns by the gradient v - z, which is that of the cross-entropy of
+    The input of the tanh that gives the value v learns by the gradient v - z, which is that of the cross-entropy of
     (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1, and
-    a value that the first steps drive there in all positions would stay there for good. A model whose value is not the
-    tanh of a layer of that name learns by the gradient of the squared error.
-
-    Args:
-        model: the Keras model; its optimizer counts the steps.
-        positions: at least one.
-        batches: how they are drawn.
-        log: takes the losses.
-        quiet: show no progress bar.
-
-    Returns:
-        The means of the losses over these steps.
+    a value that the first steps drive there in all positions would never recover. A model without a tanh layer named
+    "value" learns by the gradient of the squared error.
     """
     architectures.tensorflow()
     import keras
@@ -205,18 +187,18 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
     intervals = _Intervals(log, first)
     log_intervals = keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)
     with batches.of(positions) as drawn:
-        with _learning_through_tanh(model):
+        with _saturation_proof_gradient(model):
             steps = drawn(first, batches.options.steps)
             history = model.fit(steps, shuffle=False, verbose=0 if quiet else 1, callbacks=[log_intervals])
-        architectures.settle_statistics(model, (observations for observations, *_ in drawn(0, SETTLING)))
+        architectures.settle_statistics(model, (observations for observations, *_ in drawn(0, STATISTICS_BATCHES)))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
 
 
 @contextlib.contextmanager
-def _learning_through_tanh(model: Any) -> Iterator[None]:
-    # Halves the gradient that comes to the tanh of the value, in what is traced meanwhile, instead of multiplying it by
-    # 1 - tanh². What is saved has plain tanh.
+def _saturation_proof_gradient(model: Any) -> Iterator[None]:
+    # In functions traced inside the block, the gradient through the value's tanh is halved instead of multiplied by
+    # 1 - tanh². The saved model has plain tanh.
     tf = architectures.tensorflow()
     import keras
 
@@ -242,8 +224,7 @@ def current_step(model: Any) -> int:
 
 
 class _Intervals:
-    """Turns Keras's means since the first batch into means over about LOG_EVERY batches, and logs them."""
-
+    # Turns Keras's means since the first batch into means over about LOG_EVERY batches, and logs them.
     def __init__(self, log: Log | None, first: int) -> None:
         self._log = log
         self._first = first

@@ -15,13 +15,14 @@ from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
 from seraphim.errors import GameError
 from seraphim.evaluation import error_rates, position_lists
-from seraphim.evaluation.error_rates import NETWORK, Rate
+from seraphim.evaluation.intervals import Rate
+from seraphim.evaluation.players import Choose, raw_player, search_player, search_positions
 from seraphim.game.features import PositionSet
-from seraphim.inference import Uniform
+from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.training.loop import Stop, learn
+from seraphim.training.loop import Run, learn
 from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
@@ -31,7 +32,7 @@ SOME = PositionSet("some", POSITIONS.states[::9], POSITIONS.action_values[::9])
 
 
 class Oracle(Uniform):
-    """Knows the exact values of all positions, and believes in one of the best moves."""
+    """Predicts the exact value of every position, and a policy that prefers the best moves."""
 
     def infer(self, observations):
         states = np.zeros((len(observations), 2), np.int64)
@@ -48,41 +49,44 @@ class Oracle(Uniform):
 INDEX = {state.tobytes(): row for row, state in enumerate(POSITIONS.states)}
 
 
-def test_who_knows_everything_makes_no_mistake_and_is_calibrated() -> None:
-    errors = error_rates.measure_errors(GAME, [Oracle(GAME)], SearchOptions(), [(SOME, None)], [NETWORK, 50])
-    assert [one.weak.times for one in errors] == [0, 0]
-    assert [one.readouts for one in errors] == [NETWORK, 50]
-    assert errors[0].weak.of == len(SOME.states)
+def players(inference: Inference, *readouts: int) -> dict[str, Choose]:
+    """The network alone, and searches of some sizes."""
+    searches = {f"{each} readouts": search_player(GAME, [inference], SearchOptions(readouts=each)) for each in readouts}
+    return {"network": raw_player(GAME, inference), **searches}
+
+
+def test_an_oracle_makes_no_mistake_and_is_calibrated() -> None:
+    errors = error_rates.measure_errors(players(Oracle(GAME), 50), [(SOME, None)])
+    assert [each.weak.events for each in errors] == [0, 0]
+    assert [each.player for each in errors] == ["network", "50 readouts"]
+    assert errors[0].weak.trials == len(SOME.states)
     calibration = error_rates.calibrate(GAME, Oracle(GAME), [SOME])
     assert calibration.squared_error == 0
-    filled = calibration.counts > 0
-    assert calibration.predicted[filled].tolist() == calibration.exact[filled].tolist()
-    assert calibration.counts.sum() == len(SOME.states)
+    assert all(predicted == exact for predicted, exact, _ in calibration.bins)
+    assert sum(count for *_, count in calibration.bins) == len(SOME.states)
 
 
-def test_search_makes_fewer_mistakes_than_an_ignorant_network() -> None:
+def test_search_makes_fewer_mistakes_than_an_untrained_network() -> None:
     network = ArbitraryNetwork(GAME, 3)
-    errors = error_rates.measure_errors(GAME, [network], SearchOptions(), [(SOME, None)], [NETWORK, 20, 400])
-    shares = [one.weak.share for one in errors]
+    errors = error_rates.measure_errors(players(network, 20, 400), [(SOME, None)])
+    shares = [each.weak.share for each in errors]
     assert shares[0] > shares[1] > shares[2]
 
 
-def test_threads_find_what_one_finds() -> None:
+def test_several_threads_find_what_one_finds() -> None:
     states = random_states(GAME, 601, 2)
     networks = [ArbitraryNetwork(GAME, 3) for _ in range(3)]
-    one, three = (
-        error_rates.search_positions(GAME, networks[:count], SearchOptions(readouts=30), states) for count in (1, 3)
-    )
+    one, three = (search_positions(GAME, networks[:count], SearchOptions(readouts=30), states) for count in (1, 3))
     assert one.visits.tolist() == three.visits.tolist()
     assert one.best.tolist() == three.best.tolist()
 
 
-def test_the_value_of_an_ignorant_network_is_not_calibrated() -> None:
+def test_the_value_of_an_untrained_network_is_not_calibrated() -> None:
     calibration = error_rates.calibrate(GAME, ArbitraryNetwork(GAME, 3), [SOME])
     assert calibration.squared_error > 0.3
 
 
-def test_intervals_hold_the_true_share_as_often_as_they_say() -> None:
+def test_intervals_contain_the_true_share_95_percent_of_the_time() -> None:
     rng = np.random.default_rng(0)
     for share in (0.01, 0.1, 0.5, 0.97):
         counts = rng.binomial(300, share, 4000)
@@ -101,7 +105,7 @@ def test_intervals_lie_around_the_share_and_shrink() -> None:
 
 
 def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> None:
-    errors = error_rates.measure_errors(GAME, [Uniform(GAME)], SearchOptions(), [(SOME, SOME)], [NETWORK, 10])
+    errors = error_rates.measure_errors(players(Uniform(GAME), 10), [(SOME, SOME)])
     head, line = error_rates.errors_table(errors).splitlines()
     assert head.split()[-3:] == ["network", "10", "readouts"]
     assert line.startswith(f"some ({len(SOME.states):,})")
@@ -112,10 +116,10 @@ def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> Non
 # ---------------------------------------------------------------- lists of positions
 
 
-def listed(tmp_path: Path, text: str) -> position_lists.Listed:
+def listed(tmp_path: Path, text: str) -> position_lists.PositionList:
     file = tmp_path / "positions.txt"
     file.write_text(text)
-    return position_lists.read("connectfour", file)
+    return position_lists.read_positions("connectfour", file)
 
 
 def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: Path) -> None:
@@ -134,26 +138,26 @@ def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: 
         ("12121212\n", "line 1: move 8: the game is over here"),
     ],
 )
-def test_a_line_that_is_no_position_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_line_is_reported_with_its_number(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(GameError, match=message):
         listed(tmp_path, text)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(GameError, match="cannot read positions"):
-        position_lists.read("connectfour", tmp_path / "none.txt")
+        position_lists.read_positions("connectfour", tmp_path / "none.txt")
 
 
 def test_lists_of_any_game_are_read(tmp_path: Path) -> None:
-    (tmp_path / "some.txt").write_text("a1,b2 a corner and the centre\n")
-    assert position_lists.read("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
+    (tmp_path / "some.txt").write_text("a1,b2 a corner and the center\n")
+    assert position_lists.read_positions("tictactoe", tmp_path / "some.txt").states.tolist() == [[1 << 0, 1 << 4]]
 
 
 def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
     some = listed(tmp_path, "4453\n121212\n")
     network = ArbitraryNetwork(CONNECT_FOUR, 1)
-    found = error_rates.search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60), some.states)
-    moves = error_rates.network_moves(CONNECT_FOUR, network, some.states)
+    found = search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60), some.states)
+    moves = raw_player(CONNECT_FOUR, network)(some.states)
     position_lists.write_moves(tmp_path / "moves.csv", CONNECT_FOUR, some, moves, found)
     with (tmp_path / "moves.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -170,9 +174,9 @@ def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
 
 
 def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -> str:
-    """The name of tic-tac-toe with a few positions to choose by, and with test sets."""
+    """The module of a tic-tac-toe with a few validation positions, and with test sets."""
     (folder / "splitted.py").write_text(
-        "import tictactoe\nfrom seraphim.evaluation.mistakes import PositionSet\n"
+        "import tictactoe\nfrom seraphim.game.solved import PositionSet\n"
         "from tictactoe import GAME, SETTINGS\n\n\n"
         "(ALL,) = tictactoe.position_sets()\n\n\n"
         "def position_sets():\n    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n\n\n"
@@ -183,14 +187,14 @@ def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -
     return "splitted"
 
 
-def test_what_is_reported_is_measured_on_the_test_sets_where_there_are_any(
+def test_reported_figures_are_measured_on_the_test_sets_if_there_are_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = "return [PositionSet('test/others', ALL.states[50:90], ALL.action_values[50:90])]"
     name = sets_module(tmp_path, monkeypatch, others)
     assert position_lists.default_split(name) == "test"
     assert position_lists.default_split("tictactoe") == "validation"  # all its positions are solved
-    ((weak, strong),) = position_lists.load_sets(name, "test", most=30)
+    ((weak, strong),) = position_lists.load_sets(name, "test", limit=30)
     assert (weak.name, len(weak.states), strong) == ("test/others", 30, None)
     ((weak, _),) = position_lists.load_sets(name, "validation")
     assert (weak.name, len(weak.states)) == ("few", 50)
@@ -203,22 +207,22 @@ def test_test_sets_are_checked_as_others_are(tmp_path: Path, monkeypatch: pytest
         position_lists.load_sets(name, "test")
 
 
-def test_learning_never_looks_at_the_test_sets(
+def test_learning_never_reads_the_test_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_settings: Settings
 ) -> None:
-    name = sets_module(tmp_path, monkeypatch, "raise AssertionError('learning looked at the test sets')")
+    name = sets_module(tmp_path, monkeypatch, "raise AssertionError('learning read the test sets')")
     settings = replace(small_settings, game=name)
     folder = ModelFolder(tmp_path, "model")
     bootstrap(folder, GAME, settings, seed=1)
     said: list[str] = []
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")  # of the worker
-    learn(folder, settings, 0, Stop("none", 1), num_workers=1, announce=said.append, quiet=True)
+    learn(folder, settings, Run("none", 1, num_workers=1, quiet=True), said.append)
     assert "few: searched move wrong in" in "\n".join(said)
-    with pytest.raises(AssertionError, match="learning looked"):
+    with pytest.raises(AssertionError, match="learning read"):
         position_lists.load_sets(name, "test")
 
 
-def test_one_module_alone_names_the_test_sets() -> None:
+def test_only_one_module_names_the_test_sets() -> None:
     root = Path(__file__).parents[2]
     files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
     named = sorted(path.name for path in files if "test_position_sets" in path.read_text())

@@ -1,4 +1,4 @@
-"""The gate: who passes, and how often it errs."""
+"""The gate: which candidates pass, and how often it errs."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ TICKETS = 64
 
 
 class Lottery:
-    """Two tickets are drawn in the opening, then player 0 wins by action 1: a player wins with a chance of its own."""
+    """Two tickets are drawn in the opening, then action 1 wins for player 0; players choose it with a given chance."""
 
     name = "lottery"
     num_actions = TICKETS
@@ -43,7 +43,7 @@ class Lottery:
 LOTTERY = Lottery()
 
 
-def lucky(chance: float, seed: str) -> Choose:
+def winning(chance: float, seed: str) -> Choose:
     def choose(states: Array) -> Array:
         return (uniform_of(fork(np.full(len(states), stream_key(seed)), states[:, 1].astype(np.uint64))) < chance) * 1
 
@@ -51,9 +51,15 @@ def lucky(chance: float, seed: str) -> Choose:
 
 
 def verdicts(score: float, options: GateOptions, runs: int) -> tuple[float, float]:
-    """How often a candidate of this true score passes, and after how many games."""
+    """The share of candidates of this true score that pass, and the mean number of games."""
     found = [
-        judge(LOTTERY, lucky(2 * score - 0.5, f"candidate {run}"), lucky(0.5, f"champion {run}"), options, run)
+        judge(
+            LOTTERY,
+            winning(2 * score - 0.5, f"candidate {run}"),
+            winning(0.5, f"champion {run}"),
+            options,
+            run,
+        )
         for run in range(runs)
     ]
     return np.mean([one.passed for one in found]), np.mean([one.result.games for one in found])
@@ -62,7 +68,7 @@ def verdicts(score: float, options: GateOptions, runs: int) -> tuple[float, floa
 # ---------------------------------------------------------------- by score
 
 
-def test_without_gate_everybody_passes_and_nobody_plays() -> None:
+def test_without_gate_every_candidate_passes_without_a_match() -> None:
     verdict = judge(GAME, random_player(GAME), minimax_player(GAME, 4), GateOptions())
     assert verdict.passed
     assert verdict.result is None
@@ -76,7 +82,7 @@ def test_a_stronger_candidate_passes_and_a_weaker_one_does_not() -> None:
     assert passed.passed and not stopped.passed
     assert passed.result.games == 40
     assert str(passed).startswith("passed the gate, +")
-    assert str(stopped).startswith("stopped by the gate, +")
+    assert str(stopped).startswith("rejected by the gate, +")
 
 
 def test_an_equal_candidate_does_not_pass() -> None:
@@ -104,36 +110,36 @@ def test_another_seed_plays_other_openings() -> None:
 SPRT = GateOptions(gate="sprt", gate_games=3000)
 
 
-def test_the_sequential_test_takes_five_percent_of_equals() -> None:
+def test_the_sequential_test_accepts_five_percent_of_equals() -> None:
     passed, games = verdicts(0.5, SPRT, 60)
     assert passed <= 0.1
     assert games < 1000
 
 
-def test_the_sequential_test_refuses_five_percent_of_the_better() -> None:
+def test_the_sequential_test_rejects_five_percent_of_better_candidates() -> None:
     passed, games = verdicts(0.55, SPRT, 60)
     assert passed >= 0.9
     assert games < 1000
 
 
 @pytest.mark.parametrize(("score", "passes"), [(0.35, 0.0), (0.7, 1.0)])
-def test_what_is_clear_is_decided_soon(score: float, passes: float) -> None:
+def test_clear_cases_are_decided_soon(score: float, passes: float) -> None:
     passed, games = verdicts(score, SPRT, 20)
     assert passed == passes
     assert games < 300
 
 
-def test_an_undecided_test_decides_by_what_is_more_likely() -> None:
+def test_an_undecided_test_takes_the_likelier_hypothesis() -> None:
     passed, games = verdicts(0.62, GateOptions(gate="sprt", gate_games=40), 40)
     assert games == 40
     assert passed > 0.7
 
 
-def test_evidence_is_even_between_the_hypotheses_and_has_their_signs() -> None:
+def test_evidence_is_zero_midway_and_has_the_sign_of_the_likelier_hypothesis() -> None:
     assert log_likelihood_ratio((10, 0, 20, 0, 10), 0.4, 0.6) == pytest.approx(0)
     assert log_likelihood_ratio((5, 0, 20, 0, 15), 0.5, 0.55) > 0
     assert log_likelihood_ratio((10, 0, 20, 0, 10), 0.5, 0.55) < 0
-    # Of independent wins and losses it is about Wald's, here for 110 wins and 90 losses.
+    # For independent wins and losses it is close to Wald's, here for 110 wins and 90 losses.
     wald = 110 * np.log(0.55 / 0.5) + 90 * np.log(0.45 / 0.5)
     assert log_likelihood_ratio((20, 0, 50, 0, 30), 0.5, 0.55) == pytest.approx(wald, abs=0.05)
 
@@ -148,7 +154,7 @@ def test_evidence_is_even_between_the_hypotheses_and_has_their_signs() -> None:
         ({"gate_games": 1}, "gate_games must be at least 2, not 1"),
         ({"gate_score": 1.0}, r"gate_score must be from 0\.5 to below 1, not 1\.0"),
         ({"gate_score": 0.4}, r"gate_score must be from 0\.5 to below 1, not 0\.4"),
-        ({"gate": "sprt", "gate_score": 0.5}, r"gate_score must be above 0\.5 for sprt, not 0\.5"),
+        ({"gate": "sprt", "gate_score": 0.5}, r"gate_score must be above 0\.5 for sprt"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:

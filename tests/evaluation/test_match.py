@@ -1,4 +1,4 @@
-"""Matches: fair openings, paired sides, and what their results are worth."""
+"""Matches: fair openings, swapped sides, and intervals of their scores."""
 
 import games
 import numpy as np
@@ -8,7 +8,6 @@ from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.match import (
     MatchResult,
-    Openings,
     Tally,
     default_plies,
     make_openings,
@@ -64,7 +63,7 @@ def test_a_small_game_gives_all_of_its_openings_and_no_more() -> None:
     assert len(make_openings(CHAIN, 1000, 4).states) == 5
 
 
-def test_a_walk_that_ends_the_game_is_an_opening_before_its_end() -> None:
+def test_a_random_walk_that_ends_the_game_gives_an_opening_before_its_end() -> None:
     openings = make_openings(NIM, 1000, 40)
     assert not NIM.outcome(openings.states)[0].any()
     assert len(openings.states) == 28  # every heap from 15 to 1 with either player to move, but for 15 and 14 one only
@@ -76,15 +75,15 @@ def test_openings_are_short_by_default() -> None:
 
 @pytest.mark.parametrize(("count", "plies"), [(0, 3), (5, -1)])
 def test_bad_openings_are_refused(count: int, plies: int) -> None:
-    with pytest.raises(SettingsError, match="expected 1 opening or more, of 0 plies or more"):
+    with pytest.raises(SettingsError, match="expected at least 1 opening of at least 0 plies"):
         make_openings(GAME, count, plies)
 
 
 # ---------------------------------------------------------------- matches
 
 
-def test_a_side_that_always_wins_is_worth_nothing() -> None:
-    # Who makes the first move of a chain wins.
+def test_an_advantage_of_a_side_cancels_out() -> None:
+    # The player that makes the first move of a chain wins.
     result = play_match(CHAIN, only_move, only_move, make_openings(CHAIN, 10, 0))
     assert result.as_player == (Tally(1, 0, 0), Tally(0, 0, 1))
     assert result.score == 0.5
@@ -138,14 +137,14 @@ def test_swapping_the_players_mirrors_the_result() -> None:
     assert one.distinct_games == other.distinct_games
 
 
-def test_a_hundred_games_are_hardly_ever_the_same() -> None:
+def test_most_of_a_hundred_games_are_distinct() -> None:
     player = minimax_player(CONNECTFOUR, 2)
     result = play_match(CONNECTFOUR, player, minimax_player(CONNECTFOUR, 3), make_openings(CONNECTFOUR, 50, 6))
     assert result.games == 100
     assert result.distinct_games >= 80
 
 
-def test_games_that_run_together_are_counted_once() -> None:
+def test_openings_that_transpose_into_the_same_game_count_once() -> None:
     # A chain has one game; four openings of it are parts of that.
     result = play_match(CHAIN, only_move, only_move, make_openings(CHAIN, 10, 3))
     assert result.games == 8
@@ -173,7 +172,7 @@ def test_both_players_get_their_positions_in_one_call_a_ply() -> None:
     assert len(calls) <= 2 * 9
 
 
-def test_an_illegal_choice_is_told() -> None:
+def test_an_illegal_choice_is_an_error() -> None:
     with pytest.raises(GameError, match="a player chose the illegal action 0 here:\n  1 2 3\na [XO]"):
         play_match(GAME, lambda states: np.zeros(len(states), int), random_player(GAME), make_openings(GAME, 9, 1))
 
@@ -189,7 +188,7 @@ def test_the_result_prints_as_one_line() -> None:
 def test_results_of_the_same_players_add_up() -> None:
     players = minimax_player(GAME, 1), random_player(GAME)
     openings = make_openings(GAME, 40, 2)
-    halves = [Openings(openings.states[part], openings.moves[part]) for part in (slice(0, 20), slice(20, 40))]
+    halves = [openings.part(0, 20), openings.part(20, 40)]
     total = play_match(GAME, *players, halves[0]) + play_match(GAME, *players, halves[1])
     whole = play_match(GAME, *players, openings)
     assert (total.as_player, total.pairs) == (whole.as_player, whole.pairs)
@@ -202,34 +201,36 @@ def test_results_of_the_same_players_add_up() -> None:
 @pytest.mark.parametrize("count", [20, 50])
 @pytest.mark.parametrize("strength", [0.5, 0.7, 0.95])
 @pytest.mark.parametrize("bias", [0.0, 2.0])
-def test_ninety_five_percent_intervals_hold_the_truth_that_often(count: int, strength: float, bias: float) -> None:
+def test_intervals_contain_the_true_score_95_percent_of_the_time(count: int, strength: float, bias: float) -> None:
     rng = np.random.default_rng(int(100 * strength + count + bias))
 
     def simulated(openings: int) -> Array:
-        # Openings favour a side by random odds; a fifth of the games is drawn.
-        favours = bias * rng.normal(size=openings)
+        # Openings favor a side by random odds; a fifth of the games is drawn.
+        favors = bias * rng.normal(size=openings)
         points = np.zeros(openings, int)
         for side in (1, -1):
-            chance = 1 / (1 + np.exp(-np.log(strength / (1 - strength)) - side * favours))
+            chance = 1 / (1 + np.exp(-np.log(strength / (1 - strength)) - side * favors))
             points += np.where(rng.random(openings) < 0.2, 1, 2 * (rng.random(openings) < chance))
         return np.bincount(points, minlength=5)
 
-    truth = float(simulated(1_000_000) @ np.arange(5)) / 4e6
-    held = sum(low <= truth <= high for low, high in (score_interval(tuple(simulated(count))) for _ in range(1000)))
+    true_score = float(simulated(1_000_000) @ np.arange(5)) / 4e6
+    held = sum(
+        low <= true_score <= high for low, high in (score_interval(tuple(simulated(count))) for _ in range(1000))
+    )
     assert 925 <= held <= 992
 
 
-def test_games_that_all_end_alike_prove_no_certainty() -> None:
+def test_identical_results_do_not_make_the_score_certain() -> None:
     low, high = score_interval((0, 0, 0, 0, 20))
     assert 0.8 < low < 0.9
     assert high == 1.0
     assert score_interval((20, 0, 0, 0, 0)) == pytest.approx((0.0, 1 - low))
 
 
-def test_openings_that_split_the_points_tell_more_than_independent_games() -> None:
+def test_openings_that_split_the_points_give_a_narrower_interval_than_independent_games() -> None:
     split, independent = score_interval((0, 0, 50, 0, 0)), score_interval((12, 0, 26, 0, 12))
     assert 0 < split[1] - split[0] < (independent[1] - independent[0]) / 2
 
 
-def test_no_games_tell_nothing() -> None:
+def test_no_games_give_the_whole_interval() -> None:
     assert score_interval((0, 0, 0, 0, 0)) == (0.0, 1.0)

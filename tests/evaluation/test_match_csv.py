@@ -1,4 +1,4 @@
-"""Files of matches are read as they were written, and explain themselves."""
+"""Files of matches are read as they were written, and have readable columns."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_matches_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["matches.csv"]
 
 
-def test_a_file_of_matches_explains_itself(tmp_path: Path) -> None:
+def test_a_file_of_matches_has_readable_columns(tmp_path: Path) -> None:
     file = tmp_path / "matches.csv"
     write_matches(file, MATCHES, FEW)
     header, row, _ = file.read_text().splitlines()
@@ -35,12 +35,12 @@ def test_a_file_of_matches_explains_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["nonsense\n1\n", "first,second,conditions\na,b,{conditions}\n"])
-def test_a_file_of_something_else_is_told(tmp_path: Path, content: str) -> None:
+def test_a_file_of_another_format_is_an_error(tmp_path: Path, content: str) -> None:
     file = tmp_path / "matches.csv"
     file.write_text(content.format(conditions=FEW))
-    with pytest.raises(SettingsError, match=r"matches\.csv is no file of matches .*: remove it, and they are played"):
+    with pytest.raises(SettingsError, match=r"matches\.csv is not a valid file of matches .*: delete it"):
         read_matches(file, FEW)
 
 
-def test_a_file_that_is_not_there_holds_no_matches(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_matches(tmp_path: Path) -> None:
     assert read_matches(tmp_path / "none.csv", FEW) == []

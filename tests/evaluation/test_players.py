@@ -1,4 +1,4 @@
-"""Players that need no model: legal, repeatable, and as strong as known theory says."""
+"""Players without a model: legal, deterministic, and of known strength."""
 
 from functools import cache
 
@@ -11,8 +11,9 @@ from connectfour import position_from_moves
 from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation import players
+from seraphim.evaluation.check import StartLosses, loses_from_start
+from seraphim.evaluation.error_rates import find_mistakes
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.mistakes import Losses, loses_from_start, mistakes
 from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.solved import load_perfect_actions
@@ -50,7 +51,7 @@ def test_every_choice_is_legal(make, game: Game) -> None:
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_a_choice_depends_on_nothing_but_seed_and_position(make) -> None:
+def test_a_choice_depends_only_on_seed_and_position(make) -> None:
     states = make_openings(CONNECTFOUR, 60, 6).states
     actions = make(CONNECTFOUR, 1)(states)
     assert (make(CONNECTFOUR, 1)(states) == actions).all()
@@ -65,7 +66,7 @@ def test_another_seed_makes_other_choices(make) -> None:
     assert (make(CONNECTFOUR, 2)(states) != make(CONNECTFOUR, 1)(states)).any()
 
 
-def test_random_play_takes_each_action_equally_often() -> None:
+def test_random_play_draws_all_actions_equally_often() -> None:
     states = GAME.initial(1)
     drawn = np.concatenate([random_player(GAME, seed)(states) for seed in range(1800)])
     counts = np.bincount(drawn, minlength=9)
@@ -78,8 +79,8 @@ def test_random_play_takes_each_action_equally_often() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_minimax_to_the_end_of_tictactoe_is_the_solution(seed: int) -> None:
     actions = minimax_player(GAME, 9, seed)(POSITIONS.states)
-    assert not mistakes(POSITIONS, actions).any()
-    assert loses_from_start(GAME, minimax_player(GAME, 9, seed)) == Losses(False, False)
+    assert not find_mistakes(POSITIONS, actions).any()
+    assert loses_from_start(GAME, minimax_player(GAME, 9, seed)) == StartLosses(False, False)
 
 
 def test_minimax_to_the_end_never_loses_against_random() -> None:
@@ -111,12 +112,12 @@ def test_minimax_agrees_with_a_recursive_one(plain: games.Nim, depth: int) -> No
         assert {int(actions[row]) for actions in chosen} <= best, (state, values)
 
 
-def test_equal_actions_are_drawn_among() -> None:
+def test_minimax_draws_among_equal_actions() -> None:
     drawn = {int(minimax_player(GAME, 9, seed)(GAME.initial(1))[0]) for seed in range(60)}
     assert drawn == set(range(9))  # every first move draws
 
 
-def test_minimax_sees_as_many_plies_as_it_is_told() -> None:
+def test_minimax_sees_exactly_its_depth() -> None:
     assert column("112233", choose=minimax_player(CONNECTFOUR, 1)) == "4"  # wins
     assert {column("11223", choose=minimax_player(CONNECTFOUR, 2, seed)) for seed in range(9)} == {"4"}  # else X wins
     assert len({column("11223", choose=minimax_player(CONNECTFOUR, 1, seed)) for seed in range(30)}) > 1
@@ -128,15 +129,15 @@ def test_minimax_wins_at_once_where_it_can() -> None:
     assert {int(minimax_player(GAME, 5, seed)(winning)[0]) for seed in range(20)} == {2}
 
 
-def test_few_positions_at_a_time_give_the_same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_chunks_of_positions_give_the_same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     states = make_openings(CONNECTFOUR, 30, 6).states
     actions = minimax_player(CONNECTFOUR, 4)(states)
-    monkeypatch.setattr(players, "MOST_POSITIONS", 50)
+    monkeypatch.setattr(players, "MAX_POSITIONS", 50)
     assert (minimax_player(CONNECTFOUR, 4)(states) == actions).all()
 
 
 def test_minimax_must_look_ahead() -> None:
-    with pytest.raises(SettingsError, match="minimax must look 1 ply ahead or more, not 0"):
+    with pytest.raises(SettingsError, match="minimax must look at least 1 ply ahead, not 0"):
         minimax_player(GAME, 0)
 
 
@@ -158,7 +159,7 @@ def test_more_readouts_beat_fewer() -> None:
 def test_trees_in_parts_give_the_same_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     states = make_openings(GAME, 30, 3).states
     actions = mcts_player(GAME, 30)(states)
-    monkeypatch.setattr(players, "MOST_NODES", 7 * 30 * 9)
+    monkeypatch.setattr(players, "MAX_NODES", 7 * 30 * 9)
     assert (mcts_player(GAME, 30)(states) == actions).all()
 
 
@@ -172,7 +173,7 @@ def test_pure_mcts_needs_readouts() -> None:
 
 def test_the_solver_of_tictactoe_plays_perfectly_and_varied() -> None:
     for seed in range(3):
-        assert not mistakes(POSITIONS, solver_player(GAME, perfect_actions, seed)(POSITIONS.states)).any()
+        assert not find_mistakes(POSITIONS, solver_player(GAME, perfect_actions, seed)(POSITIONS.states)).any()
     drawn = {int(solver_player(GAME, perfect_actions, seed)(GAME.initial(1))[0]) for seed in range(60)}
     assert drawn == set(range(9))
 
@@ -194,14 +195,14 @@ LATE = [
 
 
 def minimax_best(state: Array, game: Game) -> Array:
-    """The actions that the generic minimax may play, looking to the end of the game."""
+    """The actions that the generic minimax may play when it sees the end of the game."""
     best = np.zeros(game.num_actions, bool)
     for seed in range(30):
         best[minimax_player(game, 14, seed)(state[None])] = True
     return best
 
 
-def test_a_solver_without_time_plays_on() -> None:
+def test_a_solver_without_time_still_plays() -> None:
     early = position_from_moves("")[None]
     possible = perfect_in_connectfour(early, 0.0)
     assert possible.any()
@@ -209,13 +210,13 @@ def test_a_solver_without_time_plays_on() -> None:
     assert possible[0, chosen[0]]
 
 
-def test_a_move_that_is_known_to_lose_is_not_taken_for_lack_of_time() -> None:
+def test_a_move_that_is_known_to_lose_is_avoided_without_enough_time() -> None:
     # X threatens to win in column 4: all other moves lose at once, which is known though little else is.
     threatened = position_from_moves("11223")[None]
     assert np.flatnonzero(perfect_in_connectfour(threatened, 0.05)[0]).tolist() == [3]
 
 
-def test_a_game_without_solver_is_told() -> None:
+def test_a_game_without_solver_is_an_error() -> None:
     with pytest.raises(GameError, match="games has no solver: its module offers no perfect_actions"):
         load_perfect_actions("games")
     assert load_perfect_actions("tictactoe") is perfect_actions

@@ -1,4 +1,4 @@
-"""Ratings: known strengths are found again, with honest intervals."""
+"""Ratings: known strengths are recovered, with correct intervals."""
 
 from itertools import combinations
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_known_strengths_are_recovered() -> None:
     assert found == pytest.approx(STRENGTHS, abs=8)
 
 
-def test_intervals_hold_the_known_strengths_that_often() -> None:
+def test_intervals_contain_the_known_strengths_95_percent_of_the_time() -> None:
     held = [
         rating.low <= STRENGTHS[rating.name] <= rating.high
         for seed in range(100)
@@ -61,7 +61,7 @@ def test_without_random_the_mean_is_the_zero() -> None:
     assert all(rating.low < rating.elo < rating.high for rating in ratings)
 
 
-def test_who_beats_the_stronger_is_rated_higher_though_they_never_met() -> None:
+def test_players_that_never_met_are_rated_through_a_third() -> None:
     ratings = rate([match("a", "b", 30, 0, 10), match("b", "c", 30, 0, 10)])
     assert [rating.name for rating in ratings] == ["a", "b", "c"]
     assert ratings[0].elo - ratings[2].elo == pytest.approx(2 * 400 * np.log10(30.5 / 10.5), rel=1e-3)
@@ -81,7 +81,7 @@ def test_an_unbeaten_player_has_a_rating_with_a_wide_interval() -> None:
 
 
 def test_groups_that_never_met_are_refused() -> None:
-    with pytest.raises(SettingsError, match="c and a cannot be rated together: no matches lead from one to the other"):
+    with pytest.raises(SettingsError, match="c and a cannot be rated together: no chain of matches connects them"):
         rate([match("a", "b", 1, 0, 1), match("c", "d", 1, 0, 1)])
 
 
@@ -117,6 +117,6 @@ def test_ratings_are_drawn(tmp_path: Path, suffix: str) -> None:
         assert "Elo, 95 % intervals; random = 0" in file.read_text()
 
 
-def test_a_plot_of_no_known_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"a plot is a \.png, \.svg or \.pdf, not 'ratings\.txt'"):
+def test_a_plot_of_an_unknown_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"a plot must end with \.png, \.svg or \.pdf, not 'ratings\.txt'"):
         plot_ratings(rate(tournament(100, seed=2)), tmp_path / "ratings.txt")

@@ -1,4 +1,4 @@
-"""A series: who moves first, whose luck varies, and what its result says."""
+"""Series: the first player moves first, the others vary with the seed, and equal games count once."""
 
 import subprocess
 import sys
@@ -10,17 +10,16 @@ import pytest
 from connectfour import GAME as CONNECTFOUR
 from connectfour import perfect_actions, position_from_moves
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.error_rates import Rate
-from seraphim.evaluation.match import Tally
+from seraphim.evaluation.intervals import Rate
+from seraphim.evaluation.match import SeriesResult, Tally, play_series
 from seraphim.evaluation.match_csv import Conditions
 from seraphim.evaluation.players import Choose, minimax_player, random_player, solver_player
-from seraphim.evaluation.series import SeriesResult, play_first, play_series
-from seraphim.evaluation.tournament import Entrant
+from seraphim.evaluation.tournament import Entrant, play_from_start
 from seraphim.game import Array, PlainRules
 from tictactoe import GAME
 from tictactoe import perfect_actions as perfect_tictactoe
 
-NIM = PlainRules(games.NIM)  # of 15: who moves first wins, by leaving multiples of 4
+NIM = PlainRules(games.NIM)  # of 15: the first player wins by leaving multiples of 4
 
 
 def best_nim(states: Array) -> Array:
@@ -34,7 +33,7 @@ def test_the_first_player_moves_first_in_every_game() -> None:
     assert play_series(NIM, random_player(NIM), lambda seed: best_nim, games=10).tally.losses > 5
 
 
-def test_each_game_has_a_seed_of_its_own_from_the_first_on() -> None:
+def test_each_game_has_its_own_seed() -> None:
     seeds: list[int] = []
 
     def second(seed: int) -> Choose:
@@ -77,7 +76,7 @@ def test_an_illegal_action_is_an_error() -> None:
 
     with pytest.raises(GameError, match="illegal action"):
         play_series(GAME, first_cell, lambda seed: first_cell, games=2)
-    with pytest.raises(SettingsError, match="1 game or more, not 0"):
+    with pytest.raises(SettingsError, match="at least 1 game, not 0"):
         play_series(GAME, first_cell, lambda seed: first_cell, games=0)
 
 
@@ -97,18 +96,18 @@ def test_a_solver_varies_among_moves_that_are_equally_good() -> None:
     assert moves == set(np.flatnonzero(best))
 
 
-def test_the_others_must_draw_and_there_must_be_one() -> None:
-    fixed, drawing = Entrant("fixed", lambda: best_nim), Entrant("luck", lambda: best_nim, lambda seed: best_nim)
-    with pytest.raises(SettingsError, match="fixed always plays alike, so that all games would be one"):
-        list(play_first(NIM, [drawing, fixed], Conditions(games=4)))
-    with pytest.raises(SettingsError, match="a match takes two players, but there is only fixed"):
-        list(play_first(NIM, [fixed], Conditions(games=4)))
-    ((name, result),) = play_first(NIM, [fixed, drawing], Conditions(games=4))
-    assert (name, result.tally) == ("luck", Tally(4, 0, 0))
+def test_there_must_be_another_player_and_it_must_have_a_seed() -> None:
+    fixed, seeded = Entrant("fixed", lambda: best_nim), Entrant("seeded", lambda: best_nim, lambda seed: best_nim)
+    with pytest.raises(SettingsError, match="fixed is deterministic: every game would be identical"):
+        list(play_from_start(NIM, [seeded, fixed], Conditions(games=4)))
+    with pytest.raises(SettingsError, match="a match needs two players, but there is only fixed"):
+        list(play_from_start(NIM, [fixed], Conditions(games=4)))
+    ((name, result),) = play_from_start(NIM, [fixed, seeded], Conditions(games=4))
+    assert (name, result.tally) == ("seeded", Tally(4, 0, 0))
 
 
 def test_the_program_prints_a_line_for_each_of_the_others() -> None:
-    command = [sys.executable, "bin/arena.py", "minimax:9", "random", "solver", "--game=tictactoe", "--first"]
+    command = [sys.executable, "bin/arena.py", "minimax:9", "random", "solver", "--game=tictactoe", "--from_start"]
     done = subprocess.run([*command, "--games=20"], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Players by name, all against all, and the tournament that goes on."""
+"""Players by name, all against all, and the standing tournament."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import pytest
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches
 from seraphim.evaluation.ratings import Match
-from seraphim.evaluation.tournament import Entrant, Field, Tournament, every_snapshot
+from seraphim.evaluation.tournament import Entrant, Roster, Tournament, all_snapshots
 from seraphim.network.saved_model import LITERT
 from seraphim.storage.models import ModelFolder, Snapshot
 from tictactoe.game import GAME
@@ -45,69 +45,69 @@ def another_snapshot(folder: ModelFolder, step: int) -> Snapshot:
     "name", ["random", "minimax:2", "mcts:5", "solver", "solver:0.5", "fresh", "fresh:raw", "fresh/champion"]
 )
 def test_every_kind_of_player_is_found_and_plays(root: Path, name: str) -> None:
-    (entrant,) = Field(root, "tictactoe", FEW).entrants([name])
+    (entrant,) = Roster(root, "tictactoe", FEW).entrants([name])
     states = GAME.initial(3)
     assert GAME.legal(states)[range(3), entrant.load()(states)].all()
 
 
 def test_snapshots_of_a_model_are_found_by_name_and_all_together(root: Path, folder: ModelFolder) -> None:
     first, second = folder.champion(), another_snapshot(folder, 8)
-    field = Field(root, None, FEW)
-    assert names(field.entrants(["fresh/all"])) == [f"fresh/{first.name}", f"fresh/{second.name}"]
-    assert names(field.entrants([f"fresh/{second.name}"])) == [f"fresh/{second.name}"]
-    assert names(field.entrants(["fresh/all:raw"])) == [f"fresh/{first.name}:raw", f"fresh/{second.name}:raw"]
-    assert names(field.entrants(["fresh/champion", "fresh/all", "random"])) == [
+    roster = Roster(root, None, FEW)
+    assert names(roster.entrants(["fresh/all"])) == [f"fresh/{first.name}", f"fresh/{second.name}"]
+    assert names(roster.entrants([f"fresh/{second.name}"])) == [f"fresh/{second.name}"]
+    assert names(roster.entrants(["fresh/all:raw"])) == [f"fresh/{first.name}:raw", f"fresh/{second.name}:raw"]
+    assert names(roster.entrants(["fresh/champion", "fresh/all", "random"])) == [
         f"fresh/{first.name}",
         f"fresh/{second.name}",
         "random",
     ]
 
 
-def test_the_models_tell_the_game(root: Path) -> None:
-    assert Field(root, None, FEW).game_of(["random", "fresh"]) == "tictactoe"
+def test_the_models_determine_the_game(root: Path) -> None:
+    assert Roster(root, None, FEW).game_of(["random", "fresh"]) == "tictactoe"
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nobody", "'nobody' is no player: there is no .*nobody; expected random, minimax:DEPTH, mcts:READOUTS"),
-        ("../evil", "'../evil' is no player: expected random"),
-        ("minimax", "'minimax' is no player: expected random"),
-        ("minimax:deep", "'minimax:deep' is no player"),
-        ("mcts:0", "'mcts:0' is no player"),
-        ("mcts:-5", "'mcts:-5' is no player"),
-        ("random:3", "'random:3' is no player"),
-        ("solver:fast", "'solver:fast' is no player"),
-        ("fresh:fast", "'fresh:fast' is no player: after the colon expected 'raw'"),
+        ("nobody", "'nobody' is not a player: .*nobody does not exist; expected random, minimax:DEPTH, mcts:READOUTS"),
+        ("../evil", "'../evil' is not a player: expected random"),
+        ("minimax", "'minimax' is not a player: expected random"),
+        ("minimax:deep", "'minimax:deep' is not a player"),
+        ("mcts:0", "'mcts:0' is not a player"),
+        ("mcts:-5", "'mcts:-5' is not a player"),
+        ("random:3", "'random:3' is not a player"),
+        ("solver:fast", "'solver:fast' is not a player"),
+        ("fresh:fast", "'fresh:fast' is not a player: expected fresh, or fresh:raw without search"),
         ("fresh/00000077-20200101T000000Z", "model 'fresh' has no snapshot '00000077-20200101T000000Z'"),
     ],
 )
-def test_a_name_of_nobody_is_told(root: Path, name: str, message: str) -> None:
+def test_an_unknown_name_is_an_error(root: Path, name: str, message: str) -> None:
     with pytest.raises(SeraphimError, match=message):
-        Field(root, "tictactoe", FEW).entrants([name])
+        Roster(root, "tictactoe", FEW).entrants([name])
 
 
-def test_players_of_two_games_are_told(root: Path) -> None:
+def test_players_of_two_games_are_refused(root: Path) -> None:
     with pytest.raises(
         SettingsError, match="players must share a game, but --game is for connectfour and fresh for tictactoe"
     ):
-        Field(root, "connectfour", FEW).entrants(["fresh"])
+        Roster(root, "connectfour", FEW).entrants(["fresh"])
 
 
-def test_a_game_is_asked_for_where_no_model_tells_it(root: Path) -> None:
+def test_without_a_model_the_game_must_be_given(root: Path) -> None:
     with pytest.raises(SettingsError, match="which game\\? No model is among the players: give --game as well"):
-        Field(root, None, FEW).entrants(["random", "minimax:2"])
+        Roster(root, None, FEW).entrants(["random", "minimax:2"])
 
 
-def test_a_game_without_solver_is_told(root: Path) -> None:
+def test_a_game_without_solver_is_refused(root: Path) -> None:
     with pytest.raises(GameError, match="games has no solver"):
-        Field(root, "games", FEW).entrants(["solver"])
+        Roster(root, "games", FEW).entrants(["solver"])
 
 
 def test_the_readouts_of_a_model_can_be_set(root: Path) -> None:
-    # With one readout the search plays the network's favourite.
-    few, raw = Field(root, None, Conditions(readouts=1)).entrants(["fresh", "fresh:raw"])
-    many = Field(root, None, Conditions(readouts=50)).entrants(["fresh"])[0]
+    # With one readout the search plays the action of the highest prior.
+    few, raw = Roster(root, None, Conditions(readouts=1)).entrants(["fresh", "fresh:raw"])
+    many = Roster(root, None, Conditions(readouts=50)).entrants(["fresh"])[0]
     states = GAME.initial(1)
     assert few.load()(states) == raw.load()(states)
     assert many.load()(states).shape == (1,)
@@ -123,15 +123,15 @@ def test_the_readouts_of_a_model_can_be_set(root: Path) -> None:
         ("minimax:2", "minimax:2"),
     ],
 )
-def test_a_model_stands_for_all_of_its_snapshots(name: str, all_of_it: str) -> None:
-    assert every_snapshot(name) == all_of_it
+def test_a_model_is_expanded_to_all_of_its_snapshots(name: str, all_of_it: str) -> None:
+    assert all_snapshots(name) == all_of_it
 
 
 # ---------------------------------------------------------------- all against all
 
 
 def field_of(*players: str) -> list[Entrant]:
-    return Field(Path(), "tictactoe", FEW).entrants(players)
+    return Roster(Path(), "tictactoe", FEW).entrants(players)
 
 
 def test_all_pairs_meet_once() -> None:
@@ -145,7 +145,7 @@ def test_all_pairs_meet_once() -> None:
 def test_the_same_seed_plays_the_same_matches_and_another_one_others() -> None:
     def played(seed: int) -> list[Match]:
         conditions = Conditions(games=30, seed=seed)
-        return list(Tournament(GAME, conditions).play_all(Field(Path(), "tictactoe", conditions).entrants(WEAK)))
+        return list(Tournament(GAME, conditions).play_all(Roster(Path(), "tictactoe", conditions).entrants(WEAK)))
 
     assert played(1) == played(1)
     assert played(1) != played(2)
@@ -154,7 +154,7 @@ def test_the_same_seed_plays_the_same_matches_and_another_one_others() -> None:
 WEAK = ["random", "minimax:1"]
 
 
-def test_a_newcomer_meets_its_neighbour_first() -> None:
+def test_a_new_player_meets_its_neighbor_first() -> None:
     tournament = Tournament(GAME, FEW)
     list(tournament.play_all(field_of("random", "minimax:1", "minimax:2")))
     pair = tournament.next_pair(field_of("random", "minimax:1", "minimax:2", "minimax:3"))
@@ -165,9 +165,9 @@ def test_a_newcomer_meets_its_neighbour_first() -> None:
 
 
 def standing(root: Path, folder: ModelFolder, conditions: Conditions = FEW) -> tuple[Tournament, Callable]:
-    field = Field(root, None, conditions)
+    roster = Roster(root, None, conditions)
     tournament = Tournament(GAME, conditions, folder)
-    return tournament, tournament.play_on(lambda: field.entrants(["fresh/all", "random"])).__next__
+    return tournament, tournament.play_on(lambda: roster.entrants(["fresh/all", "random"])).__next__
 
 
 def test_snapshots_are_ranked_as_they_appear(root: Path, folder: ModelFolder) -> None:
@@ -182,7 +182,7 @@ def test_snapshots_are_ranked_as_they_appear(root: Path, folder: ModelFolder) ->
     assert step() is None
 
 
-def test_a_restart_goes_on_and_plays_no_match_again(root: Path, folder: ModelFolder) -> None:
+def test_a_restart_continues_and_repeats_no_match(root: Path, folder: ModelFolder) -> None:
     another_snapshot(folder, 8)
     before, step = standing(root, folder)
     played = [step(), step()]
@@ -205,13 +205,13 @@ def test_matches_of_other_conditions_are_kept_but_do_not_count(root: Path, folde
     assert len(read_matches(folder.path / RESULTS, other)) == 1
 
 
-def test_a_snapshot_that_is_removed_meanwhile_does_not_matter(root: Path, folder: ModelFolder) -> None:
-    field = Field(root, None, FEW)
+def test_a_snapshot_that_is_deleted_before_it_is_loaded_is_skipped(root: Path, folder: ModelFolder) -> None:
+    roster = Roster(root, None, FEW)
     second = another_snapshot(folder, 8)
     asked = []
 
     def entrants() -> list[Entrant]:
-        found = field.entrants(["random", f"fresh/{folder.champion().name}", "fresh/all"])
+        found = roster.entrants(["random", f"fresh/{folder.champion().name}", "fresh/all"])
         if not asked:  # listed for the first time, and gone before it is loaded
             second.path.rename(root / "gone")
             found = [entrant for entrant in found if second.name in entrant.name or entrant.name == "random"]
@@ -222,7 +222,7 @@ def test_a_snapshot_that_is_removed_meanwhile_does_not_matter(root: Path, folder
     assert (match.first, match.second) == ("random", f"fresh/{folder.champion().name}")
 
 
-def test_a_damaged_snapshot_is_told(root: Path, folder: ModelFolder) -> None:
+def test_a_damaged_snapshot_is_an_error(root: Path, folder: ModelFolder) -> None:
     for name in ("saved_model.pb", LITERT):  # whichever runtime plays
         file = folder.champion().path / name
         file.write_bytes(bytes(file.stat().st_size))
@@ -257,21 +257,21 @@ def test_the_program_prints_matches_and_ratings_and_writes_them(root: Path, tmp_
     assert "fresh:raw" in plot.read_text()
 
 
-def test_too_few_openings_are_told(root: Path) -> None:
+def test_too_few_openings_are_reported(root: Path) -> None:
     done = run(root, "random", "minimax:1", "--game=tictactoe", "--opening_plies=1")
-    assert "10 openings: for more games, give a greater --opening_plies" in done.stdout
+    assert "only 10 distinct openings; raise --opening_plies" in done.stdout
     assert "of 20 games distinct" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "who plays? Try: arena.py NAME random minimax:4"),
-        (("fresh",), "a match takes two players, but there is only fresh"),
-        (("fresh", "nobody"), "'nobody' is no player: there is no"),
+        ((), "which players? Try: arena.py NAME random minimax:4"),
+        (("fresh",), "a match needs two players, but there is only fresh"),
+        (("fresh", "nobody"), "'nobody' is not a player: "),
         (("random", "minimax:2"), "which game? No model is among the players: give --game as well"),
         (("random", "solver", "--game=games9000"), "there is no game 'games9000'"),
-        (("fresh", "random", "--plot=ratings.txt"), "a plot is a .png, .svg or .pdf, not 'ratings.txt'"),
+        (("fresh", "random", "--plot=ratings.txt"), "a plot must end with .png, .svg or .pdf, not 'ratings.txt'"),
         (("random", "--game=tictactoe", "--forever"), "a standing tournament ranks the snapshots of a model: name one"),
     ],
 )
@@ -282,7 +282,7 @@ def test_the_program_refuses_in_one_line(root: Path, arguments: tuple[str, ...],
     assert message in line
 
 
-def test_the_standing_tournament_ends_by_ctrl_c_and_goes_on(root: Path, folder: ModelFolder) -> None:
+def test_the_standing_tournament_stops_on_ctrl_c_and_continues(root: Path, folder: ModelFolder) -> None:
     def rank(until: str) -> str:
         process = subprocess.Popen(
             arena(root, "fresh", "random", "--forever", "--games=4", "--readouts=5"),

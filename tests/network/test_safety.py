@@ -21,7 +21,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from seraphim.errors import GameError, ModelError, SeraphimError
 from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.tournament import Field
+from seraphim.evaluation.tournament import Roster
 from seraphim.export.formats import convert
 from seraphim.export.site import Chosen, Library, write_site
 from seraphim.game import load_game
@@ -460,8 +460,8 @@ def test_a_champion_that_leads_out_of_models_needs_trust(root: Path, tmp_path: P
 def test_a_path_is_a_player_of_the_arena(root: Path, elsewhere: Path) -> None:
     names = [str(elsewhere), f"{elsewhere}:raw", "random"]
     with pytest.raises(ModelError, match="add --trust"):
-        Field(root, "tictactoe", Conditions()).entrants(names)
-    entrants = Field(root, "tictactoe", Conditions(readouts=5), trust=True).entrants(names)
+        Roster(root, "tictactoe", Conditions()).entrants(names)
+    entrants = Roster(root, "tictactoe", Conditions(readouts=5), trust=True).entrants(names)
     assert [entrant.name for entrant in entrants] == names
     for entrant in entrants:
         assert GAME.legal(GAME.initial(2))[:, entrant.load()(GAME.initial(2))].all()

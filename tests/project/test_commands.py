@@ -1,4 +1,4 @@
-"""The programs as a person runs them, and what each says to bad input: one line, exit code 1, no traceback."""
+"""The programs as a person runs them; bad input gives one line, exit code 1, and no traceback."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(root: Path) -> Run:
-    """Return a function that runs a program with the test's own data root."""
+    """Return a function that runs a program with the test's data root."""
 
     def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -37,7 +37,7 @@ def run(root: Path) -> Run:
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line in which a program refused."""
+    """Return the single line of a program's error."""
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     lines = [line for line in done.stderr.splitlines() if line]
@@ -45,7 +45,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
+def test_each_part_of_the_loop_runs_by_itself(run: Run, root: Path) -> None:
     quick = ("--depth=1", "--width=16", "--steps=4", "--readouts=10", "--games_per_file=10")
     for program, *arguments in (
         ("tictactoe/train.py", "mine", "--init", *quick),
@@ -55,7 +55,7 @@ def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine"), "--summary"),
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine")),
         ("bin/learn.py", "mine", "--generations=1", "--games_per_generation=10", "--goal=none"),
-        ("bin/evaluate.py", "mine", "--searches=0", "--most=50"),
+        ("bin/evaluate.py", "mine", "--searches=0", "--max_positions=50"),
     ):
         done = run(program, *arguments, MLFLOW_TRACKING_URI=local_store(root))
         assert done.returncode == 0, done.stderr
@@ -73,11 +73,11 @@ def test_each_part_of_the_cycle_runs_by_itself(run: Run, root: Path) -> None:
     assert [one.data.tags["program"] for one in runs] == ["generate", "train", "generate", "learn", "evaluate"]
     assert all(one.data.metrics and one.info.status == "FINISHED" for one in runs)
     assert runs[2].data.params["search.readouts"] == "5"
-    # Flags at --init are kept; flags of one run are not.
+    # Flags given with --init are stored; flags of one run are not.
     assert json.loads((folder.path / "settings.json").read_text())["search"]["readouts"] == 10
 
 
-def test_plain_search_flags_act_on_self_play_that_has_a_search_of_its_own(run: Run, root: Path) -> None:
+def test_plain_search_flags_override_the_options_of_self_play(run: Run, root: Path) -> None:
     path = root / "models/fresh/settings.json"
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "self_play_search": {"root": "gumbel", "readouts": 8}}))
@@ -94,7 +94,9 @@ def test_plain_search_flags_act_on_self_play_that_has_a_search_of_its_own(run: R
     assert games() == different[0]
 
 
-def test_a_new_model_stores_a_plain_flag_for_every_search_and_another_for_self_play(run: Run, root: Path) -> None:
+def test_a_new_model_stores_plain_flags_for_all_searches_and_self_play_flags_for_self_play(
+    run: Run, root: Path
+) -> None:
     quick = ("--blocks=0", "--filters=2")
     for name, flag, readouts, own in (
         ("both", "--readouts=50", 50, {"root": "gumbel"}),
@@ -115,14 +117,17 @@ def test_a_new_model_stores_a_plain_flag_for_every_search_and_another_for_self_p
             "goal changes nothing here: tictactoe.plain offers no",
         ),
         ("bin/evaluate.py fresh --out=a.csv", "out changes nothing here: it is for --positions"),
-        ("bin/evaluate.py fresh --positions=a.txt --most=3", "most changes nothing here: it is for the sets"),
         (
-            "bin/arena.py fresh random --first --opening_plies=3",
-            "opening_plies changes nothing here: --first plays only series",
+            "bin/evaluate.py fresh --positions=a.txt --max_positions=3",
+            "max_positions changes nothing here: --positions repl",
         ),
         (
-            "bin/arena.py fresh random --first --csv=a.csv",
-            "csv changes nothing here: --first plays only series",
+            "bin/arena.py fresh random --from_start --opening_plies=3",
+            "opening_plies changes nothing here: --from_start has no ratings",
+        ),
+        (
+            "bin/arena.py fresh random --from_start --csv=a.csv",
+            "csv changes nothing here: --from_start has no ratings",
         ),
         (
             "bin/arena.py fresh:raw random --readouts=9",
@@ -130,7 +135,7 @@ def test_a_new_model_stores_a_plain_flag_for_every_search_and_another_for_self_p
         ),
     ],
 )
-def test_a_flag_that_would_change_nothing_is_refused(run: Run, root: Path, arguments: str, message: str) -> None:
+def test_a_flag_without_effect_is_refused(run: Run, root: Path, arguments: str, message: str) -> None:
     program, *others = arguments.split()
     before = sorted(root.rglob("*"))
     assert refused(run(program, *others)).startswith(f"{Path(program).name}: --{message}")
@@ -144,14 +149,14 @@ def test_the_name_may_come_from_the_environment(run: Run) -> None:
 
 
 @pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
-def test_a_missing_name_is_asked_for(run: Run, program: str) -> None:
+def test_a_missing_name_is_an_error(run: Run, program: str) -> None:
     done = run(program, SERAPHIM_MODEL_NAME="")
     assert "which model? Try:" in refused(done)
     assert "NAME, or set SERAPHIM_MODEL_NAME" in done.stderr
 
 
 @pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
-def test_an_unknown_model_is_told_with_its_cure(run: Run, program: str) -> None:
+def test_an_unknown_model_is_reported_with_its_cure(run: Run, program: str) -> None:
     assert "--init" in refused(run(program, "nobody"))
 
 
@@ -163,12 +168,12 @@ def test_names_cannot_leave_their_folder(run: Run, program: str, name: str, root
     assert sorted(root.rglob("*")) == before
 
 
-def test_the_address_of_a_bucket_is_no_folder(run: Run, tmp_path: Path) -> None:
+def test_the_address_of_a_bucket_is_refused(run: Run, tmp_path: Path) -> None:
     message = refused(run("bin/generate_games.py", "fresh", SERAPHIM_DATA="gs://bucket/data"))
     assert "SERAPHIM_DATA must be a folder, not gs://bucket/data: buckets are for copies" in message
 
 
-def test_missing_game_data_is_told(run: Run) -> None:
+def test_missing_game_data_is_an_error(run: Run) -> None:
     assert "run bin/generate_games.py first" in refused(run("tictactoe/train.py", "fresh"))
 
 
@@ -188,40 +193,40 @@ def test_an_existing_model_is_not_made_again(run: Run) -> None:
         ({"game": "chess9000"}, "there is no game 'chess9000'"),
     ],
 )
-def test_bad_settings_are_told(run: Run, root: Path, change: dict[str, object], message: str) -> None:
+def test_bad_settings_are_reported(run: Run, root: Path, change: dict[str, object], message: str) -> None:
     path = root / "models/fresh/settings.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     assert message in refused(run("bin/generate_games.py", "fresh", "--games=1"))
 
 
-def test_settings_that_are_no_json_are_told(run: Run, root: Path) -> None:
+def test_settings_that_are_not_json_are_reported(run: Run, root: Path) -> None:
     (root / "models/fresh/settings.json").write_text("{")
     assert "is not valid JSON" in refused(run("bin/generate_games.py", "fresh"))
 
 
-def test_a_flag_out_of_range_is_told(run: Run) -> None:
+def test_a_flag_out_of_range_is_reported(run: Run) -> None:
     assert "noise_coefficient must be from 0 to 1, not 2.0" in refused(
         run("bin/generate_games.py", "fresh", "--noise_coefficient=2")
     )
 
 
-def test_a_model_of_another_game_is_told(run: Run, root: Path) -> None:
+def test_a_model_of_another_game_is_refused(run: Run, root: Path) -> None:
     path = root / "models/fresh/settings.json"
     path.write_text(path.read_text().replace('"tictactoe"', '"tictactoe.plain"'))
     assert "plays tictactoe.plain, not tictactoe" in refused(run("tictactoe/train.py", "fresh"))
 
 
-def test_a_damaged_champion_is_told_by_the_worker_that_loads_it(run: Run, folder: ModelFolder) -> None:
+def test_a_damaged_champion_is_reported_by_the_worker_that_loads_it(run: Run, folder: ModelFolder) -> None:
     (folder.champion().path / "saved_model.pb").write_bytes(b"garbage")
     assert "is damaged" in refused(run("bin/generate_games.py", "fresh", "--games=1"))
 
 
-def test_a_champion_that_is_gone_is_told(run: Run, folder: ModelFolder) -> None:
+def test_a_missing_champion_is_reported(run: Run, folder: ModelFolder) -> None:
     folder.champion().path.rename(folder.path / "elsewhere")
     assert "champion" in refused(run("bin/generate_games.py", "fresh"))
 
 
-def test_a_damaged_record_file_is_named_skipped_and_not_fatal(run: Run, folder: ModelFolder) -> None:
+def test_a_damaged_record_file_is_reported_and_skipped(run: Run, folder: ModelFolder) -> None:
     assert run("bin/generate_games.py", "fresh", "--games=30", "--games_per_file=10").returncode == 0
     damaged = folder.game_data / "batch-0000002.tfrecord"
     damaged.write_bytes(damaged.read_bytes()[:-7])
@@ -232,17 +237,17 @@ def test_a_damaged_record_file_is_named_skipped_and_not_fatal(run: Run, folder: 
     assert "20 games in 2 files" in done.stdout
 
 
-def test_a_read_only_folder_is_told(run: Run, root: Path, folder: ModelFolder) -> None:
-    # Where the tests run as root no permission helps, so a file stands where the folder should be.
+def test_a_folder_that_cannot_be_created_is_reported(run: Run, root: Path, folder: ModelFolder) -> None:
+    # Root ignores permissions, so a file stands where the folder should be.
     (root / "gamedata").write_text("in the way")
     message = refused(run("bin/generate_games.py", "fresh", "--games=1"))
     assert str(folder.game_data) in message
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(run: Run, root: Path, folder: ModelFolder) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(run: Run, root: Path, folder: ModelFolder) -> None:
     assert run("bin/generate_games.py", "fresh", "--games=20", "--games_per_file=10", "--seed=1").returncode == 0
     before = {path: path.read_bytes() for path in folder.game_data.glob("*.tfrecord")}
-    # A limit on the size of files is met as a full disk is: the write fails.
+    # A limit on file sizes fails writes as a full disk does.
     program = (
         "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); sys.argv = sys.argv[1:];"
@@ -269,7 +274,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(run: Run, root: Path, folder: M
         (("seraphim.errors",), "offers no GAME"),
     ],
 )
-def test_an_unknown_game_is_told(run: Run, arguments: tuple[str, ...], message: str) -> None:
+def test_an_unknown_game_is_reported(run: Run, arguments: tuple[str, ...], message: str) -> None:
     assert message in refused(run("bin/check_game.py", *arguments))
     assert message in refused(run("bin/learn.py", "new", f"--game={arguments[0]}"))
 
@@ -285,7 +290,7 @@ def test_the_benchmark_prints_its_figures_and_writes_them(run: Run, tmp_path: Pa
     assert "plain-Python rules: readouts/s" in done.stdout
 
 
-def test_a_program_ends_without_a_word_once_nobody_reads_what_it_prints() -> None:
+def test_a_program_ends_silently_when_its_output_pipe_is_closed() -> None:
     command = f"PYTHONPATH=tests/support {sys.executable} bin/check_game.py games | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")

@@ -1,25 +1,25 @@
-"""The learning curve: what it adds up, and that it goes on where it stopped."""
+"""The learning curve: totals, and figures that change between lines."""
 
 from pathlib import Path
 
-from seraphim.training.curve import LearningCurve, read_curve
+from seraphim.training.curve import add_to_curve, read_curve
 
 
-def test_a_curve_adds_up_what_was_done_and_keeps_the_figures(tmp_path: Path) -> None:
+def test_a_curve_adds_up_totals_and_keeps_figures(tmp_path: Path) -> None:
     file = tmp_path / "curve.csv"
-    curve = LearningCurve(file)
-    curve.add(100, 5.5, {"games": 10}, {"error": 0.5})
-    curve.add(200, 4.5, {"games": 20}, {"error": 0.25})
+    add_to_curve(file, 100, {"seconds": 5.5, "games": 10}, {"error": 0.5})
+    add_to_curve(file, 200, {"seconds": 4.5, "games": 20}, {"error": 0.25})
+    assert file.read_text().splitlines() == ["step,seconds,games,error", "100,5.5,10,0.5", "200,10,30,0.25"]
     assert read_curve(file) == [
         {"step": 100, "seconds": 5.5, "games": 10, "error": 0.5},
         {"step": 200, "seconds": 10.0, "games": 30, "error": 0.25},
     ]
 
 
-def test_another_call_goes_on_with_other_figures_too(tmp_path: Path) -> None:
+def test_lines_may_have_different_figures(tmp_path: Path) -> None:
     file = tmp_path / "curve.csv"
-    LearningCurve(file).add(100, 5, {"games": 10}, {"error": 0.5})
-    LearningCurve(file).add(200, 5, {"games": 10}, {"other": 0.125})
+    add_to_curve(file, 100, {"seconds": 5, "games": 10}, {"error": 0.5})
+    add_to_curve(file, 200, {"seconds": 5, "games": 10}, {"other": 0.125})
     assert read_curve(file) == [
         {"step": 100, "seconds": 5, "games": 10, "error": 0.5},
         {"step": 200, "seconds": 10, "games": 20, "other": 0.125},

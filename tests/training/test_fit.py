@@ -1,4 +1,4 @@
-"""Training: losses against an oracle, batches that depend on seed and step only, resuming, the window, figures."""
+"""Training: losses against an oracle, batches that depend only on seed and step, resuming, the window, figures."""
 
 import gc
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from event_files import shown
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
@@ -52,7 +53,7 @@ def random_positions(count: int, seed: int = 0) -> Positions:
 
 
 def with_many_actions(positions: Positions, num_actions: int = 1000) -> tuple[Positions, Positions]:
-    """The positions with policies over so many actions, dense and sparse; some are 0 though the action is legal."""
+    """The positions with policies over many actions, dense and sparse; some are 0 although the action is legal."""
     rng = np.random.default_rng(0)
     legal = rng.random((len(positions.values), num_actions)) < 0.01
     policies = (rng.random(legal.shape) * (legal & (rng.random(legal.shape) < 0.7))).astype(np.float32)
@@ -106,7 +107,7 @@ def test_a_value_that_is_one_everywhere_still_learns() -> None:
     assert (model(positions.observations)["value"].numpy() < -0.9).all()
 
 
-def test_positions_of_games_that_were_cut_off_do_not_teach_a_value() -> None:
+def test_positions_of_games_that_were_cut_off_do_not_train_the_value() -> None:
     some = random_positions(64)
     cut_off = some._replace(value_weights=np.zeros(64, np.float32))
     model = prepared(NetworkOptions("mlp", depth=1, width=8, l2=0.0))
@@ -119,7 +120,7 @@ def test_positions_of_games_that_were_cut_off_do_not_teach_a_value() -> None:
     assert (before["policy/kernel"] != after["policy/kernel"]).any()
 
 
-def test_network_learns_what_it_is_shown() -> None:
+def test_network_fits_a_few_positions() -> None:
     positions = random_positions(8)
     options = TrainingOptions(learning_rate=1e-2, batch_size=64, steps=400)
     model = prepared(NetworkOptions("mlp", depth=2, width=64, l2=0.0), options, at_a_time=32)
@@ -183,14 +184,14 @@ def test_batches_of_sparse_policies_hold_the_same_as_those_of_dense_ones() -> No
     assert len(turned) == len(cells)
 
 
-def test_large_batches_are_prepared_ahead_within_a_bound_of_memory() -> None:
+def test_prefetched_batches_have_a_memory_limit() -> None:
     ahead = {actions: fit.batches_ahead(512, 18, actions) for actions in (9, 10_000, 10_000_000)}
     assert ahead[9] == fit.PREFETCH
     assert 1 < ahead[10_000] < 4
     assert ahead[10_000_000] == 1
 
 
-def test_batches_depend_on_seed_and_step_only() -> None:
+def test_batches_depend_only_on_seed_and_step() -> None:
     positions = random_positions(500)
 
     def drawn(seed: int, first: int, steps: int) -> list[bytes]:
@@ -207,7 +208,7 @@ def test_batches_depend_on_seed_and_step_only() -> None:
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 @KINDS
-def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
+def test_training_that_was_saved_and_loaded_continues_as_if_never_stopped(
     network: NetworkOptions, optimizer: Optimizer, tmp_path: Path
 ) -> None:
     positions, symmetries = random_positions(100), GAME.symmetries()
@@ -227,7 +228,7 @@ def test_training_that_was_saved_and_loaded_goes_on_as_if_never_stopped(
 
 
 @pytest.mark.parametrize("activation", ["tanh", "softsign"])
-def test_sgd_adds_a_share_of_its_last_step_to_the_step_down_the_gradient(activation: str) -> None:
+def test_sgd_follows_the_gradient_with_momentum(activation: str) -> None:
     one = random_positions(1)  # the same in every batch
     positions = Positions(*(np.repeat(array, 8, axis=0) for array in one))
     options = TrainingOptions(optimizer="sgd", learning_rate=0.1, momentum=0.5, batch_size=8, steps=1)
@@ -254,7 +255,7 @@ def test_sgd_adds_a_share_of_its_last_step_to_the_step_down_the_gradient(activat
             np.testing.assert_allclose(weight.numpy(), before[weight.path] + step[weight.path], atol=1e-5)
 
 
-def test_many_steps_at_a_time_give_the_same_weights_as_one() -> None:
+def test_many_steps_per_execution_give_the_same_weights_as_one() -> None:
     positions, options = random_positions(100), TrainingOptions(batch_size=32, steps=7)
     models = [prepared(MLP, options, at_a_time) for at_a_time in (1, 3, 32)]
     for model in models:
@@ -263,7 +264,7 @@ def test_many_steps_at_a_time_give_the_same_weights_as_one() -> None:
         assert_equal_bits(models[0], model)
 
 
-def test_the_step_size_is_halved_again_and_again() -> None:
+def test_the_learning_rate_has_a_half_life() -> None:
     options = TrainingOptions(learning_rate=0.5, batch_size=8, steps=3, learning_rate_half_life=2)
     model = prepared(MLP, options)
     sizes = [float(model.optimizer.learning_rate)]
@@ -283,7 +284,7 @@ def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None
     np.testing.assert_array_equal(before["policy/kernel"], variables(model)["policy/kernel"])
 
 
-def test_training_again_on_another_window_traces_nothing_anew() -> None:
+def test_training_on_another_window_traces_nothing_again() -> None:
     model = prepared()
     traced, step = [], model.train_step
     model.train_step = lambda data: (traced.append(1), step(data))[1]
@@ -294,8 +295,8 @@ def test_training_again_on_another_window_traces_nothing_anew() -> None:
     assert 0 < first == len(traced)
 
 
-def test_a_training_leaves_nothing_to_the_garbage_collector() -> None:
-    # What is in cycles is freed late in a program with a million objects.
+def test_a_training_leaves_no_reference_cycles() -> None:
+    # Reference cycles are freed late in a program with a million objects.
     model, source = prepared(), batches(GAME.symmetries())
     train(model, random_positions(100), source, quiet=True)
     gc.collect()
@@ -333,37 +334,26 @@ def test_progress_bar_is_shown_unless_quiet(capfd: pytest.CaptureFixture[str]) -
     train(model, random_positions(10), batches(IDENTITY), quiet=True)
     assert capfd.readouterr() == ("", "")
     train(model, random_positions(10), batches(IDENTITY))
-    shown = capfd.readouterr()
-    assert "4/4" in shown.out
-    assert "policy_loss" in shown.out
-    assert shown.err == ""
+    printed = capfd.readouterr()
+    assert "4/4" in printed.out
+    assert "policy_loss" in printed.out
+    assert printed.err == ""
 
 
-def logged(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    tf = architectures.tensorflow()
-    scalars: dict[str, list[tuple[int, float]]] = {}
-    for file in sorted(folder.iterdir()):
-        for record in tf.data.TFRecordDataset(str(file)):
-            event = tf.compat.v1.Event.FromString(record.numpy())
-            for value in event.summary.value:
-                scalars.setdefault(value.tag, []).append((event.step, value.simple_value))
-    return scalars
-
-
-def test_losses_are_logged_over_the_step_that_goes_on_from_training_to_training(tmp_path: Path) -> None:
+def test_losses_are_logged_at_the_steps_of_all_trainings(tmp_path: Path) -> None:
     log, model, positions = ScalarLog(tmp_path), prepared(), random_positions(100)
     options = TrainingOptions(batch_size=4, steps=250)
     means = [train(model, positions, batches(IDENTITY, options), log=log, quiet=True) for _ in range(2)]
-    points = logged(tmp_path)["training/policy_loss"]
+    points = shown(tmp_path)["training/policy_loss"]
     assert [step for step, _ in points] == [100, 200, 250, 350, 450, 500]
     values = [value for _, value in points]
-    # Each point is the mean over the steps since the one before, so the points average to the means of the training.
+    # Each point is the mean over the steps since the previous one, so the points average to the means of the training.
     for part, mean in ((values[:3], means[0]), (values[3:], means[1])):
         assert np.average(part, weights=[100, 100, 50]) == pytest.approx(mean.policy, rel=1e-4)
-    assert logged(tmp_path).keys() == {"training/loss", "training/policy_loss", "training/value_loss"}
+    assert shown(tmp_path).keys() == {"training/loss", "training/policy_loss", "training/value_loss"}
 
 
-def test_window_has_room_for_everything_until_it_starts_to_grow() -> None:
+def test_window_holds_everything_up_to_its_start_size() -> None:
     options = TrainingOptions(window_start=1000)
     assert [window_size(generated, options) for generated in (0, 1, 999, 1000)] == [1000] * 4
 
@@ -376,7 +366,7 @@ def test_window_grows_at_the_rate_of_the_power_law() -> None:
     assert window_size(100_000, options) == pytest.approx(expected, abs=2)
 
 
-def test_window_grows_slower_than_the_game_data_and_up_to_its_cap() -> None:
+def test_window_grows_slower_than_the_game_data_up_to_its_maximum() -> None:
     options = TrainingOptions(window_start=1000, max_window=1500)
     sizes = [window_size(generated, options) for generated in range(0, 20_000, 100)]
     assert sizes == sorted(sizes)
@@ -413,7 +403,7 @@ def test_the_value_learns_a_mixture_of_outcome_and_search() -> None:
             assert min(abs(expected[equal] - targets[row])) < 1e-6
 
 
-def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> None:
+def test_equal_positions_are_merged_with_mean_targets_and_a_larger_weight() -> None:
     some = random_positions(6)
     states = np.array([[1, 0], [2, 0], [1, 0], [1, 0], [3, 5], [1, 0]])
     some = some._replace(
@@ -426,15 +416,15 @@ def test_equal_positions_become_one_with_their_means_and_a_greater_weight() -> N
     assert one.states.tolist() == [[1, 0], [2, 0], [3, 5]]
     equal = [0, 2, 3, 5]
     assert one.root_values.tolist() == [np.mean(equal), 1, 4]
-    assert one.policies[0] == pytest.approx(some.policies[[0, 3, 5]].mean(axis=0))  # those that teach a policy
-    assert one.values[0] == pytest.approx(some.values[[0, 2, 3]].mean())  # those that teach a value
+    assert one.policies[0] == pytest.approx(some.policies[[0, 3, 5]].mean(axis=0))  # those with a policy weight
+    assert one.values[0] == pytest.approx(some.values[[0, 2, 3]].mean())  # those with a value weight
     assert one.policies[1].tolist() == some.policies[1].tolist()
     assert one.policy_weights == pytest.approx([3 / 4 * 3, 1, 0])  # 1 + log2(4) times the mean
     assert one.value_weights == pytest.approx([3 / 4 * 3, 1, 0])
     assert one.observations.tolist() == some.observations[[0, 1, 4]].tolist()
 
 
-def test_equal_positions_with_sparse_policies_become_what_dense_ones_become() -> None:
+def test_sparse_policies_are_averaged_like_dense_ones() -> None:
     rng = np.random.default_rng(2)
     some = random_positions(60)._replace(
         states=rng.integers(0, 20, (60, 1)), policy_weights=rng.choice([0.0, 0.5, 1.0], 60).astype(np.float32)
@@ -446,7 +436,7 @@ def test_equal_positions_with_sparse_policies_become_what_dense_ones_become() ->
         np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
 
 
-def test_positions_that_all_differ_stay_as_they_are() -> None:
+def test_distinct_positions_are_unchanged() -> None:
     some = random_positions(40)._replace(states=np.stack([np.arange(40), np.zeros(40, np.int64)], axis=1))
     for before, after in zip(some, averaged(some), strict=True):
         np.testing.assert_allclose(before, after, rtol=1e-6)

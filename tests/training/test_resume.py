@@ -1,4 +1,4 @@
-"""Programs that are killed and go on: nothing is lost or counts twice, and they learn what they would have learnt."""
+"""Programs that are killed and restarted: nothing is lost or counted twice, and learning has the same result."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ KILLS = 8  # `make faults` kills 200 times
 
 
 @pytest.mark.slow
-def test_programs_that_are_killed_and_resumed_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_programs_that_are_killed_and_resumed_lose_or_duplicate_nothing(tmp_path: Path) -> None:
     said: list[str] = []
     campaign = Campaign(tmp_path, seed=5, say=said.append)
     while campaign.kills.total() < KILLS:

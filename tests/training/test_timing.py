@@ -1,4 +1,4 @@
-"""Where the time of learning went: shares that add up, and a bottleneck that has a name."""
+"""Timing of generations: shares that add up, and the bottleneck by name."""
 
 import pytest
 
@@ -12,19 +12,19 @@ from seraphim.training.timing import (
     CHECK,
     FILES,
     GATE,
-    MEANINGS,
     NETWORK,
     OTHER,
+    PARTS,
     RULES,
     SEARCH,
     START,
     STEPS,
-    Pace,
-    pace_of,
+    Timing,
+    time_generation,
 )
 from seraphim.training.trainer import Generation
 
-# Two workers: 10 seconds, of which 8 with games under way, make 16 seconds of theirs.
+# Two workers: 10 seconds, 8 of them with games in progress, are 16 worker seconds.
 WORK = Work(
     readouts=9000,
     evaluations=400,
@@ -41,8 +41,8 @@ def generation(training_seconds: float, gate_seconds: float, seconds: float) -> 
 
 
 def test_all_parts_add_up_to_the_time_by_the_clock() -> None:
-    pace = pace_of(GENERATED, generation(6.0, 1.0, 8.0), check_seconds=2.0)
-    assert dict(pace.seconds) == {
+    timing = time_generation(GENERATED, generation(6.0, 1.0, 8.0), check_seconds=2.0)
+    assert dict(timing.seconds) == {
         START: 2.0,
         NETWORK: 4.0,
         RULES: 1.0,
@@ -53,14 +53,14 @@ def test_all_parts_add_up_to_the_time_by_the_clock() -> None:
         FILES: 1.0,
         CHECK: 2.0,
     }
-    assert pace.share(*MEANINGS) == pytest.approx(1.0)
+    assert timing.share(*PARTS) == pytest.approx(1.0)
 
 
-def test_a_pace_reads_as_one_line_with_the_bottleneck_in_words() -> None:
-    pace = pace_of(GENERATED, generation(6.0, 1.0, 8.0), check_seconds=2.0)
-    assert str(pace) == (
-        "self-play 50% of the time, training 40%, check 10%: 20 network evaluations/s, 18,000 games/h; "
-        "bottleneck: the steps of training (30%)"
+def test_a_timing_prints_as_one_line_with_the_bottleneck_in_words() -> None:
+    timing = time_generation(GENERATED, generation(6.0, 1.0, 8.0), check_seconds=2.0)
+    assert str(timing) == (
+        "time: self-play 50%, training 40%, check 10%; 20 network evaluations/s, 18,000 games/h; "
+        "bottleneck: training steps (30%)"
     )
 
 
@@ -70,15 +70,15 @@ def test_a_pace_reads_as_one_line_with_the_bottleneck_in_words() -> None:
 )
 def test_the_bottleneck_is_what_took_longest(numbers: tuple[float, ...], bottleneck: str) -> None:
     *training, check_seconds = numbers
-    assert pace_of(GENERATED, generation(*training), check_seconds).bottleneck == bottleneck
+    assert time_generation(GENERATED, generation(*training), check_seconds).bottleneck == bottleneck
 
 
-def test_paces_of_several_generations_add_up() -> None:
-    one = pace_of(GENERATED, generation(6.0, 1.0, 8.0), check_seconds=2.0)
-    two = Pace() + one + one
+def test_timings_of_several_generations_add_up() -> None:
+    one = time_generation(GENERATED, generation(6.0, 1.0, 8.0), check_seconds=2.0)
+    two = Timing() + one + one
     assert two.figures() == pytest.approx(one.figures())
     assert (two.games, two.evaluations, two.seconds[STEPS]) == (200, 800, 12.0)
 
 
-def test_nothing_done_is_no_error() -> None:
-    assert "0 games/h" in str(Pace())
+def test_an_empty_timing_can_be_printed() -> None:
+    assert "0 games/h" in str(Timing())

@@ -1,4 +1,4 @@
-"""Generations: a model is started, trained on its game data, published and promoted, and says what is in the way."""
+"""Generations: a model is started, trained on its game data, published and promoted, and reports what prevents that."""
 
 import os
 import subprocess
@@ -140,7 +140,7 @@ def test_two_trainings_give_what_one_of_as_many_steps_gives(tmp_path: Path) -> N
         np.testing.assert_array_equal(left, right)
 
 
-def test_nobody_else_trains_the_model_meanwhile(folder: ModelFolder) -> None:
+def test_no_other_program_trains_the_model_at_the_same_time(folder: ModelFolder) -> None:
     refusals = []
 
     class Rival:
@@ -163,9 +163,9 @@ def test_model_that_is_loaded_in_the_background_is_the_one_that_is_used(folder: 
     assert trainer.model is model
 
 
-def test_damaged_champion_is_told_where_it_is_used(folder: ModelFolder) -> None:
+def test_damaged_champion_is_an_error_where_it_is_used(folder: ModelFolder) -> None:
     archive = folder.champion().path / saved_model.ARCHIVE
-    archive.write_bytes(bytes(archive.stat().st_size))  # of another size, it would be told at once
+    archive.write_bytes(bytes(archive.stat().st_size))  # a change of size would be noticed at once
     trainer = Trainer(folder, GAME, SETTINGS, seed=0, quiet=True)
     trainer.preload()
     with pytest.raises(ModelError, match=r"model\.keras is damaged"):
@@ -201,7 +201,7 @@ def test_damaged_files_are_named_and_skipped(folder: ModelFolder) -> None:
     assert str(generation).startswith(f"skipped {damaged}, which is truncated")
 
 
-def test_missing_game_data_is_told_before_tensorflow_is_imported(tmp_path: Path) -> None:
+def test_missing_game_data_is_an_error_before_tensorflow_is_imported(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
     bootstrap(folder, GAME, SETTINGS, seed=0)
     with pytest.raises(RecordError, match=r"no game data in .*first: run bin/generate_games\.py"):
@@ -273,7 +273,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
         ([], "which model? Try: train.py NAME"),
     ],
 )
-def test_program_tells_what_is_wrong_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_program_reports_an_error_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
     other = ModelFolder(tmp_path, "other")
     other.path.mkdir(parents=True)
     (other.path / "settings.json").write_text('{"game": "connectfour"}')

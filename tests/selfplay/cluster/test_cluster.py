@@ -25,7 +25,7 @@ from seraphim.selfplay.pool import FinishedGame
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.training.loop import Stop, learn
+from seraphim.training.loop import Run, learn
 
 pytestmark = [
     # Not imported here: it reads its variables when it is.
@@ -180,7 +180,8 @@ def test_the_same_seed_gives_the_same_model_on_a_cluster(root: Path, small_setti
     subprocess.run(["cp", "-r", str(root), str(root.with_name("other"))], check=True)
     folders = [ModelFolder(place, "fresh") for place in (root, root.with_name("other"))]
     for folder, cluster in zip(folders, (None, head), strict=True):
-        learn(folder, small_settings, 3, Stop("none", 1), "openvino", 1, lambda _: None, quiet=True, cluster=cluster)
+        run = Run("none", 1, seed=3, runtime="openvino", num_workers=1, cluster=cluster, quiet=True)
+        learn(folder, small_settings, run, lambda _: None)
         weights.append(load_model(folder.champion().path).get_weights())
     assert all(np.array_equal(one, two) for one, two in zip(*weights, strict=True))
 

@@ -1,4 +1,4 @@
-"""Players of known quality against solved positions."""
+"""The check against solved positions, with players of known strength."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation.mistakes import Evaluation, Losses, Mistakes, evaluate, loses_from_start, mistakes
+from seraphim.evaluation.check import RAW, SEARCHED, Evaluation, StartLosses, evaluate, loses_from_start
+from seraphim.evaluation.error_rates import Errors, find_mistakes
+from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import solve
 from seraphim.game.features import PositionSet
@@ -37,7 +39,7 @@ def state(drawing: str) -> Array:
 
 
 def perfect_but(drawing: str, label: str) -> Callable[[Array], Array]:
-    """A perfect player but for one position."""
+    """A player that is perfect except in one position."""
     exception = state(drawing)
 
     def choose(states: Array) -> Array:
@@ -50,27 +52,27 @@ def perfect_but(drawing: str, label: str) -> Callable[[Array], Array]:
 
 
 def test_a_perfect_player_makes_no_mistake() -> None:
-    assert not mistakes(POSITIONS, perfect(POSITIONS.states)).any()
+    assert not find_mistakes(POSITIONS, perfect(POSITIONS.states)).any()
 
 
 def test_a_mistake_is_counted_where_it_is_made() -> None:
     choose = perfect_but("X·· ··· ·O·", "a2")  # gives the win away
-    wrong = mistakes(POSITIONS, choose(POSITIONS.states))
+    wrong = find_mistakes(POSITIONS, choose(POSITIONS.states))
     assert wrong.sum() == 1
     assert POSITIONS.states[wrong].tolist() == [state("X·· ··· ·O·").tolist()]
 
 
-def test_another_action_of_the_same_value_is_no_mistake() -> None:
+def test_another_action_of_the_same_value_is_not_a_mistake() -> None:
     for cell in range(9):
         actions = perfect(POSITIONS.states)
         actions[(POSITIONS.states == 0).all(axis=1)] = cell  # every first move draws
-        assert not mistakes(POSITIONS, actions).any()
+        assert not find_mistakes(POSITIONS, actions).any()
 
 
-def test_a_slower_win_is_no_mistake_but_a_draw_is() -> None:
+def test_a_slower_win_is_not_a_mistake_but_a_draw_is() -> None:
     positions = PositionSet("one", state("XX· OO· ···")[None], np.array([[np.nan] * 2 + [1] + [np.nan] * 2 + [0] * 4]))
-    assert not mistakes(positions, np.array([2])).any()
-    assert mistakes(positions, np.array([8])).all()
+    assert not find_mistakes(positions, np.array([2])).any()
+    assert find_mistakes(positions, np.array([8])).all()
 
 
 def test_an_illegal_choice_is_refused() -> None:
@@ -78,7 +80,7 @@ def test_an_illegal_choice_is_refused() -> None:
     row = int(np.flatnonzero(POSITIONS.states[:, 0] & 1)[0])
     actions[row] = 0
     with pytest.raises(GameError, match=f"the player chose the illegal action 0 in position {row} of 'all positions'"):
-        mistakes(POSITIONS, actions)
+        find_mistakes(POSITIONS, actions)
 
 
 # ---------------------------------------------------------------- from the start
@@ -97,28 +99,30 @@ def loses_by_recursion(plain: PlainGame, choose: Callable[[tuple[int, ...]], int
 
 
 def test_a_perfect_player_never_loses_from_the_start() -> None:
-    assert loses_from_start(GAME, perfect) == Losses(moving_first=False, moving_second=False)
+    assert loses_from_start(GAME, perfect) == StartLosses(moving_first=False, moving_second=False)
 
 
 def test_a_careless_player_loses_as_either_side() -> None:
-    assert loses_from_start(GAME, first_legal) == Losses(moving_first=True, moving_second=True)
+    assert loses_from_start(GAME, first_legal) == StartLosses(moving_first=True, moving_second=True)
 
 
 def test_one_mistake_as_second_player_is_found() -> None:
-    # After a corner only the centre draws.
-    assert loses_from_start(GAME, perfect_but("X·· ··· ···", "c3")) == Losses(moving_first=False, moving_second=True)
+    # After a corner only the center draws.
+    assert loses_from_start(GAME, perfect_but("X·· ··· ···", "c3")) == StartLosses(
+        moving_first=False, moving_second=True
+    )
 
 
-def test_a_mistake_in_a_position_that_the_player_avoids_costs_nothing() -> None:
+def test_a_mistake_in_a_position_that_the_player_avoids_does_not_lose() -> None:
     avoided = "·X· O·· ···"  # the perfect player of this test starts in the corner
     assert perfect(np.zeros((1, 2), np.int64)).tolist() == [0]
     worst = int(np.nanargmin(POSITIONS.action_values[(POSITIONS.states == state(avoided)).all(axis=1)][0]))
     choose = perfect_but(avoided, GAME.action_label(worst))
-    assert loses_from_start(GAME, choose) == Losses(moving_first=False, moving_second=False)
+    assert loses_from_start(GAME, choose) == StartLosses(moving_first=False, moving_second=False)
 
 
-@pytest.mark.parametrize(("heap", "lost"), [(15, Losses(False, True)), (16, Losses(True, False))])
-def test_nim_is_lost_by_whoever_faces_a_multiple_of_four(heap: int, lost: Losses) -> None:
+@pytest.mark.parametrize(("heap", "lost"), [(15, StartLosses(False, True)), (16, StartLosses(True, False))])
+def test_nim_is_lost_by_the_side_that_faces_a_multiple_of_four(heap: int, lost: StartLosses) -> None:
     def leave_a_multiple_of_four(states: Array) -> Array:
         return np.maximum(states[:, 0] % 4, 1) - 1
 
@@ -142,13 +146,13 @@ def test_the_walk_agrees_with_a_recursive_one(plain: games.Nim) -> None:
 
 
 @pytest.mark.parametrize(
-    ("heap", "lost", "told"),
+    ("heap", "lost", "reported"),
     [
-        (15, Losses(False, None), "never loses from the start moving first"),
-        (16, Losses(None, False), "never loses from the start moving second"),
+        (15, StartLosses(False, None), "never loses from the start moving first"),
+        (16, StartLosses(None, False), "never loses from the start moving second"),
     ],
 )
-def test_a_side_that_must_lose_is_no_fault_of_the_player(heap: int, lost: Losses, told: str) -> None:
+def test_losses_against_best_play_do_not_count(heap: int, lost: StartLosses, reported: str) -> None:
     def leave_a_multiple_of_four(states: Array) -> Array:
         return np.maximum(states[:, 0] % 4, 1) - 1
 
@@ -156,26 +160,26 @@ def test_a_side_that_must_lose_is_no_fault_of_the_player(heap: int, lost: Losses
     evaluation = evaluate(game, solve(game).position_sets(), leave_a_multiple_of_four, leave_a_multiple_of_four)
     assert evaluation.losses == lost
     assert evaluation.perfect
-    assert str(evaluation).endswith(told)
+    assert str(evaluation).endswith(reported)
     assert len([name for name in evaluation.to_dict() if name.startswith("loses/")]) == 1
 
 
-def test_a_side_that_need_not_lose_but_does_is_told() -> None:
+def test_avoidable_losses_are_reported() -> None:
     game = PlainRules(games.Nim(15))
     evaluation = evaluate(
         game, solve(game).position_sets(), lambda states: states[:, 0] * 0, lambda states: states[:, 0] * 0
     )
-    assert evaluation.losses == Losses(True, None)
+    assert evaluation.losses == StartLosses(True, None)
     assert not evaluation.perfect
     assert str(evaluation).endswith("loses from the start moving first")
 
 
 def test_a_game_that_is_cut_off_is_not_lost() -> None:
     game = PlainRules(games.ENDLESS)
-    assert loses_from_start(game, lambda states: states[:, 0] % 2) == Losses(False, False)
+    assert loses_from_start(game, lambda states: states[:, 0] % 2) == StartLosses(False, False)
 
 
-def test_each_position_is_met_once_though_play_returns_to_it() -> None:
+def test_each_position_is_visited_once_in_a_game_with_cycles() -> None:
     asked = []
 
     def choose(states: Array) -> Array:
@@ -189,13 +193,15 @@ def test_each_position_is_met_once_though_play_returns_to_it() -> None:
 
 def test_a_long_game_is_walked_without_recursion() -> None:
     game = PlainRules(games.CHAIN)
-    assert loses_from_start(game, lambda states: states[:, 0] % 2) == Losses(moving_first=False, moving_second=True)
+    assert loses_from_start(game, lambda states: states[:, 0] % 2) == StartLosses(
+        moving_first=False, moving_second=True
+    )
 
 
 # ---------------------------------------------------------------- the report
 
 
-def test_a_perfect_model_is_reported_as_one() -> None:
+def test_a_perfect_model_is_reported_as_perfect() -> None:
     evaluation = evaluate(GAME, [POSITIONS], perfect, first_legal)
     assert evaluation.perfect
     assert str(evaluation) == (
@@ -211,8 +217,10 @@ def test_the_report_says_on_which_side_a_model_loses() -> None:
     )
 
 
-def test_a_mistake_that_does_not_lose_from_the_start_is_still_one() -> None:
-    assert not Evaluation((Mistakes("some", 10, 1, 0),), Losses(False, False)).perfect
+def test_a_mistake_that_does_not_lose_from_the_start_is_not_perfect() -> None:
+    assert not Evaluation(
+        (Errors("some", SEARCHED, Rate(1, 10)), Errors("some", RAW, Rate(0, 10))), StartLosses(False, False)
+    ).perfect
 
 
 def test_the_report_has_figures_for_logs() -> None:
@@ -255,7 +263,7 @@ def test_each_position_is_searched_once() -> None:
 
 def game_module(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, positions: str) -> str:
     (folder / f"{name}.py").write_text(
-        "import numpy as np\nfrom seraphim.evaluation.mistakes import PositionSet\n"
+        "import numpy as np\nfrom seraphim.game.solved import PositionSet\n"
         "from tictactoe.game import GAME\n\n\n"
         f"def position_sets():\n    return [PositionSet('mine', {positions})]\n"
     )
@@ -290,4 +298,4 @@ def test_finished_positions_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_evaluation_needs_no_more_than_the_protocol() -> None:
     game: Game = PlainRules(games.PLAIN_TICTACTOE)
-    assert loses_from_start(game, lambda states: game.legal(states).argmax(axis=1)) == Losses(True, True)
+    assert loses_from_start(game, lambda states: game.legal(states).argmax(axis=1)) == StartLosses(True, True)
