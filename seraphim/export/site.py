@@ -136,8 +136,8 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
     out.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{out.name}.unfinished-", dir=out.parent))
     try:
-        folder.chmod(0o755)
         _copy_pages(folder)
+        folder.chmod(0o755)
         _copy_rules(rules, folder / "games")
         parities = [_write_model(model, folder / "models", trust) for model in models]
         runtime = _copy_library(library, folder)
@@ -185,12 +185,8 @@ def _rules(game: str) -> Path:
 
 
 def _copy_pages(folder: Path) -> None:
-    # All but the page of what a model learnt from, of which only a server knows.
-    for path in sorted(WEB.iterdir()):
-        if path.is_dir():
-            shutil.copytree(path, folder / path.name)
-        elif not path.name.startswith("learnt"):
-            shutil.copyfile(path, folder / path.name)
+    # All but the history page, whose data only a server has.
+    shutil.copytree(WEB, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("history", "history.html"))
     # A service worker looks after what is beside it and below.
     (folder / "engine/service-worker.js").rename(folder / "service-worker.js")
 

@@ -123,12 +123,12 @@ def explorer_page(request: Request) -> HTMLResponse:
     return HTMLResponse(service_of(request).files.page("index.html"))
 
 
-@pages.get("/learnt")
-@pages.head("/learnt")
-@pages.get("/learnt.html")
-def learnt_page(request: Request) -> HTMLResponse:
-    """Return the page of what a model learnt from."""
-    return HTMLResponse(service_of(request).files.page("learnt.html"))
+@pages.get("/history")
+@pages.head("/history")
+@pages.get("/history.html")
+def history_page(request: Request) -> HTMLResponse:
+    """Return the page of a model's learning curves and self-play games."""
+    return HTMLResponse(service_of(request).files.page("history.html"))
 
 
 @pages.get("/config.js")

@@ -11,7 +11,7 @@ from pathlib import Path
 WEB = Path(str(resources.files("seraphim") / "web"))
 
 _VERSION = re.compile("[0-9a-f]{16}")
-_REFERENCE = re.compile(r'(?<==)"([\w.-]+\.(?:css|js|svg))"')
+_REFERENCE = re.compile(r'(?<==)"([\w./-]+\.(?:css|js|svg))"')
 
 
 class WebFiles:

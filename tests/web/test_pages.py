@@ -25,7 +25,12 @@ from seraphim.training.trainer import bootstrap
 
 pytestmark = needs_chromium
 
-PATHS = ["#model=connectfour&moves=44353321", "#model=fresh&moves=b2", "learnt#model=connectfour", "learnt#model=fresh"]
+PATHS = [
+    "#model=connectfour&moves=44353321",
+    "#model=fresh&moves=b2",
+    "history#model=connectfour",
+    "history#model=fresh",
+]
 BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
 expect.set_options(timeout=15_000)
@@ -98,7 +103,7 @@ def analysed(page: Page, readouts: int = 400) -> None:
 
 def shown(page: Page) -> None:
     """Wait until a page, either of the two, is complete."""
-    if "learnt" in page.url:
+    if "history" in page.url:
         expect(page.locator("#plots")).not_to_be_empty()
         expect(page.locator("#total")).not_to_be_empty()
     else:
@@ -279,8 +284,8 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
     page = visitor.open("#model=connectfour")
     played = page.evaluate(
         """async () => {
-          const {BoardView} = await import('./board.js');
-          const {styleOf} = await import('./painters.js');
+          const {BoardView} = await import('./board/board.js');
+          const {styleOf} = await import('./board/geometry.js');
           const cells = Array.from({length: 6}, () => Array(6).fill(-1));
           [cells[5][0], cells[5][1]] = [0, 0];
           const targets = {3: [[4, 0], [5, 0]], 7: [[4, 1], [5, 0]], 9: [[4, 1], [5, 1]]};
@@ -577,7 +582,7 @@ def test_another_model_and_snapshot_can_be_chosen(visitor: Visitor) -> None:
 
 
 def test_a_game_that_was_learnt_from_is_replayed_with_its_policy(visitor: Visitor) -> None:
-    page = visitor.open("learnt#model=fresh")
+    page = visitor.open("history#model=fresh")
     expect(page.locator("#games tbody tr").first).to_have_class("chosen")
     summary = page.request.get(f"{visitor.url}api/models/fresh/games?limit=16").json()
     assert summary["total"] == 20
@@ -601,7 +606,7 @@ def percent(share: float) -> str:
 
 
 def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: Visitor) -> None:
-    page = visitor.open("learnt#model=fresh")
+    page = visitor.open("history#model=fresh")
     page.click("#forward")
     page.click("#forward")
     count = page.locator(".piece").count()
@@ -612,7 +617,7 @@ def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: 
 
 
 def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
-    page = visitor.open("learnt#model=connectfour")
+    page = visitor.open("history#model=connectfour")
     curves = page.request.get(f"{visitor.url}api/models/connectfour/curves").json()["series"]
     plot = page.locator(".plot", has_text="Mistakes of the searched move")
     names = [name.removeprefix("searched_mistakes/") for name in curves if name.startswith("searched_mistakes/")]
@@ -696,7 +701,7 @@ def test_files_that_a_browser_has_are_not_asked_for_again(visitor: Visitor) -> N
     expect(page.locator("#status")).to_have_text("Red to move")
     asked: list[str] = []
     page.on("response", lambda response: asked.append(response.url) if not from_cache(response) else None)
-    page.goto(f"{visitor.url}learnt#model=connectfour")
+    page.goto(f"{visitor.url}history#model=connectfour")
     shown(page)
     page.goto(f"{visitor.url}#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
@@ -709,7 +714,7 @@ def from_cache(response: Response) -> bool:
 
 
 def test_the_first_paint_takes_less_than_a_second(visitor: Visitor) -> None:
-    for path in ("", "learnt"):
+    for path in ("", "history"):
         page = visitor.open(path)
         expect(page.locator(".panel").first).to_be_visible()
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")

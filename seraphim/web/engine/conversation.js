@@ -2,7 +2,7 @@
 
 import {checkRequest, isOver, readText, toAnalysis, toGameInfo, toPosition, toState} from './messages.js';
 import {Search} from './search.js';
-import {exactResults} from './truth.js';
+import {exactResults} from './solver.js';
 
 const MOST_NODES = 2 ** 17; // of a tree, after which it gets no more readouts
 const MOST_EVALUATIONS = 100_000; // that are remembered

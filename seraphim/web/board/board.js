@@ -1,18 +1,18 @@
 /** A board that shows a position and is played on by mouse, touch and keyboard. */
 
-import {html, svg} from './dom.js';
+import {html, svg} from '../shared/dom.js';
 import {drawLast, drawLine, drawOpinion, drawStep, drawTruth, drawWay} from './marks.js';
-import {centre, CHUTE, geometryOf, sourceOf} from './painters.js';
+import {centre, CHUTE, geometryOf, sourceOf} from './geometry.js';
 import {animateEntry, drawBoard, drawPiece} from './pieces.js';
 import {Targets} from './targets.js';
 
 /**
- * @typedef {import('./types.js').Board} Board
- * @typedef {import('./types.js').Cell} Cell
- * @typedef {import('./types.js').Truth} Truth
+ * @typedef {import('../shared/types.js').Board} Board
+ * @typedef {import('../shared/types.js').Cell} Cell
+ * @typedef {import('../shared/types.js').Truth} Truth
  * @typedef {import('./marks.js').Opinion} Opinion
- * @typedef {import('./painters.js').Geometry} Geometry
- * @typedef {import('./painters.js').Style} Style
+ * @typedef {import('./geometry.js').Geometry} Geometry
+ * @typedef {import('./geometry.js').Style} Style
  *
  * @typedef {object} Shown what the board shows of a position
  * @property {Board | null} board

@@ -1,11 +1,11 @@
 /** What the engine does at each position: the computer's move, analysis, or nothing. */
 
-import {mayMove} from './pieces.js';
+import {mayMove} from '../board/pieces.js';
 
 /**
- * @typedef {import('./gametree.js').GameNode} GameNode
- * @typedef {import('./types.js').Analysis} Analysis
- * @typedef {import('./session.js').Session} Session
+ * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../explorer/session.js').Session} Session
  *
  * @typedef {'human' | 'computer'} Player
  * @typedef {'move' | 'analyse'} Purpose

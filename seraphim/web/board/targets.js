@@ -1,14 +1,14 @@
 /** The buttons over a board: one for each cell, or each column of a rack; without a board, one for each move. */
 
-import {html} from './dom.js';
-import {CELL, sourceOf} from './painters.js';
+import {html} from '../shared/dom.js';
+import {CELL, sourceOf} from './geometry.js';
 
 /**
- * @typedef {import('./types.js').Board} Board
- * @typedef {import('./types.js').Cell} Cell
+ * @typedef {import('../shared/types.js').Board} Board
+ * @typedef {import('../shared/types.js').Cell} Cell
  * @typedef {import('./board.js').Shown} Shown
  * @typedef {import('./board.js').Setting} Setting
- * @typedef {import('./painters.js').Geometry} Geometry
+ * @typedef {import('./geometry.js').Geometry} Geometry
  */
 
 export class Targets {

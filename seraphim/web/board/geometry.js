@@ -1,8 +1,8 @@
 /** How a board of a game is drawn, told from the board alone, and where its cells lie in the drawing. */
 
 /**
- * @typedef {import('./types.js').Board} Board
- * @typedef {import('./types.js').Cell} Cell
+ * @typedef {import('../shared/types.js').Board} Board
+ * @typedef {import('../shared/types.js').Cell} Cell
  *
  * @typedef {'rack' | 'lines' | 'grid' | 'text'} Style a rack that stones drop into, a few cells between lines, squares,
  *     or the game's own drawing in text

@@ -1,12 +1,12 @@
 /** The table of the moves that the search considered, with their variations. */
 
-import {html} from './dom.js';
-import {formatCount, formatExact, formatShare, formatShort, formatValue} from './format.js';
+import {html} from '../shared/dom.js';
+import {formatCount, formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
 
 /**
- * @typedef {import('./types.js').Analysis} Analysis
- * @typedef {import('./types.js').Candidate} Candidate
- * @typedef {import('./types.js').Truth} Truth
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../shared/types.js').Candidate} Candidate
+ * @typedef {import('../shared/types.js').Truth} Truth
  *
  * @typedef {object} Row
  * @property {HTMLTableRowElement} element

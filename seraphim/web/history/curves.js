@@ -1,11 +1,11 @@
 /** The curves of a model's learning: which figures belong into one plot, and what they are drawn over. */
 
-import {html} from './dom.js';
-import {formatCount} from './format.js';
-import {Plot} from './plot.js';
+import {html} from '../shared/dom.js';
+import {formatCount} from '../shared/format.js';
+import {Plot} from '../shared/plot.js';
 
 /**
- * @typedef {import('./plot.js').Series} Series
+ * @typedef {import('../shared/plot.js').Series} Series
  * @typedef {Record<string, Array<[number, number]>>} Curves by `kind/name`, over the steps of training
  * @typedef {'steps' | 'games' | 'minutes'} Axis
  *

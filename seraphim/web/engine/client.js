@@ -1,10 +1,10 @@
 /** An engine as functions that return promises. Survives a lost connection: what has no answer is asked again. */
 
 /**
- * @typedef {import('./types.js').Analysis} Analysis
- * @typedef {import('./types.js').Position} Position
- * @typedef {import('./types.js').Opened} Opened
- * @typedef {import('./types.js').Truth} Truth
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../shared/types.js').Position} Position
+ * @typedef {import('../shared/types.js').Opened} Opened
+ * @typedef {import('../shared/types.js').Truth} Truth
  *
  * @typedef {object} Question
  * @property {{id: number, type: string}} message

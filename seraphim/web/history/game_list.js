@@ -1,8 +1,8 @@
 /** The list of the games that a model played against itself, a page at a time. */
 
-import {fetchJson} from './api.js';
-import {byId, html} from './dom.js';
-import {formatCount} from './format.js';
+import {fetchJson} from '../shared/api.js';
+import {byId, html} from '../shared/dom.js';
+import {formatCount} from '../shared/format.js';
 
 /**
  * @typedef {object} GameSummary

@@ -4,7 +4,7 @@ const KEY = 'seraphim';
 
 /**
  * @typedef {object} Preferences
- * @property {import('./marks.js').Metric} metric
+ * @property {import('../board/marks.js').Metric} metric
  * @property {boolean} analysing
  * @property {string} amount readouts of an analysis, or `Infinity`
  * @property {string} strength readouts of the computer's moves

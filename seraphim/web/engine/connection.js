@@ -30,12 +30,12 @@ export function openConnection() {
 
 /**
  * Ask which models there are.
- * @returns {Promise<import('./types.js').Model[]>}
+ * @returns {Promise<import('../shared/types.js').Model[]>}
  */
 export async function listModels() {
   const config = readConfig();
   if (config) return config.models.map((model) => ({champion: '', snapshots: [], ...model}));
-  const {fetchJson} = await import('./api.js');
+  const {fetchJson} = await import('../shared/api.js');
   return fetchJson('api/models');
 }
 
@@ -44,7 +44,7 @@ export async function listModels() {
  * @returns {Connection}
  */
 function openWorker(config) {
-  const worker = new Worker(new URL('engine/worker.js', import.meta.url), {type: 'module'});
+  const worker = new Worker(new URL('worker.js', import.meta.url), {type: 'module'});
   const connection = noConnection();
   connection.send = (message) => worker.postMessage(message);
   worker.onmessage = ({data}) => connection.onmessage(data);

@@ -9,9 +9,9 @@
  * @property {number} ply moves before it from the start of the tree
  * @property {GameNode[]} children in the order in which they were first played
  * @property {GameNode | null} next the child that was visited last: where redo leads
- * @property {import('./types.js').Position | null} position once the engine has told
- * @property {import('./types.js').Analysis | null} analysis the deepest so far
- * @property {import('./types.js').Truth | null} truth
+ * @property {import('../shared/types.js').Position | null} position once the engine has told
+ * @property {import('../shared/types.js').Analysis | null} analysis the deepest so far
+ * @property {import('../shared/types.js').Truth | null} truth
  * @property {string} untold why the engine does not tell the truth; empty if it may
  */
 

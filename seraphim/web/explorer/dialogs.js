@@ -1,12 +1,12 @@
 /** The dialogs: load a position, share it, help. */
 
-import {readAddress} from './address.js';
-import {byId} from './dom.js';
+import {readAddress} from '../shared/address.js';
+import {byId} from '../shared/dom.js';
 
 /**
  * @typedef {object} DialogActions
  * @property {(text: string) => Promise<void>} load reads moves or a drawn board
- * @property {(address: import('./address.js').Address) => Promise<void>} follow a link
+ * @property {(address: import('../shared/address.js').Address) => Promise<void>} follow a link
  * @property {() => {link: string, moves: string, drawing: string}} share
  * @property {() => string} example of what can be loaded
  * @property {(on: boolean) => void} setShortcuts

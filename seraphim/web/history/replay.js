@@ -1,18 +1,18 @@
 /** A finished game, position by position, with what the search found in each. */
 
-import {writeAddress} from './address.js';
-import {BoardView} from './board.js';
-import {byId} from './dom.js';
-import {formatResult, formatValue, playerNames} from './format.js';
-import {ValueGraph} from './graph.js';
-import {toPolicyOpinions} from './marks.js';
-import {announce} from './notices.js';
-import {styleOf} from './painters.js';
+import {writeAddress} from '../shared/address.js';
+import {BoardView} from '../board/board.js';
+import {byId} from '../shared/dom.js';
+import {formatResult, formatValue, playerNames} from '../shared/format.js';
+import {ValueGraph} from '../analysis/graph.js';
+import {toPolicyOpinions} from '../board/marks.js';
+import {announce} from '../shared/notices.js';
+import {styleOf} from '../board/geometry.js';
 
 /**
  * @typedef {object} Recorded a position of a game
  * @property {number} ply
- * @property {import('./types.js').Board | null} board
+ * @property {import('../shared/types.js').Board | null} board
  * @property {string} text
  * @property {0 | 1} to_play
  * @property {number} action that was played
@@ -30,7 +30,7 @@ export class Replay {
   #game = null;
   #at = 0;
   #model = '';
-  /** @type {import('./painters.js').Style} */
+  /** @type {import('../board/geometry.js').Style} */
   #style = 'text';
 
   constructor() {
@@ -114,7 +114,7 @@ export class Replay {
 
 /**
  * @param {Recorded} position
- * @returns {Map<number, import('./marks.js').Opinion>}
+ * @returns {Map<number, import('../board/marks.js').Opinion>}
  */
 function opinionsOf({policy, label, labels}) {
   const opinions = toPolicyOpinions(policy, label);
@@ -126,7 +126,7 @@ function opinionsOf({policy, label, labels}) {
 
 /**
  * @param {Recorded} position
- * @returns {import('./graph.js').Point}
+ * @returns {import('../analysis/graph.js').Point}
  */
 function toPoint({to_play: mover, root_value: value, label}) {
   return {value: mover === 0 ? value : -value, label, doubtful: false};

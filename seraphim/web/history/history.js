@@ -1,12 +1,12 @@
 /** The page of what a model learnt from: the curves of its learning, and the games that it played against itself. */
 
-import {fetchJson} from './api.js';
-import {readAddress} from './address.js';
-import {listModels} from './connection.js';
+import {fetchJson} from '../shared/api.js';
+import {readAddress} from '../shared/address.js';
+import {listModels} from '../engine/connection.js';
 import {axesOf, drawCurves, drawTiles} from './curves.js';
-import {byId, html, setOptions} from './dom.js';
-import {GameList} from './gamelist.js';
-import {notify} from './notices.js';
+import {byId, html, setOptions} from '../shared/dom.js';
+import {GameList} from './game_list.js';
+import {notify} from '../shared/notices.js';
 import {Replay} from './replay.js';
 
 /** @param {unknown} error */

@@ -1,15 +1,15 @@
 /** A model, and a game with it: what is shown, and how one gets from one position to another. */
 
-import {readAddress, readMoves, writeAddress, writeMoves} from './address.js';
-import {GameTree} from './gametree.js';
-import {styleOf} from './painters.js';
+import {readAddress, readMoves, writeAddress, writeMoves} from '../shared/address.js';
+import {GameTree} from './game_tree.js';
+import {styleOf} from '../board/geometry.js';
 
 /**
- * @typedef {import('./address.js').Address} Address
- * @typedef {import('./engine.js').Engine} Engine
- * @typedef {import('./gametree.js').GameNode} GameNode
- * @typedef {import('./types.js').GameInfo} GameInfo
- * @typedef {import('./types.js').Position} Position
+ * @typedef {import('../shared/address.js').Address} Address
+ * @typedef {import('../engine/client.js').Engine} Engine
+ * @typedef {import('./game_tree.js').GameNode} GameNode
+ * @typedef {import('../shared/types.js').GameInfo} GameInfo
+ * @typedef {import('../shared/types.js').Position} Position
  */
 
 export class Session {
@@ -19,7 +19,7 @@ export class Session {
   /** @type {string | null} null for the champion */
   snapshot = null;
   engineText = '';
-  /** @type {import('./painters.js').Style} */
+  /** @type {import('../board/geometry.js').Style} */
   style = 'text';
   /** @type {Position | null} where the game begins, which tells how its board is drawn */
   initial = null;

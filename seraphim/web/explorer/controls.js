@@ -1,17 +1,17 @@
 /** The buttons, selects and keys of the explorer, and what they show. */
 
-import {moverAt} from './course.js';
-import {byId, setOptions} from './dom.js';
+import {moverAt} from '../analysis/values.js';
+import {byId, setOptions} from '../shared/dom.js';
 import {actionOfKey, listenForShortcuts} from './shortcuts.js';
 
 /**
- * @typedef {import('./gametree.js').GameNode} GameNode
- * @typedef {import('./marks.js').Metric} Metric
- * @typedef {import('./preferences.js').Preferences} Preferences
+ * @typedef {import('./game_tree.js').GameNode} GameNode
+ * @typedef {import('../board/marks.js').Metric} Metric
+ * @typedef {import('../shared/preferences.js').Preferences} Preferences
  * @typedef {import('./session.js').Session} Session
- * @typedef {import('./thinking.js').Player} Player
- * @typedef {import('./thinking.js').Thinking} Thinking
- * @typedef {import('./types.js').Model} Model
+ * @typedef {import('../analysis/scheduler.js').Player} Player
+ * @typedef {import('../analysis/scheduler.js').Thinking} Thinking
+ * @typedef {import('../shared/types.js').Model} Model
  *
  * @typedef {object} Handles what the controls act on
  * @property {Session} session
@@ -21,7 +21,7 @@ import {actionOfKey, listenForShortcuts} from './shortcuts.js';
  * @property {(error: unknown) => void} fail
  * @property {(action: number) => void} makeMove
  * @property {(node: GameNode | null | undefined) => void} walkTo
- * @property {(address: import('./address.js').Address) => Promise<void>} follow
+ * @property {(address: import('../shared/address.js').Address) => Promise<void>} follow
  * @property {() => void} consider lets the engine see what it is to do now
  * @property {(on: boolean) => void} setTruth
  * @property {() => Model[]} models

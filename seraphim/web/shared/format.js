@@ -74,7 +74,7 @@ export function gameTitle(name) {
 
 /**
  * Name the players: by colour where stones have no other mark, else by what they put on the board.
- * @param {import('./painters.js').Style} style
+ * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
  * @param {boolean} flipped whether the colours are swapped
  * @returns {[string, string]}

@@ -1,12 +1,12 @@
 /** The board and what stands on it, as SVG. Colours are those of the style sheet. */
 
-import {svg} from './dom.js';
-import {CELL, CHUTE, centre} from './painters.js';
+import {svg} from '../shared/dom.js';
+import {CELL, CHUTE, centre} from './geometry.js';
 
 /**
- * @typedef {import('./painters.js').Geometry} Geometry
- * @typedef {import('./types.js').Board} Board
- * @typedef {import('./types.js').Cell} Cell
+ * @typedef {import('./geometry.js').Geometry} Geometry
+ * @typedef {import('../shared/types.js').Board} Board
+ * @typedef {import('../shared/types.js').Cell} Cell
  */
 
 const HOLE = 41; // radius of a hole of the rack

@@ -1,9 +1,9 @@
 /** The moves of a game with its branches, each of them a button. */
 
-import {html} from './dom.js';
+import {html} from '../shared/dom.js';
 
 /**
- * @typedef {import('./gametree.js').GameNode} GameNode
+ * @typedef {import('./game_tree.js').GameNode} GameNode
  *
  * @typedef {object} MoveLook
  * @property {number} player who made it

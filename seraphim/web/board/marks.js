@@ -1,15 +1,15 @@
 /** What is written over a board: what the search thinks of each move, the truth, a variation, the last move, a line. */
 
-import {svg} from './dom.js';
-import {formatExact, formatShare, formatShort, formatValue} from './format.js';
-import {CELL, centre} from './painters.js';
+import {svg} from '../shared/dom.js';
+import {formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
+import {CELL, centre} from './geometry.js';
 
 /**
- * @typedef {import('./types.js').Analysis} Analysis
- * @typedef {import('./types.js').Candidate} Candidate
- * @typedef {import('./types.js').Cell} Cell
- * @typedef {import('./types.js').Exact} Exact
- * @typedef {import('./painters.js').Geometry} Geometry
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../shared/types.js').Candidate} Candidate
+ * @typedef {import('../shared/types.js').Cell} Cell
+ * @typedef {import('../shared/types.js').Exact} Exact
+ * @typedef {import('./geometry.js').Geometry} Geometry
  *
  * @typedef {'off' | 'prior' | 'visits' | 'q'} Metric
  *

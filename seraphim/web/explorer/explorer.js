@@ -1,27 +1,27 @@
 /** The explorer: a board to play on, and what the search thinks of it. Joins session, engine and views. */
 
-import {readAddress} from './address.js';
-import {BoardView} from './board.js';
-import {CandidateTable} from './candidates.js';
-import {listModels, openConnection, readConfig} from './connection.js';
+import {readAddress} from '../shared/address.js';
+import {BoardView} from '../board/board.js';
+import {CandidateTable} from '../analysis/candidates.js';
+import {listModels, openConnection, readConfig} from '../engine/connection.js';
 import {prepareControls, showControls} from './controls.js';
-import {isDoubtful, playerOf, valueOf} from './course.js';
+import {isDoubtful, playerOf, valueOf} from '../analysis/values.js';
 import {prepareDialogs} from './dialogs.js';
-import {byId} from './dom.js';
-import {Engine} from './engine.js';
-import {ExpectationBar} from './expectation.js';
-import {formatCount, formatResult, formatSeconds, gameTitle, playerNames} from './format.js';
-import {ValueGraph} from './graph.js';
-import {toOpinions} from './marks.js';
-import {MoveList} from './movelist.js';
-import {announce, notify, showConnection} from './notices.js';
-import {readPreferences, writePreferences} from './preferences.js';
+import {byId} from '../shared/dom.js';
+import {Engine} from '../engine/client.js';
+import {ExpectationBar} from '../analysis/expectation.js';
+import {formatCount, formatResult, formatSeconds, gameTitle, playerNames} from '../shared/format.js';
+import {ValueGraph} from '../analysis/graph.js';
+import {toOpinions} from '../board/marks.js';
+import {MoveList} from './move_list.js';
+import {announce, notify, showConnection} from '../shared/notices.js';
+import {readPreferences, writePreferences} from '../shared/preferences.js';
 import {Session} from './session.js';
-import {Thinking} from './thinking.js';
+import {Thinking} from '../analysis/scheduler.js';
 
 /**
- * @typedef {import('./gametree.js').GameNode} GameNode
- * @typedef {import('./types.js').Model} Model
+ * @typedef {import('./game_tree.js').GameNode} GameNode
+ * @typedef {import('../shared/types.js').Model} Model
  */
 
 const ADDRESS_DELAY = 120; // milliseconds: browsers allow few changes of the address a second
@@ -126,7 +126,7 @@ function showThoughts() {
 }
 
 /**
- * @param {import('./types.js').Analysis} analysis
+ * @param {import('../shared/types.js').Analysis} analysis
  * @returns {string} `1,234 readouts · 5,678/s · 0.25 s`
  */
 function figures({readouts, readouts_per_second: speed, seconds, proven}) {
@@ -198,7 +198,7 @@ function truthNote() {
 /**
  * Open the model and the position that a link names; without a link, the first model. Where the link leads into a game,
  * the computer waits until a person has seen it.
- * @param {import('./address.js').Address} address
+ * @param {import('../shared/address.js').Address} address
  */
 async function follow(address) {
   const name = address.model ?? session.model;

@@ -1,6 +1,6 @@
 /** The expected result as a bar between the players. */
 
-import {formatShare, toPoints} from './format.js';
+import {formatShare, toPoints} from '../shared/format.js';
 
 export class ExpectationBar {
   /** @param {HTMLElement} element a meter with `.fill`, and two `.points` */

@@ -1,6 +1,6 @@
 /** What is known of the positions of a game, for player 0: expected results, and which moves threw much away. */
 
-/** @typedef {import('./gametree.js').GameNode} GameNode */
+/** @typedef {import('../explorer/game_tree.js').GameNode} GameNode */
 
 const MISTAKE = 0.4; // of expected result, thrown away by one move
 

@@ -1,7 +1,7 @@
 /** The expected result over a game, as a picture one clicks, or walks with the arrow keys. */
 
-import {svg} from './dom.js';
-import {formatShare, toPoints} from './format.js';
+import {svg} from '../shared/dom.js';
+import {formatShare, toPoints} from '../shared/format.js';
 
 /**
  * @typedef {object} Point of the game
