@@ -75,7 +75,7 @@ def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
         # The page's own engine is idle meanwhile.
-        page.add_init_script("localStorage.setItem('seraphim', '{\"analysing\": false}')")
+        page.add_init_script("localStorage.setItem('seraphim', '{\"analyzing\": false}')")
         for _ in range(2):  # the second time as everybody who comes back
             page.goto(f"http://127.0.0.1:{server.server_port}/")
             page.wait_for_function("document.querySelector('#engine').textContent")

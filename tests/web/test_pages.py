@@ -236,7 +236,7 @@ def test_the_computer_plays_itself_to_the_end_once_it_may(visitor: Visitor) -> N
     page = visitor.open("#model=fresh")
     choose(page, strength="10", player_1="computer", player_0="computer")
     page.click("#pause")
-    expect(page.locator("#status")).to_contain_text("the computer waits")
+    expect(page.locator("#status")).to_contain_text("the computer is waiting")
     page.click("#pause")
     expect(page.locator("#status")).to_have_text(ENDED)
     assert status(page) == replay(tictactoe.GAME, shared(page)["moves"].split(","))
@@ -347,7 +347,7 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     choose(page, amount="Infinity")
     expect(page.locator("#figures")).to_have_text(re.compile(r"^\d\d,\d{3} readouts"))
-    page.click("#analyse")
+    page.click("#analyze")
     expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
     stopped = settled_number(page)
     page.check("#metric input[value=q]")
@@ -357,7 +357,7 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
 
 def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a2")
-    page.check("#truth")
+    page.check("#solution")
     (solved,) = tictactoe.position_sets()
     (place,) = np.flatnonzero((solved.states == [1 << 4, 1 << 1]).all(axis=1))
     names = {1.0: "win", 0.0: "draw", -1.0: "loss"}
@@ -366,9 +366,9 @@ def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
         tictactoe.GAME.action_label(int(action)): names[float(values[action])]
         for action in np.flatnonzero(~np.isnan(values))
     }
-    expect(page.locator("g.truth")).to_have_count(len(expected))
+    expect(page.locator("g.solution")).to_have_count(len(expected))
     shown = {
-        row.locator("button").inner_text(): row.locator("td.truth-cell").inner_text()
+        row.locator("button").inner_text(): row.locator("td.solution-cell").inner_text()
         for row in page.locator("#candidates tbody tr").all()
     }
     assert {move: text.split()[0] for move, text in shown.items()} == expected
@@ -379,7 +379,7 @@ def test_all_moves_of_a_game_are_analysed_for_its_curve(visitor: Visitor) -> Non
     choose(page, amount="100")
     page.click("#review")
     expect(page.locator("#graph .curve")).to_have_attribute("d", re.compile(r"^M( ?[\d.]+ [\d.]+( L)?){6}$"))
-    expect(page.locator("#review")).to_have_text("Analyse all moves")
+    expect(page.locator("#review")).to_have_text("Analyze game")
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "5")
 
 
@@ -592,12 +592,12 @@ def test_a_game_that_was_learnt_from_is_replayed_with_its_policy(visitor: Visito
     game = page.request.get(f"{visitor.url}api/models/fresh/games/{identity}").json()
     page.click("#forward")
     second = game["positions"][1]
-    expect(page.locator("#told")).to_contain_text(f"plays {second['label']}")
+    expect(page.locator("#played")).to_contain_text(f"plays {second['label']}")
     expect(page.locator(".piece")).to_have_count(sum(mark >= 0 for row in second["board"]["cells"] for mark in row))
     expected = sorted(percent(share) for share in second["policy"].values() if share)
     assert sorted(page.locator(".opinion .main").all_text_contents()) == expected
     page.click("#older")
-    expect(page.locator("#range")).to_have_text("17 to 20")
+    expect(page.locator("#range")).to_have_text("17–20")
 
 
 def percent(share: float) -> str:
@@ -619,7 +619,7 @@ def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: 
 def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
     page = visitor.open("history#model=connectfour")
     curves = page.request.get(f"{visitor.url}api/models/connectfour/curves").json()["series"]
-    plot = page.locator(".plot", has_text="Mistakes of the searched move")
+    plot = page.locator(".plot", has_text="Error rate with search")
     names = [name.removeprefix("searched_mistakes/") for name in curves if name.startswith("searched_mistakes/")]
     expect(plot.locator(".key")).to_have_text(names)
     plot.locator(".canvas").focus()
@@ -632,7 +632,7 @@ def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
     path = plot.locator("g.series path").first.get_attribute("d")
     plot.locator(".scale").click()
     expect(plot.locator("g.series path").first).not_to_have_attribute("d", path or "")
-    expect(page.locator("#total")).to_contain_text("none are kept")
+    expect(page.locator("#total")).to_contain_text("none stored")
 
 
 # ---------------------------------------------------------------- for everybody
@@ -643,8 +643,8 @@ def test_nothing_is_wider_than_a_phone(visitor: Visitor, path: str) -> None:
     page = visitor.open(path, **PHONE)
     shown(page)
     if "fresh&" in path:
-        page.check("#truth")
-        expect(page.locator("g.truth")).to_have_count(8)
+        page.check("#solution")
+        expect(page.locator("g.solution")).to_have_count(8)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     beyond = "[...document.querySelectorAll('.panel')].filter((panel) => panel.scrollWidth > panel.clientWidth).length"
     assert page.evaluate(beyond) == 0
@@ -662,9 +662,9 @@ def test_axe_finds_nothing_wrong(visitor: Visitor, path: str) -> None:
 def test_axe_finds_nothing_wrong_with_dialogs_and_what_comes_up(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1")
     two_people(page)
-    page.check("#truth")
+    page.check("#solution")
     page.click("#review")
-    expect(page.locator("g.truth")).to_have_count(4)
+    expect(page.locator("g.solution")).to_have_count(4)
     page.keyboard.press("9")
     page.evaluate("document.getElementById('connection').hidden = false")
     assert violations(page) == []

@@ -1,4 +1,4 @@
-/** The table of the moves that the search considered, with their variations. */
+/** The table of candidate moves with their variations. */
 
 import {html} from '../shared/dom.js';
 import {formatCount, formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
@@ -6,7 +6,7 @@ import {formatCount, formatExact, formatShare, formatShort, formatValue} from '.
 /**
  * @typedef {import('../shared/types.js').Analysis} Analysis
  * @typedef {import('../shared/types.js').Candidate} Candidate
- * @typedef {import('../shared/types.js').Truth} Truth
+ * @typedef {import('../shared/types.js').Solution} Solution
  *
  * @typedef {object} Row
  * @property {HTMLTableRowElement} element
@@ -23,10 +23,10 @@ export class CandidateTable {
   #order = '';
 
   /**
-   * @param {HTMLTableElement} table with a head, and an empty body
+   * @param {HTMLTableElement} table with a head and an empty body
    * @param {object} on
    * @param {(action: number) => void} on.play
-   * @param {(candidate: Candidate | null) => void} on.preview hears whose variation is to be shown
+   * @param {(candidate: Candidate | null) => void} on.preview shows the variation of a candidate; null hides it
    */
   constructor(table, on) {
     this.table = table;
@@ -38,24 +38,24 @@ export class CandidateTable {
 
   /**
    * @param {Analysis | null} analysis
-   * @param {Truth | null} truth
-   * @param {boolean} playable whether a person may play one of the moves
+   * @param {Solution | null} solution
+   * @param {boolean} playable whether the user may play one of the moves
    */
-  show(analysis, truth, playable) {
+  show(analysis, solution, playable) {
     const candidates = analysis?.candidates ?? [];
     this.candidates = new Map(candidates.map((candidate) => [candidate.action, candidate]));
     const order = candidates.map(({action}) => action).join();
     if (order !== this.#order) this.#arrange(candidates);
     this.#order = order;
-    this.table.classList.toggle('with-truth', truth !== null);
+    this.table.classList.toggle('with-solution', solution !== null);
     const most = Math.max(1, ...candidates.map(({visits}) => visits));
     for (const candidate of candidates) {
-      this.#fill(candidate, analysis?.best === candidate.action, candidate.visits / most, truth, playable);
+      this.#fill(candidate, analysis?.best === candidate.action, candidate.visits / most, solution, playable);
     }
   }
 
   /**
-   * Put the rows into the order of the candidates; a row stays the same element, so that it keeps focus and pointer.
+   * Sort the rows like the candidates. A row stays the same element, so it keeps focus and hover.
    * @param {Candidate[]} candidates
    */
   #arrange(candidates) {
@@ -85,11 +85,11 @@ export class CandidateTable {
       {type: 'button', class: 'chip', onclick: () => move.ariaDisabled !== 'true' && this.on.play(action)},
       label,
     );
-    const [prior, q, u, truth] = [
+    const [prior, q, u, solution] = [
       html('td'),
       html('td'),
       html('td', {class: 'wide'}),
-      html('td', {class: 'truth-cell'}),
+      html('td', {class: 'solution-cell'}),
     ];
     const [bar, count] = [html('span', {class: 'bar'}), html('span', {class: 'count'}, '0')];
     const share = html('span', {class: 'share'});
@@ -110,24 +110,24 @@ export class CandidateTable {
       visits,
       q,
       u,
-      truth,
+      solution,
       variation,
     );
-    return {element, move, cells: {prior, visits: count, q, u, truth}, bar, share, variation};
+    return {element, move, cells: {prior, visits: count, q, u, solution}, bar, share, variation};
   }
 
   /**
    * @param {Candidate} candidate
    * @param {boolean} best
-   * @param {number} width of its bar, of the widest
-   * @param {Truth | null} truth
+   * @param {number} width of its bar, as a share of the widest
+   * @param {Solution | null} solution
    * @param {boolean} playable
    */
-  #fill(candidate, best, width, truth, playable) {
+  #fill(candidate, best, width, solution, playable) {
     const row = /** @type {Row} */ (this.#rows.get(candidate.action));
-    const {prior, visits, q, u, truth: exactly} = row.cells;
+    const {prior, visits, q, u, solution: exactly} = row.cells;
     row.element.classList.toggle('best', best);
-    row.move.setAttribute('aria-label', `Play ${candidate.label}${best ? ', the best so far' : ''}`);
+    row.move.setAttribute('aria-label', `Play ${candidate.label}${best ? ', best so far' : ''}`);
     row.move.setAttribute('aria-disabled', String(!playable));
     prior.textContent = formatShare(candidate.prior);
     visits.firstChild?.replaceWith(formatShort(candidate.visits));
@@ -138,10 +138,10 @@ export class CandidateTable {
     q.classList.toggle('proven', candidate.proven);
     q.title = candidate.proven ? 'exact: proven by the search' : '';
     u.textContent = candidate.u.toFixed(2);
-    const exact = truth?.[candidate.action];
-    const told = exact ? formatExact(exact) : null;
-    exactly.textContent = told ? told.long : '';
-    exactly.className = `truth-cell ${told?.tone ?? ''}${exact?.best ? ' best' : ''}`;
+    const exact = solution?.[candidate.action];
+    const result = exact ? formatExact(exact) : null;
+    exactly.textContent = result?.long ?? '';
+    exactly.className = `solution-cell ${result?.tone ?? ''}${exact?.best ? ' best' : ''}`;
     row.variation.textContent = candidate.variation.slice(1).join(' ');
     row.variation.title = candidate.variation.join(' ');
   }

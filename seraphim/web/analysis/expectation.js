@@ -1,4 +1,4 @@
-/** The expected result as a bar between the players. */
+/** The expected result as a bar between the two players. */
 
 import {formatShare, toPoints} from '../shared/format.js';
 
@@ -23,7 +23,7 @@ export class ExpectationBar {
     this.element.setAttribute('aria-valuenow', (100 * share).toFixed(0));
     this.element.setAttribute(
       'aria-valuetext',
-      value === null ? 'not analysed' : `${names[0]} ${texts[0]}, ${names[1]} ${texts[1]}`,
+      value === null ? 'not analyzed' : `${names[0]} ${texts[0]}, ${names[1]} ${texts[1]}`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** The expected result over a game, as a picture one clicks, or walks with the arrow keys. */
+/** The expected result over a game, as a graph for the mouse and the arrow keys. */
 
 import {svg} from '../shared/dom.js';
 import {formatShare, toPoints} from '../shared/format.js';
@@ -7,7 +7,7 @@ import {formatShare, toPoints} from '../shared/format.js';
  * @typedef {object} Point of the game
  * @property {number | null} value for player 0, in [-1, 1]; null if it is not known
  * @property {string} label of the move that led here
- * @property {boolean} doubtful whether that move threw much away
+ * @property {boolean} doubtful whether that move lost much of the expected result
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 10, 8, 18]; // pixels around the curve
@@ -20,10 +20,10 @@ export class ValueGraph {
   #current = 0;
   #names = ['First', 'Second'];
   #width = 0;
-  #drawn = ''; // what `show` was told last
+  #drawn = ''; // the arguments of the last `show`
 
   /**
-   * @param {HTMLElement} element is filled, and becomes a slider over the plies
+   * @param {HTMLElement} element turned into a slider over the plies
    * @param {(ply: number) => void} onchoose
    */
   constructor(element, onchoose) {
@@ -50,12 +50,12 @@ export class ValueGraph {
     this.#current = current;
     this.#names = names;
     const value = points[current]?.value ?? null;
-    const told = value === null ? 'not analysed' : `${names[0]} ${formatShare(toPoints(value))}`;
+    const described = value === null ? 'not analyzed' : `${names[0]} ${formatShare(toPoints(value))}`;
     const attributes = {
       valuemin: 0,
       valuemax: points.length - 1,
       valuenow: current,
-      valuetext: `move ${current}, ${told}`,
+      valuetext: `move ${current}, ${described}`,
     };
     for (const [name, content] of Object.entries(attributes))
       this.element.setAttribute(`aria-${name}`, String(content));
@@ -108,7 +108,7 @@ export class ValueGraph {
     return [...lines, ...texts, ...names];
   }
 
-  /** @returns {SVGElement[]} a mark at each move that threw much away */
+  /** @returns {SVGElement[]} a mark at each move that lost much of the expected result */
   #doubts() {
     return this.#points.flatMap(({value, label, doubtful}, ply) =>
       value === null || !doubtful
@@ -117,7 +117,7 @@ export class ValueGraph {
             svg(
               'circle',
               {cx: this.#x(ply), cy: this.#y(value), r: 4, class: 'doubt'},
-              svg('title', {}, `${label}: a mistake, it seems`),
+              svg('title', {}, `${label}: likely a mistake`),
             ),
           ],
     );

@@ -1,6 +1,6 @@
-/** What the engine does at each position: the computer's move, analysis, or nothing. */
+/** Decides what the engine does at each position: choose the computer's move, analyze, or nothing. */
 
-import {mayMove} from '../board/pieces.js';
+import {mayAnimate} from '../board/pieces.js';
 
 /**
  * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
@@ -8,46 +8,46 @@ import {mayMove} from '../board/pieces.js';
  * @typedef {import('../explorer/session.js').Session} Session
  *
  * @typedef {'human' | 'computer'} Player
- * @typedef {'move' | 'analyse'} Purpose
+ * @typedef {'move' | 'analyze'} Purpose
  *
  * @typedef {object} Goal
  * @property {Purpose} purpose
  * @property {number} readouts
  */
 
-/** Readouts with which a move is that of the network alone. */
-export const NETWORK_ALONE = 1;
+/** With this many readouts, the move is the raw network's. */
+const NETWORK_ALONE = 1;
 
-const MOST_AT_ONCE = 10_000; // readouts asked for at a time; the rest follows
-const SHOWN = 550; // milliseconds for which a position is shown at least before the computer moves on
+const MOST_AT_ONCE = 10_000; // readouts per request
+const SHOWN = 550; // milliseconds: a position stays at least this long before the computer moves
 
-export class Thinking {
-  /** @type {[Player, Player]} who plays for player 0 and player 1 */
+export class Scheduler {
+  /** @type {[Player, Player]} who plays as player 0 and as player 1 */
   players = ['human', 'computer'];
   /** Whether the computer moves when it is its turn. */
   running = true;
   /** Readouts of the computer's moves. */
   strength = 400;
-  /** Whether positions are analysed while nobody moves. */
-  analysing = true;
+  /** Whether positions are analyzed while the computer has no move to make. */
+  analyzing = true;
   /** Readouts of an analysis; Infinity goes on until stopped. */
   amount = 400;
-  /** @type {Purpose | null} what the engine does now */
+  /** @type {Purpose | null} what the engine is doing now */
   busy = null;
-  /** @type {{done: number, of: number} | null} of a whole game that is analysed */
+  /** @type {{done: number, of: number} | null} progress of the analysis of a whole game */
   review = null;
 
   #session;
   #onchange;
   #onerror;
-  #turn = 0; // what an earlier goal finds comes too late
-  /** @type {{node: GameNode | null, wanted: string}} what was last begun, and may be finished */
+  #turn = 0; // results of an earlier goal are dropped
+  /** @type {{node: GameNode | null, wanted: string}} the goal last started; it may be finished */
   #begun = {node: null, wanted: ''};
   #seen = {node: /** @type {GameNode | null} */ (null), since: 0};
 
   /**
    * @param {Session} session
-   * @param {() => void} onchange hears of new numbers, and of beginnings and ends
+   * @param {() => void} onchange called on new numbers, and when work starts or ends
    * @param {(error: Error) => void} onerror
    */
   constructor(session, onchange, onerror) {
@@ -56,13 +56,13 @@ export class Thinking {
     this.#onerror = onerror;
   }
 
-  /** @returns {boolean} whether a person may move in the position shown */
-  get isPersonsTurn() {
+  /** @returns {boolean} whether the user may move in the current position */
+  get isHumanTurn() {
     const position = this.#session.node.position;
     return Boolean(position && !position.ended && (!this.running || this.players[position.to_play] === 'human'));
   }
 
-  /** Do what the position and the settings ask for now, unless that is under way. */
+  /** Start what the position and the settings call for, unless it is running already. */
   consider() {
     const {node} = this.#session;
     if (node !== this.#seen.node) this.#seen = {node, since: performance.now()};
@@ -76,7 +76,7 @@ export class Thinking {
     else this.#rest();
   }
 
-  /** Forget what is under way, so that it begins anew: for another model. */
+  /** Forget the current work, so that it starts again: for another model. */
   reset() {
     this.#turn++;
     this.#begun = {node: null, wanted: ''};
@@ -84,14 +84,14 @@ export class Thinking {
     this.review = null;
   }
 
-  /** Analyse every position of the game that has not been yet, from the first to the last. */
-  async analyseGame() {
+  /** Analyze every position of the game that has too few readouts, first to last. */
+  async analyzeGame() {
     const {tree} = this.#session;
     const readouts = Math.min(this.amount, MOST_AT_ONCE);
     const nodes = tree.line().filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
     const turn = ++this.#turn;
     this.running = false;
-    this.busy = 'analyse';
+    this.busy = 'analyze';
     this.#begun = {node: null, wanted: ''};
     for (const [done, node] of nodes.entries()) {
       this.review = {done, of: nodes.length};
@@ -110,7 +110,7 @@ export class Thinking {
     if (!position || position.ended) return null;
     if (this.running && this.players[position.to_play] === 'computer')
       return {purpose: 'move', readouts: this.strength};
-    return this.analysing ? {purpose: 'analyse', readouts: this.amount} : null;
+    return this.analyzing ? {purpose: 'analyze', readouts: this.amount} : null;
   }
 
   /**
@@ -122,7 +122,7 @@ export class Thinking {
     this.busy = purpose;
     this.#onchange();
     const work =
-      purpose === 'move' ? () => this.#move(node, readouts, turn) : () => this.#analyse(node, readouts, turn);
+      purpose === 'move' ? () => this.#move(node, readouts, turn) : () => this.#analyze(node, readouts, turn);
     if (!(await this.#attempt(work, turn))) return;
     this.busy = null;
     this.#onchange();
@@ -131,7 +131,7 @@ export class Thinking {
   /**
    * @param {() => Promise<void>} work
    * @param {number} turn
-   * @returns {Promise<boolean>} whether this is still what is wanted
+   * @returns {Promise<boolean>} whether it finished and is still wanted
    */
   async #attempt(work, turn) {
     try {
@@ -154,10 +154,10 @@ export class Thinking {
    * @param {number} turn
    */
   async #move(node, readouts, turn) {
-    await this.#session.tell(node);
+    await this.#session.sync(node);
     if (turn !== this.#turn) return;
     const analysis = await this.#think(node, readouts);
-    const wait = (mayMove() ? SHOWN : SHOWN / 3) - (performance.now() - this.#seen.since);
+    const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#seen.since);
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     if (turn !== this.#turn) return;
     const byPrior = [...analysis.candidates].sort((a, b) => b.prior - a.prior);
@@ -170,8 +170,8 @@ export class Thinking {
    * @param {number} readouts
    * @param {number} turn
    */
-  async #analyse(node, readouts, turn) {
-    await this.#session.tell(node);
+  async #analyze(node, readouts, turn) {
+    await this.#session.sync(node);
     let known = node.analysis?.readouts ?? 0;
     while (known < readouts && !node.analysis?.proven && turn === this.#turn) {
       const latest = await this.#think(node, Math.min(readouts - known, MOST_AT_ONCE));
@@ -186,18 +186,18 @@ export class Thinking {
    * @param {number} turn
    */
   async #judge(node, readouts, turn) {
-    await this.#session.tell(node);
+    await this.#session.sync(node);
     if (turn === this.#turn && !node.position?.ended) await this.#think(node, readouts);
   }
 
   /**
-   * @param {GameNode} node that the engine's session is at
+   * @param {GameNode} node the current position of the engine's session
    * @param {number} readouts
    * @returns {Promise<Analysis>}
    */
   #think(node, readouts) {
     return this.#session.engine.think(readouts, (analysis) => {
-      // After a lost connection the tree grows anew; what was known is more, until it has caught up.
+      // After a lost connection the tree starts over: keep the old numbers until it has caught up.
       if (analysis.readouts >= (node.analysis?.readouts ?? 0)) node.analysis = analysis;
       this.#onchange();
     });

@@ -1,8 +1,8 @@
-/** What is known of the positions of a game, for player 0: expected results, and which moves threw much away. */
+/** Expected results of a game's positions for player 0, and which moves were likely mistakes. */
 
 /** @typedef {import('../explorer/game_tree.js').GameNode} GameNode */
 
-const MISTAKE = 0.4; // of expected result, thrown away by one move
+const MISTAKE = 0.4; // drop of the expected result by one move
 
 /**
  * @param {GameNode} node
@@ -14,7 +14,7 @@ export function valueOf({position, analysis}) {
 
 /**
  * @param {GameNode} node
- * @returns {0 | 1} who is to move; where the engine was not asked yet, as if the players alternated
+ * @returns {0 | 1} the player to move; where the position is unknown, assumes that the players alternate
  */
 export function moverAt(node) {
   let steps = 0;
@@ -26,7 +26,7 @@ export function moverAt(node) {
 
 /**
  * @param {GameNode} node not the root
- * @returns {0 | 1} who made its move
+ * @returns {0 | 1} the player who made its move
  */
 export function playerOf(node) {
   return moverAt(node.parent ?? node);
@@ -34,7 +34,7 @@ export function playerOf(node) {
 
 /**
  * @param {GameNode} node
- * @returns {boolean} whether its move threw much of the expected result away
+ * @returns {boolean} whether its move lost much of the expected result
  */
 export function isDoubtful(node) {
   const [was, is] = [node.parent ? valueOf(node.parent) : null, valueOf(node)];

@@ -1,15 +1,15 @@
-/** A board that shows a position and is played on by mouse, touch and keyboard. */
+/** A board that shows a position and takes moves by mouse, touch and keyboard. */
 
 import {html, svg} from '../shared/dom.js';
-import {drawLast, drawLine, drawOpinion, drawStep, drawTruth, drawWay} from './marks.js';
-import {centre, CHUTE, geometryOf, sourceOf} from './geometry.js';
+import {drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
+import {center, CHUTE, geometryOf, sourceOf} from './geometry.js';
 import {animateEntry, drawBoard, drawPiece} from './pieces.js';
 import {Targets} from './targets.js';
 
 /**
  * @typedef {import('../shared/types.js').Board} Board
  * @typedef {import('../shared/types.js').Cell} Cell
- * @typedef {import('../shared/types.js').Truth} Truth
+ * @typedef {import('../shared/types.js').Solution} Solution
  * @typedef {import('./marks.js').Opinion} Opinion
  * @typedef {import('./geometry.js').Geometry} Geometry
  * @typedef {import('./geometry.js').Style} Style
@@ -24,11 +24,11 @@ import {Targets} from './targets.js';
  * @typedef {object} Setting
  * @property {Style} style of the game
  * @property {[string, string]} names of the players
- * @property {boolean} playable whether a person may move now
- * @property {boolean} animate whether the new piece, if there is one, comes in visibly
+ * @property {boolean} playable whether the user may move now
+ * @property {boolean} animate whether a new piece is animated
  * @property {number | null} last action that led here
  * @property {{board: Board | null, labels: Record<string, string>}} initial a position of the same game in which most
- *     moves are legal, which tells where they go and what they are called
+ *     moves are legal; it gives their cells and labels
  */
 
 const EMPTY = -1;
@@ -46,12 +46,12 @@ export class BoardView {
   #setting = null;
   /** The cells of each action that was ever legal on this board. @type {Map<number, Cell[]>} */
   #places = new Map();
-  /** @type {{opinions: Map<number, Opinion>, truth: Truth | null, variation: number[]}} */
-  #over = {opinions: new Map(), truth: null, variation: []};
+  /** @type {{opinions: Map<number, Opinion>, solution: Solution | null, variation: number[]}} */
+  #over = {opinions: new Map(), solution: null, variation: []};
 
   /**
    * @param {HTMLElement} element is filled
-   * @param {(action: number) => void} onplay hears of the moves that a person makes
+   * @param {(action: number) => void} onplay called with each move that the user makes
    */
   constructor(element, onplay) {
     this.element = element;
@@ -78,9 +78,9 @@ export class BoardView {
   }
 
   /**
-   * Write over the board, in place of what is written there.
-   * @param {{opinions?: Map<number, Opinion>, truth?: Truth | null, variation?: number[]}} over variation: actions from
-   *     the position shown
+   * Draw marks over the board, replacing those there.
+   * @param {{opinions?: Map<number, Opinion>, solution?: Solution | null, variation?: number[]}} over the variation
+   *     starts from the position shown
    */
   write(over) {
     Object.assign(this.#over, over);
@@ -88,7 +88,7 @@ export class BoardView {
   }
 
   /**
-   * Make the drawing and its targets, unless they are there.
+   * Build the drawing and its targets, unless they exist.
    * @param {Shown} shown
    * @param {Setting} setting
    */
@@ -153,7 +153,7 @@ export class BoardView {
   #drawMarks() {
     const [geometry, shown, setting] = [this.#geometry, this.#shown, this.#setting];
     if (!geometry || !shown?.board || !setting) return;
-    const {opinions, truth, variation} = this.#over;
+    const {opinions, solution, variation} = this.#over;
     const {targets} = shown.board;
     const steps = this.#drawVariation(variation);
     const drawn = drawLine(geometry, shown.line);
@@ -163,12 +163,12 @@ export class BoardView {
       const board = shown.board;
       for (const [action, opinion] of opinions) {
         const source = this.#isOpen(action) ? sourceOf(board, targets[action]) : null;
-        if (source) drawn.push(drawWay(geometry, source, targets[action][0], opinion));
+        if (source) drawn.push(drawArrow(geometry, source, targets[action][0], opinion));
       }
       for (const [landing, opinion] of this.#byLanding(opinions))
-        drawn.push(drawOpinion(geometry, landing, opinion, truth !== null));
-      const exact = new Map(Object.entries(truth ?? {}).map(([action, one]) => [Number(action), one]));
-      for (const [landing, one] of this.#byLanding(exact)) drawn.push(drawTruth(geometry, landing, one));
+        drawn.push(drawOpinion(geometry, landing, opinion, solution !== null));
+      const exact = new Map(Object.entries(solution ?? {}).map(([action, one]) => [Number(action), one]));
+      for (const [landing, one] of this.#byLanding(exact)) drawn.push(drawSolution(geometry, landing, one));
     }
     this.#layers.marks.replaceChildren(...drawn, ...steps);
     this.element.classList.toggle('decided', shown.line.length > 0);
@@ -180,7 +180,7 @@ export class BoardView {
 
   /**
    * @param {number} action
-   * @returns {boolean} whether it is legal, and may be meant after the cells that were chosen
+   * @returns {boolean} whether it is legal and compatible with the selected cells
    */
   #isOpen(action) {
     return action in (this.#shown?.board?.targets ?? {}) && this.targets.isOpen(action);
@@ -188,8 +188,8 @@ export class BoardView {
 
   /**
    * @template {{best: boolean}} T
-   * @param {Map<number, T>} about what is known of actions, the foremost first
-   * @returns {[Cell, T][]} cells where pieces would land; of several actions, what is known of the best or foremost
+   * @param {Map<number, T>} about what is known of actions, most important first
+   * @returns {[Cell, T][]} landing cells, each with its best or first action
    */
   #byLanding(about) {
     /** @type {Map<string, [Cell, T]>} */
@@ -203,7 +203,7 @@ export class BoardView {
   }
 
   /**
-   * Draw a variation, as far as it can be told without the rules: pieces that are put down in turn, or that move.
+   * Draw a variation as far as possible without the rules: pieces placed in turn, or moved.
    * @param {number[]} actions
    * @returns {SVGElement[]}
    */
@@ -221,7 +221,7 @@ export class BoardView {
       const mark = source ? cells[source[0]][source[1]] : player;
       if (source) {
         cells[source[0]][source[1]] = EMPTY;
-        steps.push(drawWay(geometry, source, cell, {weight: 1, tone: 'step', best: false}));
+        steps.push(drawArrow(geometry, source, cell, {weight: 1, tone: 'step', best: false}));
       }
       cells[cell[0]][cell[1]] = mark;
       const piece = drawPiece(geometry, mark, shown.board.marks[mark], cell);
@@ -234,7 +234,7 @@ export class BoardView {
   /**
    * @param {number} action
    * @param {number[][]} cells
-   * @returns {Cell | null} where a piece would land, the lowest of the free cells
+   * @returns {Cell | null} where a piece would land: the lowest free cell
    */
   #free(action, cells) {
     const free = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row][column] === EMPTY);
@@ -246,7 +246,7 @@ export class BoardView {
 
   /**
    * @param {number} action that led to the position shown
-   * @returns {Cell | null} where its piece stands, the highest of the taken cells
+   * @returns {Cell | null} where its piece stands: the highest occupied cell
    */
   #landed(action) {
     const cells = this.#shown?.board?.cells ?? [];
@@ -254,7 +254,7 @@ export class BoardView {
     return taken.reduce((/** @type {Cell | null} */ top, cell) => (top && top[0] < cell[0] ? top : cell), null);
   }
 
-  /** @param {number | null} action that a person points at */
+  /** @param {number | null} action under the pointer */
   #hover(action) {
     const [geometry, shown] = [this.#geometry, this.#shown];
     this.#layers.ghost.replaceChildren();
@@ -262,7 +262,7 @@ export class BoardView {
     if (!geometry || !shown?.board || !place || !this.#setting?.playable) return;
     const piece = drawPiece(geometry, shown.to_play, shown.board.marks[shown.to_play], place);
     if (geometry.style === 'rack')
-      piece.setAttribute('transform', `translate(${centre(geometry, place)[0]} ${CHUTE / 2 + 2})`);
+      piece.setAttribute('transform', `translate(${center(geometry, place)[0]} ${CHUTE / 2 + 2})`);
     else piece.classList.add('faint');
     this.#layers.ghost.append(piece);
   }
@@ -271,7 +271,7 @@ export class BoardView {
 /**
  * @param {Board} board
  * @param {Record<string, string>} labels
- * @returns {string[]} what the actions are called that land in each column; empty where that is not one
+ * @returns {string[]} the label of the action that lands in each column; empty if there is none
  */
 function columnNames({columns, targets}, labels) {
   return Array.from({length: columns}, (_, column) => {

@@ -1,4 +1,4 @@
-/** How a board of a game is drawn, told from the board alone, and where its cells lie in the drawing. */
+/** The style in which a board is drawn, and where its cells lie in the drawing. */
 
 /**
  * @typedef {import('../shared/types.js').Board} Board
@@ -19,14 +19,14 @@
 
 /** The side of a cell, in units of the drawing. */
 export const CELL = 100;
-/** The room above a rack, where a stone waits to be dropped. */
+/** The space above a rack, where a stone waits to be dropped. */
 export const CHUTE = 86;
 
 const FEW_CELLS = 25;
 
 /**
  * Choose the style for a game.
- * @param {Board | null} board of an unfinished position: where the game has ended, nothing tells
+ * @param {Board | null} board of an unfinished position; a finished one has no targets
  * @returns {Style}
  */
 export function styleOf(board) {
@@ -40,7 +40,7 @@ export function styleOf(board) {
 /**
  * @param {Board} board
  * @param {Cell[]} cells that name an action
- * @returns {Cell | null} where the piece stands that moves; null if none does
+ * @returns {Cell | null} where the piece that moves stands; null if none does
  */
 export function sourceOf({cells: pieces}, cells) {
   if (cells.length !== 2) return null;
@@ -73,8 +73,8 @@ export function geometryOf(style, {rows, columns}) {
 /**
  * @param {Geometry} geometry
  * @param {Cell} cell
- * @returns {[x: number, y: number]} its centre
+ * @returns {[x: number, y: number]} its center
  */
-export function centre({left, top}, [row, column]) {
+export function center({left, top}, [row, column]) {
   return [left + (column + 0.5) * CELL, top + (row + 0.5) * CELL];
 }

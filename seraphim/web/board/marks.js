@@ -1,8 +1,8 @@
-/** What is written over a board: what the search thinks of each move, the truth, a variation, the last move, a line. */
+/** Marks over a board: search statistics, exact results, a variation, the last move, the winning line. */
 
 import {svg} from '../shared/dom.js';
 import {formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
-import {CELL, centre} from './geometry.js';
+import {CELL, center} from './geometry.js';
 
 /**
  * @typedef {import('../shared/types.js').Analysis} Analysis
@@ -13,15 +13,15 @@ import {CELL, centre} from './geometry.js';
  *
  * @typedef {'off' | 'prior' | 'visits' | 'q'} Metric
  *
- * @typedef {object} Opinion of one move, to be drawn where the piece would land
+ * @typedef {object} Opinion the search's numbers for one move, drawn where the piece would land
  * @property {string} main the number
  * @property {string} sub a smaller one below
- * @property {number} weight in [0, 1], how strongly it is tinted
+ * @property {number} weight in [0, 1], strength of the tint
  * @property {'prior' | 'visits' | 'good' | 'bad'} tone
  * @property {boolean} best
  */
 
-const BEYOND = 34; // by which the line through the deciding cells is longer at both ends
+const BEYOND = 34; // how far the line through the winning cells extends at both ends
 
 /**
  * @param {Analysis} analysis
@@ -30,8 +30,8 @@ const BEYOND = 34; // by which the line through the deciding cells is longer at 
  */
 export function toOpinions(analysis, metric) {
   if (metric === 'off') return new Map();
-  const told = analysis.candidates.filter((candidate) => candidate.visits || candidate.prior >= 0.005);
-  return new Map(told.map((candidate) => [candidate.action, toOpinion(candidate, analysis.best, metric)]));
+  const shown = analysis.candidates.filter((candidate) => candidate.visits || candidate.prior >= 0.005);
+  return new Map(shown.map((candidate) => [candidate.action, toOpinion(candidate, analysis.best, metric)]));
 }
 
 /**
@@ -76,11 +76,11 @@ export function toPolicyOpinions(policy, played) {
  * @param {Geometry} geometry
  * @param {Cell} cell
  * @param {Opinion} opinion
- * @param {boolean} [above] whether something else is to stand at the lower edge
+ * @param {boolean} [above] whether to leave the lower edge free
  * @returns {SVGElement}
  */
 export function drawOpinion(geometry, cell, {main, sub, weight, tone, best}, above = false) {
-  const [x, y] = centre(geometry, cell);
+  const [x, y] = center(geometry, cell);
   const r = geometry.style === 'rack' ? 39 : 42;
   const tint = (0.08 + 0.5 * Math.min(1, weight)).toFixed(2);
   return svg(
@@ -99,28 +99,28 @@ export function drawOpinion(geometry, cell, {main, sub, weight, tone, best}, abo
  * @param {Exact} exact
  * @returns {SVGElement}
  */
-export function drawTruth(geometry, cell, exact) {
-  const [x, y] = centre(geometry, cell);
+export function drawSolution(geometry, cell, exact) {
+  const [x, y] = center(geometry, cell);
   const {short, tone} = formatExact(exact);
   const width = 18 + 15 * short.length;
   return svg(
     'g',
-    {transform: `translate(${x} ${y + CELL / 2 - 20})`, class: `truth ${tone}${exact.best ? ' best' : ''}`},
+    {transform: `translate(${x} ${y + CELL / 2 - 20})`, class: `solution ${tone}${exact.best ? ' best' : ''}`},
     svg('rect', {x: -width / 2, y: -15, width, height: 30, rx: 15}),
     svg('text', {y: 1}, short),
   );
 }
 
 /**
- * Draw the way of a piece that moves.
+ * Draw an arrow for a piece that moves.
  * @param {Geometry} geometry
  * @param {Cell} source
  * @param {Cell} landing
- * @param {{weight: number, tone: string, best: boolean}} opinion how strongly it is drawn, and in which colour
+ * @param {{weight: number, tone: string, best: boolean}} opinion opacity and color
  * @returns {SVGElement}
  */
-export function drawWay(geometry, source, landing, {weight, tone, best}) {
-  const [[x0, y0], [x, y]] = [centre(geometry, source), centre(geometry, landing)];
+export function drawArrow(geometry, source, landing, {weight, tone, best}) {
+  const [[x0, y0], [x, y]] = [center(geometry, source), center(geometry, landing)];
   const length = Math.hypot(x - x0, y - y0);
   const [dx, dy] = [(x - x0) / length, (y - y0) / length];
   const [shaft, base, tip, half] = [24, length - 58, length - 44, 9];
@@ -128,7 +128,7 @@ export function drawWay(geometry, source, landing, {weight, tone, best}) {
     `${(x0 + dx * along - dy * aside).toFixed(1)} ${(y0 + dy * along + dx * aside).toFixed(1)}`;
   const d = `M ${at(shaft, 0)} L ${at(base, 0)} M ${at(base, half)} L ${at(tip, 0)} L ${at(base, -half)}`;
   const opacity = (0.25 + 0.75 * Math.min(1, weight)).toFixed(2);
-  return svg('path', {d, class: `way ${tone}${best ? ' best' : ''}`, 'stroke-opacity': opacity});
+  return svg('path', {d, class: `arrow ${tone}${best ? ' best' : ''}`, 'stroke-opacity': opacity});
 }
 
 /**
@@ -140,7 +140,7 @@ export function drawWay(geometry, source, landing, {weight, tone, best}) {
  * @returns {SVGElement}
  */
 export function drawStep(piece, geometry, cell, number) {
-  const [x, y] = centre(geometry, cell);
+  const [x, y] = center(geometry, cell);
   piece.classList.add('step');
   return svg('g', {class: 'variation'}, piece, svg('text', {x, y: y + 1, class: 'step-number'}, number));
 }
@@ -151,7 +151,7 @@ export function drawStep(piece, geometry, cell, number) {
  * @returns {SVGElement}
  */
 export function drawLast(geometry, cell) {
-  const [cx, cy] = centre(geometry, cell);
+  const [cx, cy] = center(geometry, cell);
   if (geometry.style === 'rack') return svg('circle', {cx, cy, r: 9, class: 'last'});
   const [x, y] = [cx - CELL / 2 + 7, cy - CELL / 2 + 7];
   return svg('rect', {x, y, width: CELL - 14, height: CELL - 14, rx: 12, class: 'last-cell'});
@@ -159,12 +159,12 @@ export function drawLast(geometry, cell) {
 
 /**
  * @param {Geometry} geometry
- * @param {Cell[]} cells that decided the game
+ * @param {Cell[]} the winning cells
  * @returns {SVGElement[]} rings, and a line through them
  */
 export function drawLine(geometry, cells) {
   if (!cells.length) return [];
-  const places = cells.map((cell) => centre(geometry, cell));
+  const places = cells.map((cell) => center(geometry, cell));
   if (geometry.style === 'rack') return places.map(([cx, cy]) => svg('circle', {cx, cy, r: 39, class: 'winning'}));
   const [[x0, y0], [x1, y1]] = [places[0], places.at(-1) ?? places[0]];
   const [dx, dy] = [Math.sign(x1 - x0) * BEYOND, Math.sign(y1 - y0) * BEYOND];

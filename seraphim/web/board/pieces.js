@@ -1,7 +1,7 @@
-/** The board and what stands on it, as SVG. Colours are those of the style sheet. */
+/** The board and its pieces as SVG. The style sheet sets the colors. */
 
 import {svg} from '../shared/dom.js';
-import {CELL, CHUTE, centre} from './geometry.js';
+import {CELL, CHUTE, center} from './geometry.js';
 
 /**
  * @typedef {import('./geometry.js').Geometry} Geometry
@@ -13,11 +13,11 @@ const HOLE = 41; // radius of a hole of the rack
 const DISC = 44; // a disc is held by the rim of its hole
 const FRAME = 26; // of the rack around its holes
 
-/** @returns {boolean} whether things may move on this machine */
-export const mayMove = () => !window.matchMedia('(prefers-reduced-motion: reduce)').matches;
+/** @returns {boolean} whether the user's settings allow animations */
+export const mayAnimate = () => !window.matchMedia('(prefers-reduced-motion: reduce)').matches;
 
 /**
- * Draw the empty board: what lies behind the pieces, and what in front of them.
+ * Draw the empty board: the parts behind the pieces and those in front of them.
  * @param {Geometry} geometry
  * @param {string[]} names of the columns, for a rack
  * @param {Board} board
@@ -32,13 +32,13 @@ export function drawBoard(geometry, names, board) {
 /**
  * Draw a piece.
  * @param {Geometry} geometry
- * @param {number} mark index of what stands there
+ * @param {number} mark index of the piece
  * @param {string} text the mark itself
  * @param {Cell} cell
  * @returns {SVGGElement}
  */
 export function drawPiece(geometry, mark, text, cell) {
-  const [x, y] = centre(geometry, cell);
+  const [x, y] = center(geometry, cell);
   const shape = geometry.style === 'rack' ? drawDisc() : drawMark(geometry.style, mark, text);
   const place = svg('g', {transform: `translate(${x} ${y})`}, svg('g', {class: 'moving'}, ...shape));
   place.classList.add('piece', `player-${mark}`);
@@ -46,14 +46,14 @@ export function drawPiece(geometry, mark, text, cell) {
 }
 
 /**
- * Let a new piece drop, or be drawn by hand; at once where nothing may move.
+ * Animate a new piece: it drops, or is drawn stroke by stroke.
  * @param {SVGGElement} piece
  * @param {Geometry} geometry
  * @param {Cell} cell where it lands
  */
 export function animateEntry(piece, geometry, [row]) {
   const moving = /** @type {SVGGElement} */ (piece.firstElementChild);
-  if (!mayMove()) return;
+  if (!mayAnimate()) return;
   if (geometry.style !== 'rack') {
     for (const stroke of moving.querySelectorAll('[pathLength]')) {
       const delay = stroke.previousElementSibling ? 110 : 0;
@@ -80,11 +80,11 @@ export function animateEntry(piece, geometry, [row]) {
 function drawEdgeNames(geometry, {row_names: rows = [], column_names: columns = []}) {
   const inset = CELL / 2 - 13;
   const inRows = rows.map((name, row) => {
-    const [x, y] = centre(geometry, [row, 0]);
+    const [x, y] = center(geometry, [row, 0]);
     return svg('text', {x: x - inset, y: y - inset, class: 'edge-name'}, name);
   });
   const inColumns = columns.map((name, column) => {
-    const [x, y] = centre(geometry, [geometry.rows - 1, column]);
+    const [x, y] = center(geometry, [geometry.rows - 1, column]);
     return svg('text', {x: x + inset, y: y + inset, class: 'edge-name'}, name);
   });
   return [...inRows, ...inColumns];
@@ -125,14 +125,14 @@ function drawRack(geometry, names) {
   const rims = [];
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      const [cx, cy] = centre(geometry, [row, column]);
+      const [cx, cy] = center(geometry, [row, column]);
       holes.push(`M ${cx - HOLE} ${cy} a ${HOLE} ${HOLE} 0 1 0 ${2 * HOLE} 0 a ${HOLE} ${HOLE} 0 1 0 ${-2 * HOLE} 0 Z`);
       rims.push(svg('circle', {cx, cy, r: HOLE, class: 'rim'}));
     }
   }
   const plate = `${roundedRectangle(x, y, width - 2 * x, height, 30)} ${holes.join(' ')}`;
   const labels = names.map((name, column) => {
-    const [cx] = centre(geometry, [0, column]);
+    const [cx] = center(geometry, [0, column]);
     return svg('text', {x: cx, y: top + rows * CELL + 22, class: 'rack-label'}, name);
   });
   return [

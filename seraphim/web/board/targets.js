@@ -1,4 +1,4 @@
-/** The buttons over a board: one for each cell, or each column of a rack; without a board, one for each move. */
+/** The buttons over a board: one per cell, or per column of a rack; without a board, one per move. */
 
 import {html} from '../shared/dom.js';
 import {CELL, sourceOf} from './geometry.js';
@@ -17,10 +17,10 @@ export class Targets {
   /** @type {HTMLButtonElement[]} */
   #buttons = [];
   #columns = 0; // buttons in a row
-  /** What cells are called, as far as a legal move ever named them. @type {Map<string, string>} */
+  /** Names of cells that a legal move has named so far. @type {Map<string, string>} */
   #cellNames = new Map();
   #onchoose;
-  /** Cells that were chosen of a move that needs more than one. @type {Cell[]} */
+  /** Cells selected so far for a move that needs more than one. @type {Cell[]} */
   #chosen = [];
   /** @type {Shown | null} */
   #shown = null;
@@ -29,7 +29,7 @@ export class Targets {
   /**
    * @param {(action: number) => void} onplay
    * @param {(action: number | null) => void} onhover
-   * @param {() => void} onchoose hears of a change of what `isOpen` tells
+   * @param {() => void} onchoose called when the result of `isOpen` changes
    */
   constructor(onplay, onhover, onchoose) {
     this.#onplay = onplay;
@@ -43,8 +43,8 @@ export class Targets {
   }
 
   /**
-   * Make the buttons.
-   * @param {Board | null} board null: they are made when the legal moves are known
+   * Build the buttons.
+   * @param {Board | null} board null: `update` makes one button per legal move
    * @param {Geometry | null} geometry
    */
   build(board, geometry) {
@@ -73,7 +73,7 @@ export class Targets {
   }
 
   /**
-   * Let the buttons say and do what belongs to a position.
+   * Update the buttons for a position.
    * @param {Shown} shown
    * @param {Setting} setting
    */
@@ -118,16 +118,10 @@ export class Targets {
 
   /**
    * @param {number} action
-   * @returns {boolean} whether it may still be meant, after the cells that were chosen
+   * @returns {boolean} whether it is compatible with the selected cells
    */
   isOpen(action) {
     return !this.#chosen.length || this.#actionsAt(...this.#chosen).includes(action);
-  }
-
-  /** Put the keyboard's focus on the board. */
-  focus() {
-    const button = this.#buttons.find(({tabIndex}) => tabIndex === 0) ?? this.element.querySelector('button');
-    /** @type {HTMLElement | null} */ (button)?.focus({preventScroll: true});
   }
 
   /**
@@ -158,7 +152,7 @@ export class Targets {
   }
 
   /**
-   * Play the move that a cell names, or note the cell where it names several, or a piece that moves.
+   * Play the move that a cell names; select the cell if it names several moves or a piece that moves.
    * @param {Cell} cell
    */
   #choose(cell) {
@@ -198,7 +192,7 @@ export class Targets {
   /**
    * @param {Cell} cell
    * @param {number} action
-   * @returns {boolean} whether the piece that the action moves stands there
+   * @returns {boolean} whether the action moves the piece in this cell
    */
   #isSource(cell, action) {
     const board = this.#shown?.board;
@@ -254,7 +248,7 @@ export class Targets {
     return String(column + 1);
   }
 
-  /** @param {KeyboardEvent} event of an arrow key: the focus moves */
+  /** @param {KeyboardEvent} event an arrow key moves the focus */
   #move(event) {
     const at = this.#buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
     const rows = this.#buttons.length / this.#columns;

@@ -1,10 +1,10 @@
-/** An engine as functions that return promises. Survives a lost connection: what has no answer is asked again. */
+/** An engine as functions that return promises. After a lost connection it repeats unanswered requests. */
 
 /**
  * @typedef {import('../shared/types.js').Analysis} Analysis
  * @typedef {import('../shared/types.js').Position} Position
  * @typedef {import('../shared/types.js').Opened} Opened
- * @typedef {import('../shared/types.js').Truth} Truth
+ * @typedef {import('../shared/types.js').Solution} Solution
  *
  * @typedef {object} Question
  * @property {{id: number, type: string}} message
@@ -13,21 +13,18 @@
  * @property {(analysis: Analysis) => void} [onpart]
  */
 
-/** What an engine refused, in one sentence. */
-export class EngineError extends Error {}
-
 export class Engine {
   /** @type {import('./connection.js').Connection} */
   #connection;
   #lastId = 0;
   /** @type {Map<number, Question>} */
   #waiting = new Map();
-  /** The last messages that said what the session is about: a new one must hear them first. */
+  /** The last messages that set up the session; a new connection repeats them first. */
   #session = /** @type {Record<'open' | 'position', object | null>} */ ({open: null, position: null});
 
   /** @type {(status: 'open' | 'lost') => void} */
   onstatus = () => {};
-  /** @type {(message: string) => void} what went wrong without a question */
+  /** @type {(message: string) => void} an error that answers no request */
   onerror = () => {};
 
   /** @param {import('./connection.js').Connection} connection */
@@ -48,7 +45,7 @@ export class Engine {
   }
 
   /**
-   * Make a position that of the session.
+   * Set the session's position.
    * @param {string[] | null} start
    * @param {number[]} moves
    * @returns {Promise<Position>}
@@ -60,20 +57,20 @@ export class Engine {
   /**
    * Add readouts to the session's position.
    * @param {number} readouts at most
-   * @param {(analysis: Analysis) => void} onpart hears of each analysis, the last one included
+   * @param {(analysis: Analysis) => void} onpart called with each analysis, including the last one
    * @returns {Promise<Analysis>} the last one
    */
   think(readouts, onpart) {
     return this.#ask('think', {readouts}, onpart);
   }
 
-  /** @returns {Promise<void>} once the search has ended */
+  /** @returns {Promise<void>} resolved once the search has stopped */
   stop() {
     return this.#ask('stop', {});
   }
 
   /**
-   * Read moves or a drawn board.
+   * Parse moves or a board diagram.
    * @param {string} text
    * @returns {Promise<{start: string[] | null, moves: number[]}>}
    */
@@ -81,8 +78,8 @@ export class Engine {
     return this.#ask('load', {text});
   }
 
-  /** @returns {Promise<Truth>} of the session's position */
-  async truth() {
+  /** @returns {Promise<Solution>} exact results of the session's position */
+  async solution() {
     return (await this.#ask('truth', {})).actions;
   }
 
@@ -110,7 +107,7 @@ export class Engine {
     if (message.type === 'analysis') question.onpart?.(message);
     if (message.type === 'analysis' && !message.done) return;
     this.#waiting.delete(message.id);
-    if (message.type === 'error') question.reject(new EngineError(message.message));
+    if (message.type === 'error') question.reject(new Error(message.message));
     else question.resolve(message);
     if (message.type === 'opened') this.#session = {open: question.message, position: null};
     if (message.type === 'position') this.#session.position = question.message;

@@ -1,22 +1,22 @@
-/** The way to an engine: a WebSocket to the server, or a worker in this browser. Both speak the same messages. */
+/** A connection to an engine: a WebSocket to the server, or a worker in this browser. Both use the same messages. */
 
 /**
  * @typedef {object} Connection
- * @property {(message: object) => void} send what is sent while there is no connection is lost; if none was needed, it opens
+ * @property {(message: object) => void} send drops the message while disconnected; reopens an idle connection
  * @property {(message: any) => void} onmessage
- * @property {() => void} onopen each time that there is a connection, to an engine that knows nothing yet
+ * @property {() => void} onopen on each connection; the engine has no session yet
  * @property {() => void} onlost
  *
- * @typedef {object} Config what an exported folder says of itself
+ * @typedef {object} Config configuration of an exported site
  * @property {'worker'} engine
  * @property {Array<{name: string, game: string}>} models
  */
 
 const SHORTEST_WAIT = 250; // milliseconds until the next attempt
 const LONGEST_WAIT = 5000;
-const IDLE = 4000; // the code with which the server closes a connection that was not used for long
+const IDLE = 4000; // close code of the server for idle connections
 
-/** @returns {Config | null} null where there is a server */
+/** @returns {Config | null} null if a server runs the engine */
 export function readConfig() {
   const found = /** @type {{SERAPHIM?: Config}} */ (globalThis).SERAPHIM;
   return found?.engine === 'worker' ? found : null;
@@ -29,7 +29,7 @@ export function openConnection() {
 }
 
 /**
- * Ask which models there are.
+ * List the models.
  * @returns {Promise<import('../shared/types.js').Model[]>}
  */
 export async function listModels() {
@@ -58,7 +58,7 @@ function openWorker(config) {
 }
 
 /**
- * A WebSocket that opens itself again.
+ * A WebSocket that reconnects.
  * @param {URL} url of http or https
  * @returns {Connection}
  */
@@ -94,9 +94,9 @@ function openSocket(url) {
   };
   connection.send = (message) => {
     if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
-    else if (asleep) connect(); // which lets what has no answer be sent again
+    else if (asleep) connect(); // the client then repeats unanswered requests
   };
-  // A page that is put aside lets its session go, and takes it up again when it is shown.
+  // A page in the back/forward cache gives up its session and reconnects when it is shown again.
   window.addEventListener('pagehide', () => {
     clearTimeout(timer);
     const left = socket;

@@ -1,7 +1,7 @@
-/** Exact results of the moves of a position, by looking at every way to go on: for small games, and the end of others. */
+/** Exact results of a position's moves by exhaustive search: for small games and for endgames. */
 
-/** Positions looked at before giving up: a second or two. */
-export const MOST_POSITIONS = 250_000;
+/** Positions searched before giving up: a second or two. */
+const MOST_POSITIONS = 250_000;
 
 /**
  * @returns {Record<string, {result: number, best: boolean, plies: number}>} for each legal action its result for the
@@ -11,13 +11,13 @@ export const MOST_POSITIONS = 250_000;
 export function exactResults(game, state, most = MOST_POSITIONS) {
   const known = new Map();
 
-  /** What a position is worth for its player to move: by the fastest win, or by the slowest of anything else. */
-  function worth(position) {
+  /** The exact result for the player to move: the fastest win, else the slowest draw or loss. */
+  function solve(position) {
     const key = game.key(position);
     let found = known.get(key);
     if (found === undefined) {
       if (known.size >= most) {
-        throw new Error('too many positions can follow for this browser to look at all: ask again some moves later');
+        throw new Error('too many positions to solve in this browser: try again a few moves later');
       }
       const {ended, result} = game.outcome(position);
       found = ended ? {result: game.toPlay(position) === 0 ? result : -result, plies: 0} : best(actionsOf(position));
@@ -29,7 +29,7 @@ export function exactResults(game, state, most = MOST_POSITIONS) {
   const actionsOf = (position) =>
     game.legal(position).map((action) => {
       const following = game.step(position, action);
-      const {result, plies} = worth(following);
+      const {result, plies} = solve(following);
       const same = game.toPlay(following) === game.toPlay(position);
       return {action, result: (same ? result : -result) + 0, plies: plies + 1}; // + 0: never -0
     });

@@ -1,4 +1,4 @@
-/** The buttons, selects and keys of the explorer, and what they show. */
+/** The buttons, selects and keys of the explorer. */
 
 import {moverAt} from '../analysis/values.js';
 import {byId, setOptions} from '../shared/dom.js';
@@ -10,20 +10,20 @@ import {actionOfKey, listenForShortcuts} from './shortcuts.js';
  * @typedef {import('../shared/preferences.js').Preferences} Preferences
  * @typedef {import('./session.js').Session} Session
  * @typedef {import('../analysis/scheduler.js').Player} Player
- * @typedef {import('../analysis/scheduler.js').Thinking} Thinking
+ * @typedef {import('../analysis/scheduler.js').Scheduler} Scheduler
  * @typedef {import('../shared/types.js').Model} Model
  *
  * @typedef {object} Handles what the controls act on
  * @property {Session} session
- * @property {Thinking} thinking
+ * @property {Scheduler} scheduler
  * @property {Preferences} preferences
- * @property {() => void} save keeps the preferences, and shows what they changed
+ * @property {() => void} save stores the preferences and redraws
  * @property {(error: unknown) => void} fail
  * @property {(action: number) => void} makeMove
  * @property {(node: GameNode | null | undefined) => void} walkTo
  * @property {(address: import('../shared/address.js').Address) => Promise<void>} follow
- * @property {() => void} consider lets the engine see what it is to do now
- * @property {(on: boolean) => void} setTruth
+ * @property {() => void} consider lets the scheduler decide what the engine does now
+ * @property {(on: boolean) => void} setSolution
  * @property {() => Model[]} models
  */
 
@@ -42,8 +42,8 @@ export function prepareControls(handles) {
     n: 'new',
     s: 'swap',
     f: 'flip',
-    a: 'analyse',
-    t: 'truth',
+    a: 'analyze',
+    t: 'solution',
     '[': 'back',
     ']': 'forward',
     '?': 'help',
@@ -69,23 +69,23 @@ export function prepareControls(handles) {
 }
 
 /** @param {Handles} handles */
-function prepareMatch({session, thinking, preferences, save, fail, consider}) {
+function prepareMatch({session, scheduler, preferences, save, fail, consider}) {
   for (const player of /** @type {const} */ ([0, 1])) {
     select(`player-${player}`).addEventListener('change', () => {
-      thinking.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
-      if (thinking.players[player] === 'computer') thinking.running = true;
+      scheduler.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
+      if (scheduler.players[player] === 'computer') scheduler.running = true;
       consider();
     });
   }
   select('strength').addEventListener('change', () => {
     preferences.strength = select('strength').value;
-    thinking.strength = Number(preferences.strength);
+    scheduler.strength = Number(preferences.strength);
     save();
     consider();
   });
-  thinking.strength = Number(preferences.strength);
+  scheduler.strength = Number(preferences.strength);
   onClick('pause', () => {
-    thinking.running = !thinking.running;
+    scheduler.running = !scheduler.running;
     consider();
   });
   onClick('move-now', () => {
@@ -93,12 +93,12 @@ function prepareMatch({session, thinking, preferences, save, fail, consider}) {
     if (best !== undefined && !session.node.position?.ended) session.play(best).catch(fail);
   });
   onClick('new', () => {
-    thinking.running = true;
+    scheduler.running = true;
     session.begin(null).catch(fail);
   });
   onClick('swap', () => {
-    thinking.players.reverse();
-    thinking.running = true;
+    scheduler.players.reverse();
+    scheduler.running = true;
     consider();
   });
   onClick('flip', () => {
@@ -109,69 +109,69 @@ function prepareMatch({session, thinking, preferences, save, fail, consider}) {
 
 /** @param {Handles} handles */
 function prepareAnalysis(handles) {
-  const {thinking, preferences, save, consider, setTruth} = handles;
-  thinking.analysing = preferences.analysing;
-  thinking.amount = Number(preferences.amount);
-  onClick('analyse', () => {
-    thinking.analysing = preferences.analysing = !preferences.analysing;
+  const {scheduler, preferences, save, consider, setSolution} = handles;
+  scheduler.analyzing = preferences.analyzing;
+  scheduler.amount = Number(preferences.amount);
+  onClick('analyze', () => {
+    scheduler.analyzing = preferences.analyzing = !preferences.analyzing;
     save();
     consider();
   });
   select('amount').addEventListener('change', () => {
     preferences.amount = select('amount').value;
-    thinking.amount = Number(preferences.amount);
-    thinking.analysing = preferences.analysing = true;
+    scheduler.amount = Number(preferences.amount);
+    scheduler.analyzing = preferences.analyzing = true;
     save();
     consider();
   });
   for (const input of radios())
     input.addEventListener('change', () => setMetric(handles, /** @type {Metric} */ (input.value)));
-  const truth = /** @type {HTMLInputElement} */ (byId('truth'));
-  truth.addEventListener('change', () => setTruth(truth.checked));
-  onClick('review', () => (thinking.review ? consider() : void thinking.analyseGame()));
+  const solution = /** @type {HTMLInputElement} */ (byId('solution'));
+  solution.addEventListener('change', () => setSolution(solution.checked));
+  onClick('review', () => (scheduler.review ? consider() : void scheduler.analyzeGame()));
 }
 
 /** @param {Handles} handles */
-function prepareWalk({session, thinking, fail, walkTo}) {
-  const isPersons = (/** @type {GameNode} */ node) => thinking.players[moverAt(node)] === 'human';
-  // Where a person is to move, if one plays: only then does the computer not make the same move again at once.
-  const personsTurn = (/** @type {(node: GameNode) => GameNode | null} */ step) => {
+function prepareWalk({session, scheduler, fail, walkTo}) {
+  const isHumans = (/** @type {GameNode} */ node) => scheduler.players[moverAt(node)] === 'human';
+  // Stop at the user's turn, if the user plays: otherwise the computer would repeat its move at once.
+  const humanTurn = (/** @type {(node: GameNode) => GameNode | null} */ step) => {
     let to = step(session.node);
-    while (to && step(to) && thinking.players.includes('human') && !isPersons(to)) to = step(to);
+    while (to && step(to) && scheduler.players.includes('human') && !isHumans(to)) to = step(to);
     return to;
   };
   const goTo = (/** @type {GameNode | null} */ node) => {
     if (!node) return;
-    thinking.running = isPersons(node);
+    scheduler.running = isHumans(node);
     session.go(node).catch(fail);
   };
   onClick('first', () => walkTo(session.tree.root));
   onClick('back', () => walkTo(session.node.parent));
   onClick('forward', () => walkTo(session.node.next));
   onClick('last', () => walkTo(session.tree.line().at(-1)));
-  onClick('undo', () => goTo(personsTurn((node) => node.parent)));
-  onClick('redo', () => goTo(personsTurn((node) => node.next)));
+  onClick('undo', () => goTo(humanTurn((node) => node.parent)));
+  onClick('redo', () => goTo(humanTurn((node) => node.next)));
   onClick('remove', () => {
     const {tree, node} = session;
     tree.remove(node);
-    thinking.running = false;
+    scheduler.running = false;
     session.go(tree.current).catch(fail);
   });
 }
 
 /** @param {Handles} handles */
-function prepareModels({session, thinking, fail, follow, models}) {
+function prepareModels({session, scheduler, fail, follow, models}) {
   select('model').addEventListener('change', () => {
     const chosen = models().find(({name}) => name === select('model').value);
     if (!chosen) return;
-    thinking.reset();
-    thinking.running = true;
+    scheduler.reset();
+    scheduler.running = true;
     const same = chosen.game === models().find(({name}) => name === session.model)?.game;
     const address = {model: chosen.name, snapshot: null, start: null, board: null, moves: '', ply: null};
     (same ? session.change(chosen.name, null) : follow(address)).catch(fail);
   });
   select('snapshot').addEventListener('change', () => {
-    thinking.reset();
+    scheduler.reset();
     session.change(session.model, select('snapshot').value || null).catch(fail);
   });
 }
@@ -186,37 +186,37 @@ function setMetric({preferences, save}, metric) {
 }
 
 /**
- * Let the controls show the state that they change.
- * @param {{session: Session, thinking: Thinking, preferences: Preferences, models: Model[], names: [string, string],
- *     truthWanted: boolean}} state
+ * Show the current state in the controls.
+ * @param {{session: Session, scheduler: Scheduler, preferences: Preferences, models: Model[], names: [string, string],
+ *     solutionWanted: boolean}} state
  */
-export function showControls({session, thinking, preferences, models, names, truthWanted}) {
+export function showControls({session, scheduler, preferences, models, names, solutionWanted}) {
   const {node, tree} = session;
   const position = node.position;
   for (const player of [0, 1]) {
     byId(`name-${player}`).textContent = names[player];
-    select(`player-${player}`).value = thinking.players[player];
+    select(`player-${player}`).value = scheduler.players[player];
     select(`player-${player}`).setAttribute('aria-label', `${names[player]} is played by`);
   }
   select('strength').value = preferences.strength;
   select('amount').value = preferences.amount;
   for (const input of radios()) input.checked = input.value === preferences.metric;
-  const truth = /** @type {HTMLInputElement} */ (byId('truth'));
-  truth.checked = truthWanted;
-  byId('truth-choice').hidden = !session.game?.solved;
+  const solution = /** @type {HTMLInputElement} */ (byId('solution'));
+  solution.checked = solutionWanted;
+  byId('solution-choice').hidden = !session.game?.solved;
   button('flip').setAttribute('aria-pressed', String(preferences.flipped));
-  button('analyse').setAttribute('aria-pressed', String(preferences.analysing));
-  byId('figures').classList.toggle('busy', thinking.busy !== null);
-  const onlyComputers = !thinking.players.includes('human');
-  const waits = position !== null && !position.ended && thinking.players[position.to_play] === 'computer';
+  button('analyze').setAttribute('aria-pressed', String(preferences.analyzing));
+  byId('figures').classList.toggle('busy', scheduler.busy !== null);
+  const onlyComputers = !scheduler.players.includes('human');
+  const waits = position !== null && !position.ended && scheduler.players[position.to_play] === 'computer';
   button('pause').hidden = Boolean(position?.ended) || !(waits || onlyComputers);
-  button('pause').textContent = thinking.running ? 'Pause' : 'Resume';
+  button('pause').textContent = scheduler.running ? 'Pause' : 'Resume';
   button('move-now').disabled = !node.analysis || Boolean(position?.ended);
   button('undo').disabled = button('back').disabled = button('first').disabled = !node.parent;
   button('redo').disabled = button('forward').disabled = button('last').disabled = !node.next;
   button('remove').disabled = !node.parent;
   button('review').disabled = tree.line().length < 2;
-  button('review').textContent = thinking.review ? 'Stop' : 'Analyse all moves';
+  button('review').textContent = scheduler.review ? 'Stop' : 'Analyze game';
   showModels(session, models);
 }
 

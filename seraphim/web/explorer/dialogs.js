@@ -5,7 +5,7 @@ import {byId} from '../shared/dom.js';
 
 /**
  * @typedef {object} DialogActions
- * @property {(text: string) => Promise<void>} load reads moves or a drawn board
+ * @property {(text: string) => Promise<void>} load parses moves or a board diagram
  * @property {(address: import('../shared/address.js').Address) => Promise<void>} follow a link
  * @property {() => {link: string, moves: string, drawing: string}} share
  * @property {() => string} example of what can be loaded
@@ -13,9 +13,9 @@ import {byId} from '../shared/dom.js';
  */
 
 /**
- * Make the buttons of the page open its dialogs.
+ * Connect the page's buttons to its dialogs.
  * @param {DialogActions} actions
- * @param {boolean} shortcuts whether single keys are commands
+ * @param {boolean} shortcuts whether keyboard shortcuts are enabled
  */
 export function prepareDialogs(actions, shortcuts) {
   prepareLoad(actions);
@@ -69,7 +69,7 @@ function prepareShare({share}) {
 }
 
 /**
- * Copy a field to the clipboard, where the browser lets us; else it is selected, to be copied by hand.
+ * Copy a field to the clipboard; if the browser refuses, select it for copying by hand.
  * @param {string} id
  */
 async function copy(id) {
@@ -80,7 +80,7 @@ async function copy(id) {
     done.textContent = 'Copied.';
   } catch {
     field.select();
-    done.textContent = 'Selected: copy it with the keyboard.';
+    done.textContent = 'Selected: press Ctrl+C to copy.';
   }
 }
 
@@ -91,7 +91,7 @@ function open(id) {
 
 /**
  * @param {string} text
- * @returns {string} with a capital and a full stop
+ * @returns {string} with a capital letter and a period
  */
 function sentence(text) {
   return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');

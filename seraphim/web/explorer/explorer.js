@@ -1,4 +1,4 @@
-/** The explorer: a board to play on, and what the search thinks of it. Joins session, engine and views. */
+/** The explorer: a board to play on and the analysis of its position. Connects session, engine and views. */
 
 import {readAddress} from '../shared/address.js';
 import {BoardView} from '../board/board.js';
@@ -17,25 +17,25 @@ import {MoveList} from './move_list.js';
 import {announce, notify, showConnection} from '../shared/notices.js';
 import {readPreferences, writePreferences} from '../shared/preferences.js';
 import {Session} from './session.js';
-import {Thinking} from '../analysis/scheduler.js';
+import {Scheduler} from '../analysis/scheduler.js';
 
 /**
  * @typedef {import('./game_tree.js').GameNode} GameNode
  * @typedef {import('../shared/types.js').Model} Model
  */
 
-const ADDRESS_DELAY = 120; // milliseconds: browsers allow few changes of the address a second
+const ADDRESS_DELAY = 120; // milliseconds: browsers limit how often the address changes
 
 const preferences = readPreferences();
 const engine = new Engine(openConnection());
 const session = new Session(engine, showPosition);
-const thinking = new Thinking(session, showThoughts, fail);
+const scheduler = new Scheduler(session, showAnalysis, fail);
 /** @type {Model[]} */
 let models = [];
-let truthWanted = false;
-let truthAsked = false; // and not answered
+let solutionWanted = false;
+let solutionAsked = false; // and not answered yet
 let addressTimer = 0;
-/** @type {GameNode | null} the position that the board showed before */
+/** @type {GameNode | null} the position shown before */
 let before = null;
 /** @type {{node: GameNode, action: number} | null} a move made before its position was known */
 let early = null;
@@ -62,7 +62,7 @@ function names() {
   return playerNames(session.style, session.initial?.board ?? null, preferences.flipped);
 }
 
-/** Show another position, and let the engine turn to it. */
+/** Show another position and start the engine on it. */
 function showPosition() {
   const {node} = session;
   const {position} = node;
@@ -71,14 +71,14 @@ function showPosition() {
   before = node;
   document.documentElement.dataset.style = session.style;
   byId('explorer').inert = false;
-  board.write({variation: [], opinions: new Map(), truth: null});
-  thinking.consider();
+  board.write({variation: [], opinions: new Map(), solution: null});
+  scheduler.consider();
   showBoard(stepped);
   clearTimeout(addressTimer);
   addressTimer = window.setTimeout(() => history.replaceState(null, '', session.address()), ADDRESS_DELAY);
   const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
   announce(last + statusText());
-  if (truthWanted) void askTruth();
+  if (solutionWanted) void askSolution();
   if (early?.node === node) makeMove(early.action);
 }
 
@@ -91,23 +91,23 @@ function showBoard(animate) {
   board.show(position, {
     style,
     names: names(),
-    playable: thinking.isPersonsTurn,
+    playable: scheduler.isHumanTurn,
     animate,
     last: position.last,
     initial: initial ?? position,
   });
-  showThoughts();
+  showAnalysis();
 }
 
-/** Show new numbers of the engine, and everything that depends on them. */
-function showThoughts() {
+/** Show the engine's latest numbers and everything that depends on them. */
+function showAnalysis() {
   const {node, tree} = session;
   const {position, analysis} = node;
   if (!position) return;
-  const playable = thinking.isPersonsTurn;
-  const truth = truthWanted ? node.truth : null;
-  board.write({opinions: analysis && !position.ended ? toOpinions(analysis, preferences.metric) : new Map(), truth});
-  table.show(position.ended ? null : analysis, truth, playable);
+  const playable = scheduler.isHumanTurn;
+  const solution = solutionWanted ? node.solution : null;
+  board.write({opinions: analysis && !position.ended ? toOpinions(analysis, preferences.metric) : new Map(), solution});
+  table.show(position.ended ? null : analysis, solution, playable);
   bar.show(valueOf(node), names());
   const line = tree.line();
   graph.show(
@@ -120,9 +120,9 @@ function showThoughts() {
   byId('turn-dot').className = position.ended ? 'dot none' : `dot player-${position.to_play}`;
   byId('figures').textContent = analysis && !position.ended ? figures(analysis) : '';
   byId('engine').textContent = session.engineText;
-  byId('truth-note').textContent = truthNote();
+  byId('solution-note').textContent = solutionNote();
   byId('nothing').textContent = emptyText();
-  showControls({session, thinking, preferences, models, names: names(), truthWanted});
+  showControls({session, scheduler, preferences, models, names: names(), solutionWanted});
 }
 
 /**
@@ -134,11 +134,11 @@ function figures({readouts, readouts_per_second: speed, seconds, proven}) {
   return `${formatCount(readouts)} readouts · ${formatCount(speed)}/s · ${formatSeconds(seconds)}`;
 }
 
-/** @returns {string} why the table is empty */
+/** @returns {string} the reason for an empty table */
 function emptyText() {
   const {position, analysis} = session.node;
-  if (position?.ended) return 'The game is over: there is nothing to analyse.';
-  return analysis || thinking.busy ? '' : 'Analysis is off.';
+  if (position?.ended) return 'The game is over: nothing to analyze.';
+  return analysis || scheduler.busy ? '' : 'Analysis is off.';
 }
 
 /** @returns {string} */
@@ -147,80 +147,80 @@ function statusText() {
   if (!position) return 'Loading …';
   if (position.ended) return `${formatResult(position.result, names())} after ${session.node.ply} moves`;
   const name = names()[position.to_play];
-  if (thinking.review) return `Analysing move ${thinking.review.done + 1} of ${thinking.review.of} …`;
-  if (thinking.players[position.to_play] === 'human') return `${name} to move`;
-  return thinking.running ? `${name}: the computer is thinking …` : `${name} to move, the computer waits`;
+  if (scheduler.review) return `Analyzing move ${scheduler.review.done + 1} of ${scheduler.review.of} …`;
+  if (scheduler.players[position.to_play] === 'human') return `${name} to move`;
+  return scheduler.running ? `${name}: the computer is thinking …` : `${name} to move, the computer is waiting`;
 }
 
-/** @param {number} action of a person: the game goes on from here, or, of a position not yet known, as soon as it is */
+/** @param {number} action of the user; played as soon as the position is known */
 function makeMove(action) {
   const {node} = session;
   early = node.position ? null : {node, action};
-  if (early || !thinking.isPersonsTurn || !node.position?.legal.includes(action)) return;
-  thinking.running = true;
+  if (early || !scheduler.isHumanTurn || !node.position?.legal.includes(action)) return;
+  scheduler.running = true;
   session.play(action).catch(fail);
 }
 
 /**
- * Show a position of the game; the computer waits there.
+ * Go to a position of the game and pause the computer.
  * @param {GameNode | null | undefined} node
  */
 function walkTo(node) {
   if (!node || node === session.node) return;
-  thinking.running = false;
+  scheduler.running = false;
   session.go(node).catch(fail);
 }
 
-/** Ask for the exact results of the position shown, one position after the other. */
-async function askTruth() {
+/** Request the exact results of the current position, one position at a time. */
+async function askSolution() {
   const {node} = session;
-  const known = node.truth || node.untold || !node.position || node.position.ended;
-  if (truthAsked || known || !truthWanted || thinking.review || !session.game?.solved) return;
-  truthAsked = true;
+  const known = node.solution || node.solutionError || !node.position || node.position.ended;
+  if (solutionAsked || known || !solutionWanted || scheduler.review || !session.game?.solved) return;
+  solutionAsked = true;
   try {
-    await session.tell(node);
-    if (session.told === node) node.truth = await engine.truth();
+    await session.sync(node);
+    if (session.synced === node) node.solution = await engine.solution();
   } catch (error) {
-    node.untold = error instanceof Error ? error.message : String(error);
+    node.solutionError = error instanceof Error ? error.message : String(error);
   }
-  truthAsked = false;
-  showThoughts();
-  if (node !== session.node) await askTruth();
+  solutionAsked = false;
+  showAnalysis();
+  if (node !== session.node) await askSolution();
 }
 
-/** @returns {string} what is to be said of the truth, beside the results */
-function truthNote() {
+/** @returns {string} progress or failure of the solver */
+function solutionNote() {
   const {node} = session;
-  if (!truthWanted || node.truth || node.position?.ended) return '';
-  return node.untold || 'Solving …';
+  if (!solutionWanted || node.solution || node.position?.ended) return '';
+  return node.solutionError || 'Solving …';
 }
 
 /**
- * Open the model and the position that a link names; without a link, the first model. Where the link leads into a game,
- * the computer waits until a person has seen it.
+ * Open the model and the position of a link; without one, the first model. If the link leads into a game, the computer
+ * waits.
  * @param {import('../shared/address.js').Address} address
  */
 async function follow(address) {
   const name = address.model ?? session.model;
   const model = models.find((each) => each.name === name) ?? models[0];
-  if (!model) throw new Error('There is no model yet: bin/learn.py makes one.');
+  if (!model) throw new Error('There are no models yet: create one with bin/learn.py.');
   const found = !address.model || model.name === address.model;
-  if (!found) notify(`there is no model “${address.model}” here: this is ${model.name}`);
-  thinking.reset();
-  thinking.running = !(address.moves || address.start || address.board);
+  if (!found) notify(`there is no model “${address.model}” here; showing ${model.name}`);
+  scheduler.reset();
+  scheduler.running = !(address.moves || address.start || address.board);
   await session.open(model.name, address.snapshot, found ? address : null);
-  byId('title').textContent = `${gameTitle(session.game?.name ?? '')}, explorer`;
+  byId('title').textContent = `${gameTitle(session.game?.name ?? '')}, Explorer`;
   document.title = `${gameTitle(session.game?.name ?? '')} · Seraphim`;
 }
 
-/** @returns {{link: string, moves: string, drawing: string}} the position shown, to be taken elsewhere */
+/** @returns {{link: string, moves: string, drawing: string}} the current position in shareable forms */
 function share() {
   const address = session.address();
   const drawing = session.node.position?.text ?? '';
   return {link: new URL(address, location.href).href, moves: session.moves(), drawing};
 }
 
-/** @returns {string} of what can be loaded */
+/** @returns {string} example text for the load dialog */
 function example() {
   const {moves, drawing} = share();
   const first = Object.values(session.initial?.labels ?? {}).slice(0, 3).join(' ');
@@ -230,7 +230,7 @@ function example() {
 async function start() {
   engine.onstatus = (status) => showConnection(status === 'lost');
   engine.onerror = fail;
-  byId('to-learnt').hidden = readConfig() !== null;
+  byId('to-history').hidden = readConfig() !== null;
   const save = () => {
     writePreferences(preferences);
     document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
@@ -238,7 +238,7 @@ async function start() {
   };
   prepareControls({
     session,
-    thinking,
+    scheduler,
     preferences,
     save,
     fail,
@@ -246,18 +246,18 @@ async function start() {
     walkTo,
     follow,
     consider: () => {
-      thinking.consider();
+      scheduler.consider();
       showBoard(false);
     },
-    setTruth: (on) => {
-      truthWanted = on;
-      showThoughts();
-      if (on) void askTruth();
+    setSolution: (on) => {
+      solutionWanted = on;
+      showAnalysis();
+      if (on) void askSolution();
     },
     models: () => models,
   });
   const load = (/** @type {string} */ text) => {
-    thinking.running = false;
+    scheduler.running = false;
     return session.load(text);
   };
   const setShortcuts = (/** @type {boolean} */ on) => {

@@ -1,4 +1,4 @@
-/** A game with its branches. Knows moves, not rules. */
+/** A game tree: moves and branches, without rules. */
 
 /**
  * @typedef {object} GameNode a position, by the move that led to it
@@ -8,17 +8,17 @@
  * @property {string} label of the action
  * @property {number} ply moves before it from the start of the tree
  * @property {GameNode[]} children in the order in which they were first played
- * @property {GameNode | null} next the child that was visited last: where redo leads
- * @property {import('../shared/types.js').Position | null} position once the engine has told
+ * @property {GameNode | null} next the child visited last, the target of redo
+ * @property {import('../shared/types.js').Position | null} position once the engine has sent it
  * @property {import('../shared/types.js').Analysis | null} analysis the deepest so far
- * @property {import('../shared/types.js').Truth | null} truth
- * @property {string} untold why the engine does not tell the truth; empty if it may
+ * @property {import('../shared/types.js').Solution | null} solution
+ * @property {string} solutionError why the engine cannot solve the position; empty if unknown
  */
 
 export class GameTree {
   #lastId = 0;
 
-  /** @param {string[] | null} start words of the state where it begins; null for the initial one */
+  /** @param {string[] | null} start words of the initial state; null for the game's own */
   constructor(start = null) {
     this.start = start;
     this.root = this.#node(null, -1, '');
@@ -26,10 +26,10 @@ export class GameTree {
   }
 
   /**
-   * Go on by a move: to the branch of it, or to a new one.
+   * Play a move: go to its branch, or create one.
    * @param {number} action
    * @param {string} label
-   * @returns {GameNode} the current node from now on
+   * @returns {GameNode} the new current node
    */
   play(action, label) {
     let child = this.current.children.find((node) => node.action === action);
@@ -51,7 +51,7 @@ export class GameTree {
   }
 
   /**
-   * Take a branch out; if the current node is in it, its parent becomes the current one.
+   * Remove a branch; if it contains the current node, its parent becomes current.
    * @param {GameNode} node not the root
    */
   remove(node) {
@@ -72,7 +72,7 @@ export class GameTree {
     return nodes.reverse();
   }
 
-  /** @returns {GameNode[]} the path to the current node, and on to the end of its line */
+  /** @returns {GameNode[]} the path to the current node and on to the end of its line */
   line() {
     const nodes = this.path();
     for (let at = this.current.next; at; at = at.next) nodes.push(at);
@@ -90,7 +90,7 @@ export class GameTree {
   }
 
   /**
-   * Give the moves that lead to a node the labels that its position tells.
+   * Label the moves that lead to a node as its position does.
    * @param {GameNode} node
    */
   name(node) {
@@ -117,8 +117,8 @@ export class GameTree {
       next: null,
       position: null,
       analysis: null,
-      truth: null,
-      untold: '',
+      solution: null,
+      solutionError: '',
     };
   }
 }

@@ -1,4 +1,4 @@
-/** The moves of a game with its branches, each of them a button. */
+/** The moves of a game and its branches, each a button. */
 
 import {html} from '../shared/dom.js';
 
@@ -6,8 +6,8 @@ import {html} from '../shared/dom.js';
  * @typedef {import('./game_tree.js').GameNode} GameNode
  *
  * @typedef {object} MoveLook
- * @property {number} player who made it
- * @property {boolean} doubtful whether it threw much away
+ * @property {number} player the player who made it
+ * @property {boolean} doubtful whether it was likely a mistake
  */
 
 export class MoveList {
@@ -27,7 +27,7 @@ export class MoveList {
   /**
    * @param {GameNode} root
    * @param {GameNode} current
-   * @param {string} key changes with what moves look like
+   * @param {string} key changes whenever the moves look different
    */
   show(root, current, key) {
     const all = `${key} ${describe(root)}`;
@@ -46,7 +46,7 @@ export class MoveList {
   }
 
   /**
-   * The first moves after a node, one after the other, and below each the branches that replace it.
+   * The main line after a node, with the alternatives to each move below it.
    * @param {GameNode} from
    * @returns {HTMLElement}
    */
@@ -83,12 +83,12 @@ export class MoveList {
       html('span', {class: 'visually-hidden'}, ': '),
       html('span', {class: 'dot'}),
       html('span', {}, node.label),
-      doubtful ? html('span', {class: 'doubt', title: 'A mistake, it seems'}, '?') : null,
+      doubtful ? html('span', {class: 'doubt', title: 'Likely a mistake'}, '?') : null,
     );
   }
 
   /**
-   * Scroll the list, and nothing else, to a move.
+   * Scroll the list, but not the page, to a move.
    * @param {HTMLElement} button
    */
   #reveal(button) {
@@ -100,7 +100,7 @@ export class MoveList {
 
 /**
  * @param {GameNode} root
- * @returns {string} another one for every other tree
+ * @returns {string} a key that identifies the tree
  */
 function describe(root) {
   const ids = [];

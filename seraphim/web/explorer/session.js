@@ -1,4 +1,4 @@
-/** A model, and a game with it: what is shown, and how one gets from one position to another. */
+/** The open model and the game: the current position, and how to get to another one. */
 
 import {readAddress, readMoves, writeAddress, writeMoves} from '../shared/address.js';
 import {GameTree} from './game_tree.js';
@@ -21,33 +21,33 @@ export class Session {
   engineText = '';
   /** @type {import('../board/geometry.js').Style} */
   style = 'text';
-  /** @type {Position | null} where the game begins, which tells how its board is drawn */
+  /** @type {Position | null} the initial position, which decides how the board is drawn */
   initial = null;
   tree = new GameTree();
-  /** @type {GameNode | null} the position that the engine's session is at */
-  told = null;
-  #turn = 0; // of opening models: answers to an earlier one come too late
+  /** @type {GameNode | null} the current position of the engine's session */
+  synced = null;
+  #turn = 0; // counts opened models: answers to an earlier one are dropped
 
   /**
    * @param {Engine} engine
-   * @param {() => void} onchange hears that another position, or another game, is to be shown
+   * @param {() => void} onchange called when another position or game is to be shown
    */
   constructor(engine, onchange) {
     this.engine = engine;
     this.onchange = onchange;
   }
 
-  /** @returns {GameNode} the position shown */
+  /** @returns {GameNode} the current position */
   get node() {
     return this.tree.current;
   }
 
   /**
-   * Open a model, and show a position of its game.
+   * Open a model and show a position of its game.
    * @param {string} model
    * @param {string | null} snapshot
    * @param {Address | null} address of the position; null for the beginning
-   * @throws {Error} there is no such model or position; of the latter, the beginning is shown
+   * @throws {Error} there is no such model, or no such position, and then the initial one is shown
    */
   async open(model, snapshot, address) {
     if (!(await this.#open(model, snapshot))) return;
@@ -59,7 +59,7 @@ export class Session {
   }
 
   /**
-   * Open the same position with another model of the same game, or with another snapshot.
+   * Switch to another model of the same game, or to another snapshot, and keep the position.
    * @param {string} model
    * @param {string | null} snapshot
    */
@@ -67,7 +67,7 @@ export class Session {
     const [{tree}, game] = [this, this.game?.name];
     if (!(await this.#open(model, snapshot))) return;
     if (this.game?.name !== game) return this.onchange();
-    // Another model has other opinions.
+    // Analyses are the model's own.
     const nodes = [tree.root];
     for (let node = nodes.pop(); node; node = nodes.pop()) {
       node.analysis = null;
@@ -86,17 +86,17 @@ export class Session {
     tree.go(node);
     if (node.position) this.onchange();
     const known = node.position !== null;
-    await this.tell(node);
+    await this.sync(node);
     if (!known && this.tree === tree && this.node === node) this.onchange();
   }
 
-  /** @param {number} action legal in the position shown */
+  /** @param {number} action legal in the current position */
   play(action) {
     return this.go(this.tree.play(action, this.node.position?.labels[action] ?? this.label(action)));
   }
 
   /**
-   * Begin a game from its beginning, or from a state.
+   * Start a game from the initial position or from a state.
    * @param {string[] | null} start
    * @param {number[]} moves
    * @param {number | null} ply the position to show; null for the last one
@@ -106,17 +106,17 @@ export class Session {
     const tree = new GameTree(start);
     for (const action of moves) tree.play(action, this.label(action));
     const last = tree.current;
-    this.told = null;
-    // The first position says who begins, the last one whether all the moves are legal.
+    this.synced = null;
+    // The first position gives the player to begin; the last one checks that all moves are legal.
     for (const node of [tree.root, last]) node.position ??= await this.engine.position(start, tree.moves(node));
     tree.name(last);
     this.tree = tree;
-    this.told = last;
+    this.synced = last;
     await this.go(tree.line()[ply ?? moves.length] ?? last);
   }
 
   /**
-   * Read moves or a drawn board.
+   * Load moves or a board diagram.
    * @param {string} text
    */
   async load(text) {
@@ -125,18 +125,18 @@ export class Session {
   }
 
   /**
-   * Make a node's position that of the engine's session.
+   * Send a node's position to the engine's session.
    * @param {GameNode} node
    */
-  async tell(node) {
-    if (this.told === node && node.position) return;
-    this.told = node;
+  async sync(node) {
+    if (this.synced === node && node.position) return;
+    this.synced = node;
     try {
       const {tree} = this;
       node.position = await this.engine.position(tree.start, tree.moves(node));
       tree.name(node);
     } catch (error) {
-      if (this.told === node) this.told = null;
+      if (this.synced === node) this.synced = null;
       throw error;
     }
   }
@@ -149,13 +149,13 @@ export class Session {
     return this.game?.labels[action] ?? String(action);
   }
 
-  /** @returns {string} the moves up to the end of the line, to be read by people and by `load` */
+  /** @returns {string} the moves up to the end of the line, as `load` takes them */
   moves() {
     if (this.game?.labels_vary) return this.tree.line().slice(1).map(({label}) => label).join(' ');
     return readAddress(this.address()).moves;
   }
 
-  /** @returns {string} the part of a link that shows this */
+  /** @returns {string} the link fragment of the current position */
   address() {
     const {tree, node} = this;
     const line = tree.line().slice(1);
@@ -174,7 +174,7 @@ export class Session {
   /**
    * @param {string} model
    * @param {string | null} snapshot
-   * @returns {Promise<boolean>} whether nothing else was opened meanwhile
+   * @returns {Promise<boolean>} whether no other model was opened meanwhile
    */
   async #open(model, snapshot) {
     const turn = ++this.#turn;
@@ -184,7 +184,7 @@ export class Session {
     Object.assign(this, {model, snapshot, initial, game: opened.game, engineText: opened.engine});
     this.style = styleOf(initial.board);
     this.tree = new GameTree();
-    this.told = this.tree.root;
+    this.synced = this.tree.root;
     this.tree.root.position = initial;
     return true;
   }

@@ -1,7 +1,7 @@
-/** Single keys as commands, wherever the focus is but in a field, a dialog, or a control that uses the key itself. */
+/** Keyboard shortcuts: single keys, except in fields, dialogs and controls that use the key themselves. */
 
 /**
- * @param {(key: string) => boolean} onkey whether the key was one of ours
+ * @param {(key: string) => boolean} onkey returns whether it handled the key
  * @param {() => boolean} areOn
  */
 export function listenForShortcuts(onkey, areOn) {
@@ -18,7 +18,7 @@ export function listenForShortcuts(onkey, areOn) {
 }
 
 /**
- * Tell which move a digit stands for: the one of that name, or, of a few cells, the one with that number.
+ * Return the move that a key stands for: the one with that label, or in a small game the one with that number.
  * @param {string} key
  * @param {Record<string, string>} labels by action
  * @returns {number | null} the action

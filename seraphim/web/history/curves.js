@@ -1,4 +1,4 @@
-/** The curves of a model's learning: which figures belong into one plot, and what they are drawn over. */
+/** A model's learning curves: which series share a plot, and the axis they are drawn over. */
 
 import {html} from '../shared/dom.js';
 import {formatCount} from '../shared/format.js';
@@ -21,14 +21,14 @@ const plain = (/** @type {number} */ y) => formatFigure(y);
 
 /** @type {Record<string, Kind>} */
 const KINDS = {
-  searched_mistakes: {title: 'Mistakes of the searched move', format: percent, zero: true, logarithmic: true},
-  raw_mistakes: {title: 'Mistakes of the network alone', format: percent, zero: true, logarithmic: true},
+  searched_mistakes: {title: 'Error rate with search', format: percent, zero: true, logarithmic: true},
+  raw_mistakes: {title: 'Error rate of the raw network', format: percent, zero: true, logarithmic: true},
   loss: {title: 'Losses', format: plain, zero: true, logarithmic: false},
   rating: {title: 'Rating', format: plain, zero: false, logarithmic: false},
 };
 
 /**
- * Make the plots of all kinds of figures that have a course.
+ * Make one plot per kind of series with at least two points.
  * @param {Curves} curves
  * @param {Axis} axis
  * @returns {HTMLElement[]}
@@ -52,7 +52,7 @@ export function drawCurves(curves, axis) {
 
 /**
  * @param {Curves} curves
- * @returns {Axis[]} over what they can be drawn
+ * @returns {Axis[]} the axes over which they can be drawn
  */
 export function axesOf(curves) {
   const known = /** @type {Axis[]} */ (['steps']);
@@ -62,10 +62,10 @@ export function axesOf(curves) {
 }
 
 /**
- * Sum the learning up.
+ * Summarize the training.
  * @param {Curves} curves
- * @param {number} total games that are kept
- * @returns {HTMLElement[]} names and figures
+ * @param {number} total number of stored games
+ * @returns {HTMLElement[]} labels and values
  */
 export function drawTiles(curves, total) {
   const last = (/** @type {string} */ key) => curves[key]?.at(-1)?.[1];
@@ -73,12 +73,12 @@ export function drawTiles(curves, total) {
   const steps = Math.max(0, ...Object.values(curves).map((points) => points.at(-1)?.[0] ?? 0));
   /** @type {Array<[string, number | undefined, string]>} */
   const figures = [
-    ['steps of training', steps, ''],
+    ['training steps', steps, ''],
     ['games played', last('learning/games'), ''],
-    ['games kept', total, ''],
+    ['games stored', total, ''],
     ['positions evaluated', last('learning/evaluations'), ''],
-    ['of learning', seconds === undefined ? undefined : seconds / 60, ' min'],
-    ['loss at the end', last('training/loss'), ''],
+    ['training time', seconds === undefined ? undefined : seconds / 60, ' min'],
+    ['final loss', last('training/loss'), ''],
   ];
   return figures.flatMap(([name, figure, unit]) =>
     figure === undefined ? [] : [html('div', {}, html('dt', {}, name), html('dd', {}, formatFigure(figure) + unit))],

@@ -1,4 +1,4 @@
-/** The list of the games that a model played against itself, a page at a time. */
+/** The paged list of a model's self-play games. */
 
 import {fetchJson} from '../shared/api.js';
 import {byId, html} from '../shared/dom.js';
@@ -45,16 +45,16 @@ export class GameList {
     this.total = answer.total;
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
     byId('total').textContent = this.total
-      ? `${formatCount(this.total)} kept`
-      : 'none are kept: bin/generate_games.py plays some';
-    byId('range').textContent = this.total ? `${formatCount(offset + 1)} to ${formatCount(offset + games.length)}` : '';
+      ? `${formatCount(this.total)} stored`
+      : 'none stored: bin/generate_games.py plays some';
+    byId('range').textContent = this.total ? `${formatCount(offset + 1)}–${formatCount(offset + games.length)}` : '';
     /** @type {HTMLButtonElement} */ (byId('newer')).disabled = offset === 0;
     /** @type {HTMLButtonElement} */ (byId('older')).disabled = offset + games.length >= this.total;
     return games;
   }
 
   /**
-   * Mark the game that is replayed.
+   * Highlight the game being replayed.
    * @param {string} id
    */
   mark(id) {

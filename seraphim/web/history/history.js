@@ -1,4 +1,4 @@
-/** The page of what a model learnt from: the curves of its learning, and the games that it played against itself. */
+/** The history page: a model's learning curves and self-play games. */
 
 import {fetchJson} from '../shared/api.js';
 import {readAddress} from '../shared/address.js';
@@ -21,28 +21,28 @@ let curves = {};
 /** @returns {HTMLInputElement[]} */
 const axes = () => [...byId('axis').querySelectorAll('input')];
 
-/** @param {string} id of a game of the model chosen */
+/** @param {string} id of a game of the selected model */
 async function choose(id) {
   const path = `api/models/${encodeURIComponent(select.value)}/games/${encodeURIComponent(id)}`;
   replay.open(select.value, await fetchJson(path));
   games.mark(id);
 }
 
-/** Draw the curves over what is chosen. */
+/** Draw the curves over the selected axis. */
 function drawAll() {
   const axis = /** @type {import('./curves.js').Axis} */ (axes().find((input) => input.checked)?.value ?? 'steps');
   const plots = drawCurves(curves, axis);
   const nothing = html(
     'p',
     {class: 'panel nothing'},
-    'No learning curve is kept of this model: bin/learn.py writes one.',
+    'This model has no learning curves: bin/learn.py writes them.',
   );
   byId('plots').replaceChildren(...(plots.length ? plots : [nothing]));
 }
 
 /** @param {string} name of the model */
 async function show(name) {
-  byId('title').textContent = `What ${name} learnt from`;
+  byId('title').textContent = `Learning history of ${name}`;
   byId('to-explorer').setAttribute('href', `./#model=${encodeURIComponent(name)}`);
   history.replaceState(null, '', `#model=${encodeURIComponent(name)}`);
   replay.close();
@@ -65,7 +65,7 @@ async function show(name) {
 
 async function start() {
   const models = await listModels();
-  if (!models.length) throw new Error('There is no model yet: bin/learn.py makes one.');
+  if (!models.length) throw new Error('There are no models yet: create one with bin/learn.py.');
   const wanted = readAddress(location.hash).model;
   const name = models.find((model) => model.name === wanted)?.name ?? models[0].name;
   setOptions(

@@ -1,4 +1,4 @@
-/** A finished game, position by position, with what the search found in each. */
+/** Replays a finished game with the search's results for each position. */
 
 import {writeAddress} from '../shared/address.js';
 import {BoardView} from '../board/board.js';
@@ -18,8 +18,8 @@ import {styleOf} from '../board/geometry.js';
  * @property {number} action that was played
  * @property {string} label of it
  * @property {Record<string, string>} labels of the legal actions
- * @property {number} root_value what the search expected, for the player to move
- * @property {number | null} value what came of it, for the player to move; null if the game was cut off
+ * @property {number} root_value the search's value, for the player to move
+ * @property {number | null} value the game's result, for the player to move; null if it was cut off
  * @property {Record<string, number>} policy share of visits by label
  *
  * @typedef {{game_id: string, result: number | null, labels_vary: boolean, positions: Recorded[]}} RecordedGame
@@ -53,14 +53,14 @@ export class Replay {
     this.go(0, false);
   }
 
-  /** Show nothing. */
+  /** Hide the replay. */
   close() {
     this.#game = null;
     byId('replay').hidden = true;
   }
 
   /**
-   * @param {number} to index of a position; beyond the ends, the end
+   * @param {number} to index of a position; clamped to the game
    * @param {boolean} [spoken]
    */
   go(to, spoken = true) {
@@ -78,7 +78,7 @@ export class Replay {
     this.board.write({opinions: opinionsOf(position)});
     this.#describe(position, names);
     this.graph.show(positions.map(toPoint), this.#at, names);
-    if (spoken) announce(byId('told').textContent ?? '');
+    if (spoken) announce(byId('played').textContent ?? '');
   }
 
   /**
@@ -89,9 +89,9 @@ export class Replay {
     const game = /** @type {RecordedGame} */ (this.#game);
     const outcome = formatResult(game.result, names);
     byId('replay-title').textContent = `Replay: ${outcome.replace(/^(Draw|Cut)/, (word) => word.toLowerCase())}`;
-    byId('told-dot').className = `dot player-${mover}`;
-    byId('told').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
-    byId('values').textContent = `search ${formatValue(expected)} for ${names[mover]}`;
+    byId('played-dot').className = `dot player-${mover}`;
+    byId('played').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
+    byId('values').textContent = `search: ${formatValue(expected)} for ${names[mover]}`;
     const moves = game.positions.map(({action, label}) => (game.labels_vary ? String(action) : label));
     const first = game.positions[0];
     const address = {

@@ -1,13 +1,13 @@
-/** A position as the part of a link behind `#`: model, snapshot, start and moves. */
+/** A position as the fragment of a link: model, snapshot, start and moves. */
 
 /**
  * @typedef {object} Address
  * @property {string | null} model
  * @property {string | null} snapshot
  * @property {string[] | null} start words of a state
- * @property {string | null} board a drawn board, where the words are not known
+ * @property {string | null} board a board diagram, if the words are not known
  * @property {string} moves of the whole line, as `writeMoves` wrote them
- * @property {number | null} ply how many of the moves lead to the position shown; null for all
+ * @property {number | null} ply number of moves that lead to the current position; null for all
  */
 
 /**
@@ -40,7 +40,7 @@ export function readAddress(hash) {
 }
 
 /**
- * Write moves by their labels, with commas between them; where all are single characters, without anything between.
+ * Write moves by their labels, separated by commas; single-character labels are joined.
  * @param {number[]} actions
  * @param {string[]} labels of all actions of the game
  * @returns {string}
@@ -55,21 +55,21 @@ export function writeMoves(actions, labels) {
  * @param {string} text
  * @param {string[]} labels
  * @returns {number[]}
- * @throws {Error} something names no move
+ * @throws {Error} a word is not a move
  */
 export function readMoves(text, labels) {
   const names = namesOf(labels);
   const words = isTerse(labels) ? [...text.replaceAll(/[\s,]/g, '')] : text.split(',').filter((word) => word.trim());
   return words.map((word) => {
     const action = names.indexOf(word.trim());
-    if (action < 0) throw new Error(`“${word}” is no move of this game: moves are written like ${labels[0]}.`);
+    if (action < 0) throw new Error(`“${word}” is not a move of this game: moves look like ${labels[0]}.`);
     return action;
   });
 }
 
 /**
  * @param {string[]} labels
- * @returns {string[]} what actions are called in a link: their numbers, if a label would be taken for two
+ * @returns {string[]} names of actions in a link: their numbers if a label contains a comma
  */
 const namesOf = (labels) =>
   labels.some((label) => label.includes(',')) ? labels.map((_, action) => String(action)) : labels;

@@ -1,17 +1,17 @@
-/** Questions to the server over HTTP. */
+/** Requests to the server over HTTP. */
 
 /**
  * Fetch JSON.
  * @param {string} path relative to the page
  * @returns {Promise<any>}
- * @throws {Error} with one sentence: the server's own, or that it cannot be reached
+ * @throws {Error} the server's error message, or that it cannot be reached
  */
 export async function fetchJson(path) {
   let response;
   try {
     response = await fetch(new URL(path, document.baseURI));
   } catch {
-    throw new Error('The server cannot be reached: is bin/serve.py still running?');
+    throw new Error('Cannot reach the server: is bin/serve.py still running?');
   }
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;

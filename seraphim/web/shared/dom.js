@@ -1,4 +1,4 @@
-/** Elements of HTML and SVG, made in one expression. */
+/** Creates HTML and SVG elements in one expression. */
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -9,7 +9,7 @@ const SVG = 'http://www.w3.org/2000/svg';
  */
 
 /**
- * Make an element of HTML.
+ * Create an HTML element.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Attributes} [attributes]
@@ -21,7 +21,7 @@ export function html(tag, attributes = {}, ...children) {
 }
 
 /**
- * Make an element of SVG.
+ * Create an SVG element.
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Attributes} [attributes]
@@ -33,7 +33,7 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 /**
- * Return the element of an id that the page must have.
+ * Return the element with an id, which must exist.
  * @template {HTMLElement} [Kind=HTMLElement]
  * @param {string} id
  * @returns {Kind}
@@ -45,7 +45,7 @@ export function byId(id) {
 }
 
 /**
- * Fill a select with options, and keep its choice where that still exists.
+ * Fill a select with options and choose one.
  * @param {HTMLSelectElement} select
  * @param {Array<[value: string, text: string]>} options
  * @param {string} chosen

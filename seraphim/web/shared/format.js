@@ -1,4 +1,4 @@
-/** Numbers and names as people read them. */
+/** Formats numbers and names for people. */
 
 /** @typedef {import('./types.js').Board} Board */
 
@@ -12,7 +12,7 @@ export const formatCount = (count) => NUMBER.format(count);
 
 /**
  * @param {number} count
- * @returns {string} `345`, `1,234`, `12.3k`, `1.2M`: five characters at most
+ * @returns {string} `345`, `1,234`, `12.3k`, `1.2M`: at most five characters
  */
 export function formatShort(count) {
   if (count < 10_000) return formatCount(count);
@@ -21,7 +21,7 @@ export function formatShort(count) {
 
 /**
  * @param {number} share in [0, 1]
- * @returns {string} `57%`; `<1%` for little that is not nothing
+ * @returns {string} `57%`; `<1%` for a small share above 0
  */
 export function formatShare(share) {
   const percent = Math.round(100 * share);
@@ -46,7 +46,7 @@ export const formatSeconds = (seconds) => `${seconds.toFixed(seconds < 1 ? 2 : 1
 
 /**
  * @param {number} value expected result in [-1, 1]
- * @returns {number} expected points in [0, 1], a draw being half of one
+ * @returns {number} expected points in [0, 1]; a draw is 0.5
  */
 export const toPoints = (value) => (1 + value) / 2;
 
@@ -62,7 +62,7 @@ export function formatExact({result, plies}) {
 }
 
 /**
- * Name a game for people.
+ * Return a game's title.
  * @param {string} name of its package
  * @returns {string}
  */
@@ -73,10 +73,10 @@ export function gameTitle(name) {
 }
 
 /**
- * Name the players: by colour where stones have no other mark, else by what they put on the board.
+ * Name the players: by color for discs in a rack, else by their marks.
  * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
- * @param {boolean} flipped whether the colours are swapped
+ * @param {boolean} flipped whether the colors are swapped
  * @returns {[string, string]}
  */
 export function playerNames(style, board, flipped) {

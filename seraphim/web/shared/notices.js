@@ -1,11 +1,11 @@
-/** Short messages to the person: what went wrong, and what happened on the board. */
+/** Messages to the user: notices for errors, announcements for screen readers. */
 
 import {byId, html} from './dom.js';
 
 const SHOWN = 8000; // milliseconds
 
 /**
- * Show a sentence for a while, or until it is closed; a screen reader says it at once.
+ * Show a notice for a while, or until it is closed; screen readers read it at once.
  * @param {string} text
  */
 export function notify(text) {
@@ -14,7 +14,7 @@ export function notify(text) {
   for (const old of box.children) if (old.textContent?.startsWith(sentence)) old.remove();
   const close = html(
     'button',
-    {type: 'button', 'aria-label': 'Close this message', onclick: () => notice.remove()},
+    {type: 'button', 'aria-label': 'Dismiss', onclick: () => notice.remove()},
     '×',
   );
   const notice = html('p', {class: 'notice'}, sentence, close);
@@ -27,11 +27,11 @@ export function showConnection(lost) {
   const banner = byId('connection');
   const was = !banner.hidden;
   banner.hidden = !lost;
-  if (was && !lost) announce('Connected again');
+  if (was && !lost) announce('Reconnected');
 }
 
 /**
- * Let a screen reader say something when it has time.
+ * Let screen readers read a text when they are idle.
  * @param {string} text
  */
 export function announce(text) {

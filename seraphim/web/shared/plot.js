@@ -1,4 +1,4 @@
-/** A plot of lines, with a legend that hides them, figures under the pointer, and all figures as a table. */
+/** A line plot with a legend that toggles lines, values under the pointer, and a table of all values. */
 
 import {html, svg} from './dom.js';
 import {boundedScale, linearScale, logScale} from './scales.js';
@@ -12,11 +12,11 @@ import {boundedScale, linearScale, logScale} from './scales.js';
  *
  * @typedef {object} PlotOptions
  * @property {string} title
- * @property {string} xName what lies along the lines
+ * @property {string} xName name of the x axis
  * @property {Series[]} series
- * @property {(y: number) => string} format of figures
- * @property {boolean} zero whether the linear axis begins at 0
- * @property {boolean} logarithmic whether it is, to begin with
+ * @property {(y: number) => string} format of y values
+ * @property {boolean} zero whether the linear axis starts at 0
+ * @property {boolean} logarithmic whether the y axis starts logarithmic
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [50, 14, 10, 26]; // pixels
@@ -68,7 +68,7 @@ export class Plot {
       this.#legend(),
       this.#table(),
     );
-    this.#tell(this.xs.length - 1);
+    this.#describe(this.xs.length - 1);
     new ResizeObserver(([entry]) => {
       this.#width = Math.floor(entry.contentRect.width);
       this.#draw();
@@ -114,7 +114,7 @@ export class Plot {
     this.place = x;
   }
 
-  /** @returns {Scale} of the figures that are visible */
+  /** @returns {Scale} of the visible values */
   #scale() {
     const ys = this.#visible.flatMap(({points}) => points.map(([, y]) => y));
     if (!ys.length) return linearScale(0, 1, 4);
@@ -166,10 +166,10 @@ export class Plot {
     });
     const box = html(
       'div',
-      {class: 'figures-box', tabindex: 0, role: 'region', 'aria-label': `${this.options.title}: figures`},
+      {class: 'figures-box', tabindex: 0, role: 'region', 'aria-label': `${this.options.title}: values`},
       html('table', {}, html('thead', {}, head), html('tbody', {}, ...rows)),
     );
-    return html('details', {}, html('summary', {}, 'Figures'), box);
+    return html('details', {}, html('summary', {}, 'Values'), box);
   }
 
   /**
@@ -205,7 +205,7 @@ export class Plot {
     this.#show(Math.max(0, Math.min(last, to)));
   }
 
-  /** @param {number | null} at index into the xs whose figures are to be seen */
+  /** @param {number | null} at index into the xs whose values to show */
   #show(at) {
     this.#at = at;
     this.#draw();
@@ -226,17 +226,17 @@ export class Plot {
     const left = place > this.#width / 2;
     this.tip.style.left = left ? 'auto' : `${place + 12}px`;
     this.tip.style.right = left ? `${this.#width - place + 12}px` : 'auto';
-    this.#tell(at);
+    this.#describe(at);
   }
 
   /** @param {number} at */
-  #tell(at) {
+  #describe(at) {
     const x = this.xs[at];
-    const told = this.#visible.flatMap(
+    const values = this.#visible.flatMap(
       ({name, points}) => formatAt(points, x, (y) => `${name} ${this.options.format(y)}`) || [],
     );
     this.canvas.setAttribute('aria-valuenow', String(at));
-    this.canvas.setAttribute('aria-valuetext', `${this.options.xName} ${WHOLE.format(x)}: ${told.join(', ')}`);
+    this.canvas.setAttribute('aria-valuetext', `${this.options.xName} ${WHOLE.format(x)}: ${values.join(', ')}`);
   }
 }
 
@@ -244,7 +244,7 @@ export class Plot {
  * @param {Array<[number, number]>} points
  * @param {number} x
  * @param {(y: number) => string} format
- * @returns {string} empty if there is no figure
+ * @returns {string} empty if there is no value
  */
 function formatAt(points, x, format) {
   const point = points.find(([at]) => at === x);

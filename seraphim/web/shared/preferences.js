@@ -1,19 +1,19 @@
-/** What a person chose, kept by the browser. */
+/** The user's preferences, stored by the browser. */
 
 const KEY = 'seraphim';
 
 /**
  * @typedef {object} Preferences
  * @property {import('../board/marks.js').Metric} metric
- * @property {boolean} analysing
+ * @property {boolean} analyzing
  * @property {string} amount readouts of an analysis, or `Infinity`
  * @property {string} strength readouts of the computer's moves
- * @property {boolean} flipped colours
+ * @property {boolean} flipped colors
  * @property {boolean} shortcuts
  */
 
 /** @type {Preferences} */
-const DEFAULTS = {metric: 'visits', analysing: true, amount: '400', strength: '400', flipped: false, shortcuts: true};
+const DEFAULTS = {metric: 'visits', analyzing: true, amount: '400', strength: '400', flipped: false, shortcuts: true};
 
 /** @returns {Preferences} */
 export function readPreferences() {
@@ -29,6 +29,6 @@ export function writePreferences(preferences) {
   try {
     localStorage.setItem(KEY, JSON.stringify(preferences));
   } catch {
-    // A browser that keeps nothing still plays.
+    // The page also works without storage.
   }
 }

@@ -1,9 +1,9 @@
-/** Axes of a plot: where values lie, and which of them are named. */
+/** Axes of a plot: positions of values, and tick marks. */
 
 /**
  * @typedef {object} Scale
- * @property {(value: number) => number} at place of a value in [0, 1]; what lies outside is moved to the end
- * @property {number[]} ticks values to be named
+ * @property {(value: number) => number} at position of a value in [0, 1]; clamped
+ * @property {number[]} ticks values to label
  */
 
 const clamp = (/** @type {number} */ share) => Math.max(0, Math.min(1, share));
@@ -40,7 +40,7 @@ export function boundedScale(low, high, count) {
 /**
  * @param {number} low above 0
  * @param {number} high
- * @returns {Scale} what is not above 0 lies at the lower end
+ * @returns {Scale} values at or below 0 lie at the lower end
  */
 export function logScale(low, high) {
   const [bottom, top] = [Math.log10(low * 0.9), Math.log10(Math.max(high, low * 2) * 1.1)];

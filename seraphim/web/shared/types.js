@@ -1,5 +1,5 @@
 /**
- * The messages of an engine and the answers of the server, as types. Nothing here runs.
+ * The types of the engine's messages and of the server's answers. Contains no code.
  *
  * @typedef {[row: number, column: number]} Cell
  *
@@ -8,27 +8,27 @@
  * @property {number} columns
  * @property {number[][]} cells index into marks, -1 for an empty cell
  * @property {string[]} marks what stands in a cell: the piece of player 0, of player 1
- * @property {Record<string, Cell[]>} targets for each legal action the cells that name it; the piece lands in the first,
- *     and one that moves stands in the second
+ * @property {Record<string, Cell[]>} targets the cells of each legal action: the piece lands in the first; a piece that
+ *     moves comes from the second
  * @property {string[]} [row_names]
- * @property {string[]} [column_names] a cell is named by its column, then its row
+ * @property {string[]} [column_names] a cell's name is its column, then its row
  *
  * @typedef {object} GameInfo
  * @property {string} name
  * @property {number} num_actions
  * @property {number} max_plies
  * @property {string[]} labels of all actions
- * @property {boolean} labels_vary whether positions have other labels for them
- * @property {boolean} solved whether the engine can tell the truth
+ * @property {boolean} labels_vary whether labels depend on the position
+ * @property {boolean} solved whether the engine can solve positions
  *
  * @typedef {object} Opened
  * @property {string} model
  * @property {string} snapshot
- * @property {string} engine what computes, in words
+ * @property {string} engine description of the engine
  * @property {GameInfo} game
  *
  * @typedef {object} Position
- * @property {string[] | null} start words of the state where the game began; null for the initial one
+ * @property {string[] | null} start words of the initial state; null for the game's own
  * @property {number[]} moves
  * @property {0 | 1} to_play
  * @property {boolean} ended
@@ -37,9 +37,9 @@
  * @property {Record<string, string>} labels of the legal actions
  * @property {string[]} played labels of the moves
  * @property {Board | null} board
- * @property {string} text the drawing for a terminal
+ * @property {string} text the board as text
  * @property {number | null} last action
- * @property {Cell[]} line cells that decided the game
+ * @property {Cell[]} line the winning cells
  *
  * @typedef {object} Candidate
  * @property {number} action
@@ -65,8 +65,8 @@
  * @property {Candidate[]} candidates most visited first
  * @property {boolean} done
  *
- * @typedef {{result: number, best: boolean, plies: number | null}} Exact what a move is worth, for the player to move
- * @typedef {Record<string, Exact>} Truth by action
+ * @typedef {{result: number, best: boolean, plies: number | null}} Exact exact result of a move, for the player to move
+ * @typedef {Record<string, Exact>} Solution by action
  *
  * @typedef {object} Model
  * @property {string} name

@@ -92,7 +92,7 @@ async function conversation() {
   const told = new Conversation(openModel, send, () => new Promise(setImmediate));
   for (const message of request.messages) {
     const answered = new Promise((resolve) => waiting.set(message?.id ?? null, resolve));
-    void told.hear(message);
+    void told.handle(message);
     if (!message?.hurried) await answered;
   }
   return said;
