@@ -1,10 +1,10 @@
-"""Measures the engine in the browser: seconds a move in Chromium, in WebAssembly on one thread, without a server.
+"""Measure the engine in the browser: seconds per move in Chromium, in WebAssembly on one thread, without a server.
 
     python benchmarks/browser.py [MODEL] [READOUTS]
 
-exports a model (by default connectfour, which comes with Seraphim), opens the folder in Chromium without a screen, and
-lets the engine play whole games against itself, each move of so many readouts (by default 200). The first moves of the
-games are different; the tree is kept from move to move, as the page keeps it. The clock is the browser's.
+exports a model (default: connectfour), opens the exported site in headless Chromium, and lets the engine play whole games
+against itself with READOUTS per move (default: 200). The games differ in their first move. The tree is reused from move
+to move, as on the page. Times are measured in the browser.
 """
 
 import functools
@@ -25,7 +25,7 @@ CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 GAMES = 3
 
-# Plays games in the page: returns seconds until the model is open, and of each move.
+# Plays games in the page; returns the seconds to open the model and those of each move.
 PLAY = """async ([model, readouts, games]) => {
     const worker = new Worker('engine/worker.js', {type: 'module'});
     const waiting = new Map();
@@ -56,17 +56,17 @@ PLAY = """async ([model, readouts, games]) => {
 
 
 class Host(http.server.SimpleHTTPRequestHandler):
-    """A static host that counts."""
+    """A static host that counts requests."""
 
     requests = 0
 
     def log_message(self, *_: Any) -> None:
-        """Count a request, but for the browser's own looks for a new version of the service worker."""
+        """Count a request, except the browser's checks for a new service worker."""
         Host.requests += not self.path.endswith(("/service-worker.js", "/offline.js"))
 
 
 def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
-    """Return what PLAY returns for a folder, with `requests`, how many there were after the page was loaded."""
+    """Return the result of PLAY for a folder, and `requests`, the number of requests after the page was loaded."""
     from playwright.sync_api import sync_playwright
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=str(folder)))
@@ -76,7 +76,7 @@ def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
         page = browser.new_page()
         # The page's own engine is idle meanwhile.
         page.add_init_script("localStorage.setItem('seraphim', '{\"analyzing\": false}')")
-        for _ in range(2):  # the second time as everybody who comes back
+        for _ in range(2):  # the second time as a returning visitor
             page.goto(f"http://127.0.0.1:{server.server_port}/")
             page.wait_for_function("document.querySelector('#engine').textContent")
             page.evaluate("navigator.serviceWorker.ready")
@@ -89,7 +89,7 @@ def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     name, readouts = [*sys.argv[1:], *["connectfour", "200"][len(sys.argv) - 1 :]][:2]
     model = ModelFolder(Path(), name)
     with tempfile.TemporaryDirectory() as folder:
@@ -97,9 +97,9 @@ def main() -> None:
         write_site([Chosen(name, model.champion(), model.settings())], out, find_library())
         figures = measure(out, name, int(readouts))
     seconds = figures["seconds"]
-    print(f"{name}, {figures['engine']}: {readouts} readouts a move, {len(seconds)} moves in {GAMES} games")
+    print(f"{name}, {figures['engine']}: {readouts} readouts per move, {len(seconds)} moves in {GAMES} games")
     print(
-        f"seconds a move: median {statistics.median(seconds):.2f}, 95 % {np.quantile(seconds, 0.95):.2f}, "
+        f"seconds per move: median {statistics.median(seconds):.2f}, 95 % {np.quantile(seconds, 0.95):.2f}, "
         f"slowest {max(seconds):.2f}; until the model is open {figures['opened']:.2f}; "
         f"requests after the page was loaded: {figures['requests']}"
     )

@@ -1,4 +1,4 @@
-"""The pages in a real browser, against the real server: the explorer, and the page of what a model learnt from."""
+"""The explorer and the history page in a real browser, against the real server."""
 
 import os
 import re
@@ -83,7 +83,7 @@ def random_game(game: Game, number: int) -> GameRecord:
 
 @pytest.fixture
 def visitor(browser: Browser, address: str) -> Iterator[Visitor]:
-    """Return a visitor, who is to see no error and to ask no other host."""
+    """Return a visitor that must see no error and send no request to another host."""
     visitor = Visitor(browser, address)
     yield visitor
     visitor.close()
@@ -94,8 +94,8 @@ def status(page: Page) -> str:
     return page.locator("#status").inner_text()
 
 
-def analysed(page: Page, readouts: int = 400) -> None:
-    """Wait until the position shown has so many readouts, and nothing more is under way."""
+def analyzed(page: Page, readouts: int = 400) -> None:
+    """Wait until the current position has at least this many readouts and the engine is idle."""
     expect(page.locator("#figures")).to_have_text(re.compile(r"\d+ readouts"))
     expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
     assert number(page) >= readouts or "exact" in page.locator("#figures").inner_text()
@@ -107,7 +107,7 @@ def shown(page: Page) -> None:
         expect(page.locator("#plots")).not_to_be_empty()
         expect(page.locator("#total")).not_to_be_empty()
     else:
-        analysed(page)
+        analyzed(page)
 
 
 def number(page: Page) -> int:
@@ -117,7 +117,7 @@ def number(page: Page) -> int:
 
 
 def settled_number(page: Page) -> int:
-    """The readouts that are shown once the engine's last word after a stop has come."""
+    """The readouts shown once the engine's last update after a stop has arrived."""
     before = -1
     while (now := number(page)) != before:
         before = now
@@ -144,7 +144,7 @@ def two_people(page: Page) -> None:
 
 
 def replay(game: Game, moves: list[str]) -> str:
-    """What the page should say of a game that has ended, told by the rules."""
+    """The status that the page should show for a finished game, by the rules."""
     states = game.initial(1)
     for move in moves:
         assert not game.outcome(states)[0][0]
@@ -161,7 +161,7 @@ def replay(game: Game, moves: list[str]) -> str:
 # ---------------------------------------------------------------- playing
 
 
-def test_moves_are_called_by_what_they_are_called_in_their_position(visitor: Visitor) -> None:
+def test_moves_are_labeled_as_in_their_position(visitor: Visitor) -> None:
     # A game without a board, and with actions that are numbers to us.
     game = load_game(BREAKTHROUGH)
     page = visitor.open("#model=named")
@@ -176,7 +176,7 @@ def test_moves_are_called_by_what_they_are_called_in_their_position(visitor: Vis
         played.append(f"Move {len(played) + 1}: {labels[0]}")
         expect(page.locator("#moves button")).to_have_text(played)
         state = game.step(state, actions[:1])
-    analysed(page)
+    analyzed(page)
     variation = [label_in(game, state[0], action) for action in np.flatnonzero(game.legal(state)[0]).tolist()]
     assert set(page.locator("#candidates button").all_inner_texts()) <= set(variation)
     link, moves = shared(page)["link"], shared(page)["moves"]
@@ -232,7 +232,7 @@ def test_a_whole_game_is_played_by_digits(visitor: Visitor) -> None:
     assert shared(page)["moves"] == "b2,a2,c3,a3,c1"
 
 
-def test_the_computer_plays_itself_to_the_end_once_it_may(visitor: Visitor) -> None:
+def test_the_computer_plays_itself_to_the_end_after_a_pause(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh")
     choose(page, strength="10", player_1="computer", player_0="computer")
     page.click("#pause")
@@ -242,7 +242,7 @@ def test_the_computer_plays_itself_to_the_end_once_it_may(visitor: Visitor) -> N
     assert status(page) == replay(tictactoe.GAME, shared(page)["moves"].split(","))
 
 
-def test_changing_sides_lets_the_computer_begin(visitor: Visitor) -> None:
+def test_switching_sides_lets_the_computer_begin(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh")
     choose(page, strength="10")
     page.click("#swap")
@@ -250,17 +250,17 @@ def test_changing_sides_lets_the_computer_begin(visitor: Visitor) -> None:
     expect(page.locator("#moves button")).to_have_count(1)
 
 
-def test_swapped_colours_swap_the_names(visitor: Visitor) -> None:
+def test_swapped_colors_swap_the_names(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
-    colour = "() => getComputedStyle(document.getElementById('turn-dot')).backgroundColor"
-    red = page.evaluate(colour)
+    color = "() => getComputedStyle(document.getElementById('turn-dot')).backgroundColor"
+    red = page.evaluate(color)
     page.click("#flip")
     expect(page.locator("#status")).to_have_text("Yellow to move")
-    assert page.evaluate(colour) != red
+    assert page.evaluate(color) != red
 
 
-def test_a_disc_drops_only_where_things_may_move(visitor: Visitor) -> None:
+def test_a_disc_drops_only_if_animations_are_allowed(visitor: Visitor) -> None:
     running = "() => document.querySelector('#board').getAnimations({subtree: true}).length"
     for motion, moves in (("no-preference", True), ("reduce", False)):
         page = visitor.open("#model=connectfour", reduced_motion=motion)
@@ -307,9 +307,9 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
 # ---------------------------------------------------------------- the search
 
 
-def test_the_board_shows_the_kind_of_number_that_is_chosen(visitor: Visitor) -> None:
+def test_the_board_shows_the_selected_metric(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44")
-    analysed(page)
+    analyzed(page)
     rows = page.locator("#candidates tbody tr")
     cells = [row.locator("th, td").all_inner_texts() for row in rows.all()]
     for metric, column in (("prior", 1), ("q", 3), ("visits", 2)):
@@ -321,9 +321,9 @@ def test_the_board_shows_the_kind_of_number_that_is_chosen(visitor: Visitor) -> 
     expect(page.locator(".opinion")).to_have_count(0)
 
 
-def test_the_table_says_what_the_server_says(visitor: Visitor) -> None:
+def test_the_table_shows_the_servers_numbers(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1")
-    analysed(page)
+    analyzed(page)
     asked = {"model": "fresh", "moves": [4, 0], "readouts": 400}
     answer = page.request.post(f"{visitor.url}api/analyze", data=asked).json()
     priors = {each["label"]: f"{round(100 * each['prior'])}%" for each in answer["candidates"]}
@@ -333,7 +333,7 @@ def test_the_table_says_what_the_server_says(visitor: Visitor) -> None:
 
 def test_pointing_at_a_candidate_shows_its_variation_on_the_board(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44")
-    analysed(page)
+    analyzed(page)
     best = page.locator("#candidates tbody tr").first
     variation = [best.locator("button").inner_text(), *best.locator(".variation").text_content().split()]
     best.hover()
@@ -355,7 +355,7 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
     assert number(page) == stopped > 10_000
 
 
-def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
+def test_exact_results_are_those_of_the_solver(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a2")
     page.check("#solution")
     (solved,) = tictactoe.position_sets()
@@ -374,7 +374,7 @@ def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
     assert {move: text.split()[0] for move, text in shown.items()} == expected
 
 
-def test_all_moves_of_a_game_are_analysed_for_its_curve(visitor: Visitor) -> None:
+def test_analyze_game_analyzes_every_position(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1")
     choose(page, amount="100")
     page.click("#review")
@@ -420,14 +420,14 @@ def test_a_connection_that_was_closed_as_idle_opens_again_when_it_is_needed(visi
     page.route_web_socket("**/api/engine", through)
     page.goto(f"{visitor.url}#model=connectfour&moves=4435")
     two_people(page)
-    analysed(page)
+    analyzed(page)
     routes[-1].close(code=4000)
     page.wait_for_timeout(1000)
     assert len(routes) == 1
     expect(page.locator("#connection")).to_be_hidden()
     page.keyboard.press("4")
     expect(page.locator("#moves button")).to_have_count(5)
-    analysed(page)
+    analyzed(page)
     assert len(routes) == 2
     assert shared(page)["moves"] == "44354"
 
@@ -452,7 +452,7 @@ def test_two_tabs_do_not_disturb_each_other(visitor: Visitor) -> None:
 # ---------------------------------------------------------------- the game
 
 
-def test_undo_takes_the_computers_answer_back_too(visitor: Visitor) -> None:
+def test_undo_also_takes_back_the_computers_answer(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     choose(page, strength="10")
     expect(page.locator("#status")).to_have_text("Red to move")
@@ -466,7 +466,7 @@ def test_undo_takes_the_computers_answer_back_too(visitor: Visitor) -> None:
     expect(page.locator(".piece")).to_have_count(2)
 
 
-def test_another_move_makes_a_branch_and_both_are_kept(visitor: Visitor) -> None:
+def test_an_alternative_move_makes_a_branch(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4435")
     two_people(page)
     page.click("#back")
@@ -482,7 +482,7 @@ def test_another_move_makes_a_branch_and_both_are_kept(visitor: Visitor) -> None
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "3")
 
 
-def test_a_move_made_before_the_position_is_known_counts(visitor: Visitor) -> None:
+def test_a_move_made_before_the_position_arrives_is_played(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4435")
     two_people(page)
     page.evaluate(
@@ -492,7 +492,7 @@ def test_a_move_made_before_the_position_is_known_counts(visitor: Visitor) -> No
     expect(page.locator("#moves .branch button")).to_have_text(re.compile("^Move 4: 2"))
 
 
-def test_the_curve_leads_to_each_position(visitor: Visitor) -> None:
+def test_the_graph_leads_to_each_position(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44353321")
     expect(page.locator(".piece")).to_have_count(8)
     box = page.locator("#graph").bounding_box()
@@ -514,7 +514,7 @@ def test_the_curve_leads_to_each_position(visitor: Visitor) -> None:
     ],
     ids=["moves", "as drawn at a terminal", "as a line"],
 )
-def test_moves_and_drawn_boards_are_loaded(visitor: Visitor, text: str, moves: str) -> None:
+def test_moves_and_board_diagrams_are_loaded(visitor: Visitor, text: str, moves: str) -> None:
     page = visitor.open("#model=connectfour")
     page.click("#load")
     page.fill("#load-text", text)
@@ -523,7 +523,7 @@ def test_moves_and_drawn_boards_are_loaded(visitor: Visitor, text: str, moves: s
     assert shared(page)["drawing"] == connectfour.GAME.render(connectfour.position_from_moves(moves))
 
 
-def test_what_cannot_be_loaded_gets_a_sentence_and_loses_nothing(visitor: Visitor) -> None:
+def test_invalid_input_to_load_shows_an_error_and_keeps_the_game(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4435")
     page.click("#load")
     page.fill("#load-text", "44x")
@@ -556,7 +556,7 @@ def test_a_shared_link_shows_the_same_position_elsewhere(visitor: Visitor, model
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "0")
 
 
-def test_a_link_that_names_what_is_not_there_gets_a_sentence(visitor: Visitor) -> None:
+def test_an_invalid_link_shows_an_error(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4444444")
     expect(page.locator(".notice")).to_contain_text("Move 7, 4, is not legal")
     page = visitor.open("#model=nobody")
@@ -574,14 +574,14 @@ def test_another_model_and_snapshot_can_be_chosen(visitor: Visitor) -> None:
     page.keyboard.press("Escape")
     page.select_option("#snapshot", index=1)
     expect(page).to_have_url(re.compile("&snapshot="))  # until then, the page shows what it showed before
-    analysed(page)
+    analyzed(page)
     assert "&snapshot=" in shared(page)["link"]
 
 
-# ---------------------------------------------------------------- what it learnt from
+# ---------------------------------------------------------------- the history page
 
 
-def test_a_game_that_was_learnt_from_is_replayed_with_its_policy(visitor: Visitor) -> None:
+def test_a_self_play_game_is_replayed_with_its_policy(visitor: Visitor) -> None:
     page = visitor.open("history#model=fresh")
     expect(page.locator("#games tbody tr").first).to_have_class("chosen")
     summary = page.request.get(f"{visitor.url}api/models/fresh/games?limit=16").json()
@@ -605,7 +605,7 @@ def percent(share: float) -> str:
     return f"{shown}%" if shown else "<1%"
 
 
-def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: Visitor) -> None:
+def test_a_self_play_game_opens_in_the_explorer_at_its_position(visitor: Visitor) -> None:
     page = visitor.open("history#model=fresh")
     page.click("#forward")
     page.click("#forward")
@@ -616,7 +616,7 @@ def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: 
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "2")
 
 
-def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
+def test_learning_curves_are_drawn_with_their_values(visitor: Visitor) -> None:
     page = visitor.open("history#model=connectfour")
     curves = page.request.get(f"{visitor.url}api/models/connectfour/curves").json()["series"]
     plot = page.locator(".plot", has_text="Error rate with search")
@@ -635,7 +635,7 @@ def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
     expect(page.locator("#total")).to_contain_text("none stored")
 
 
-# ---------------------------------------------------------------- for everybody
+# ---------------------------------------------------------------- accessibility and speed
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -674,7 +674,7 @@ def test_axe_finds_nothing_wrong_with_dialogs_and_what_comes_up(visitor: Visitor
         page.keyboard.press("Escape")
 
 
-def test_moves_are_told_to_a_screen_reader(visitor: Visitor) -> None:
+def test_moves_are_announced_to_screen_readers(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     two_people(page)
     page.keyboard.press("4")
@@ -682,7 +682,7 @@ def test_moves_are_told_to_a_screen_reader(visitor: Visitor) -> None:
     expect(page.get_by_role("button", name="Column 4, from the bottom: Red, 5 free")).to_have_count(1)
 
 
-def test_single_keys_can_be_turned_off(visitor: Visitor) -> None:
+def test_keyboard_shortcuts_can_be_disabled(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
     page.click("#help")
@@ -696,7 +696,7 @@ def test_single_keys_can_be_turned_off(visitor: Visitor) -> None:
     expect(page.locator("#moves button").first).to_have_text(re.compile("^Move 1: 3"))
 
 
-def test_files_that_a_browser_has_are_not_asked_for_again(visitor: Visitor) -> None:
+def test_cached_files_are_not_requested_again(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
     asked: list[str] = []
