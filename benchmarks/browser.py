@@ -3,8 +3,8 @@
     python benchmarks/browser.py [MODEL] [READOUTS]
 
 exports a model (default: connectfour), opens the exported site in headless Chromium, and lets the engine play whole
-games against itself with READOUTS per move (default: 200). The games differ in their first move. The tree is reused from
-move to move, as on the page. Times are measured in the browser.
+games against itself with READOUTS per move (default: 200). The games differ in their first move. The tree is reused
+from move to move, as on the page. Times are measured in the browser.
 """
 
 import functools
