@@ -11,7 +11,7 @@ import {formatCount, formatExact, formatShare, formatShort, formatValue} from '.
  * @typedef {object} Row
  * @property {HTMLTableRowElement} element
  * @property {HTMLButtonElement} move
- * @property {Record<'prior' | 'visits' | 'q' | 'u' | 'truth', HTMLElement>} cells
+ * @property {Record<'prior' | 'visits' | 'q' | 'u' | 'solution', HTMLElement>} cells
  * @property {HTMLElement} bar
  * @property {HTMLElement} share
  * @property {HTMLElement} variation

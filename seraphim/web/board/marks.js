@@ -159,7 +159,7 @@ export function drawLast(geometry, cell) {
 
 /**
  * @param {Geometry} geometry
- * @param {Cell[]} the winning cells
+ * @param {Cell[]} cells the winning cells
  * @returns {SVGElement[]} rings, and a line through them
  */
 export function drawLine(geometry, cells) {

@@ -12,13 +12,13 @@
  * @property {import('../shared/types.js').Position | null} position once the engine has sent it
  * @property {import('../shared/types.js').Analysis | null} analysis the deepest so far
  * @property {import('../shared/types.js').Solution | null} solution
- * @property {string} solutionError why the engine cannot solve the position; empty if unknown
+ * @property {string} solutionError why the engine failed to solve the position; empty if it did not
  */
 
 export class GameTree {
   #lastId = 0;
 
-  /** @param {string[] | null} start words of the initial state; null for the game's own */
+  /** @param {string[] | null} start words of the state where the game starts; null for the game's initial state */
   constructor(start = null) {
     this.start = start;
     this.root = this.#node(null, -1, '');

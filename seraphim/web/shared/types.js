@@ -28,7 +28,7 @@
  * @property {GameInfo} game
  *
  * @typedef {object} Position
- * @property {string[] | null} start words of the initial state; null for the game's own
+ * @property {string[] | null} start words of the state where the game starts; null for the game's initial state
  * @property {number[]} moves
  * @property {0 | 1} to_play
  * @property {boolean} ended
