@@ -1,6 +1,6 @@
 /**
- * The messages between pages and engines, as in seraphim/server/engine/messages.py: checks requests, writes positions and
- * analyses. Invalid requests throw an Error.
+ * The messages between pages and engines, as in seraphim/server/engine/messages.py: checks requests, writes positions
+ * and analyses. Invalid requests throw an Error.
  */
 
 const MOST_READOUTS = 100_000;

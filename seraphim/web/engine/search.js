@@ -10,7 +10,7 @@
  *       search.supply(logits, value);
  *     }
  *
- * Values are for the player to move at a node; an edge's total is for the player who chooses that edge.
+ * Values are for the player to move at a node; an edge's total is for the player choosing it.
  */
 
 const WIN = 1;
@@ -189,7 +189,7 @@ export class Search {
     this.node = null; // current node of the running readout, if any
     this.edge = null; // the edge by which it leaves that node
     this.leaf = null; // the position that the network is to evaluate
-    this.plies = 0; // how far it has got from the root
+    this.plies = 0; // distance from the root
   }
 
   #addNode(state, value) {
@@ -284,7 +284,7 @@ function toEdges(legal, logits) {
 /** The value of a settled node for the player who moves at its parent. */
 const valueAbove = (node) => (node.toPlay === node.parent.toPlay ? node.value : -node.value);
 
-/** Scores a readout with the value of the node that it reached. */
+/** Backs up the value of the node that a readout reached. */
 function backUp(reached) {
   reached.visits += 1;
   for (let node = reached; node.parent !== null; node = node.parent) {
@@ -306,7 +306,7 @@ function prove(settled) {
   }
 }
 
-/** Gives a node the value of its best edge: a win by its fastest way, anything else by its slowest. */
+/** Settles a node with the value of its best edge: the fastest win, else the slowest draw or loss. */
 function settle(node) {
   let best = -Infinity;
   let distance = 0;
@@ -324,7 +324,7 @@ function settle(node) {
   node.distance = distance;
 }
 
-/** Of a proven root: the visits of the edges that give its value, wins the fastest way and losses the slowest. */
+/** Visits of a proven root's optimal edges: the fastest win, or the slowest draw or loss; 0 for the others. */
 function exactWeights(root) {
   return root.edges.map(({child, visits}) => {
     if (!child?.settled || valueAbove(child) !== root.value) return 0;
