@@ -198,7 +198,7 @@ class Interactive:
     # ------------------------------------------------------------ commands
 
     def _make_commands(self) -> list[Command]:
-        session, terminal = self._session, self._terminal
+        session, terminal, show = self._session, self._terminal, self._terminal.console.print
         return [
             Command("play", "let the computer make this move", lambda _: self._play_computer(), ("p",)),
             Command("raw", "let the network make this move without a search", lambda _: self._play_raw()),
@@ -207,7 +207,7 @@ class Interactive:
             Command("more N", "search N more readouts", self._more, ("m",)),
             Command("undo [N]", "take back your last move, or N moves", lambda n: session.undo(_count(n)), ("u",)),
             Command("redo [N]", "replay what was taken back", lambda n: session.redo(_count(n)), ("r",)),
-            Command("branches", "all lines of the game", self._branches, ("b",)),
+            Command("branches", "all lines of the game", lambda _: show(screen.draw_lines(session.tree)), ("b",)),
             Command("go PLACE", "start, end, a number of moves, or a line: B, B3", session.go, ("g",)),
             Command("new", "start a new game", lambda _: session.new(), ("n",)),
             Command("load WHAT", "moves, a board diagram, a saved game, or FILE.tfrecord:RECORD", self._load, ("l",)),
@@ -224,9 +224,6 @@ class Interactive:
         if not readouts:
             raise SettingsError("how many more readouts? Try: more 1000")
         self._terminal.show_reading(self._terminal.read(readouts, table=True))
-
-    def _branches(self, _: str) -> None:
-        self._terminal.console.print(screen.draw_lines(self._session.tree))
 
     def _load(self, text: str) -> None:
         if not text:

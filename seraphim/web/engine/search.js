@@ -324,7 +324,7 @@ function settle(node) {
   node.distance = distance;
 }
 
-/** Visits of a proven root's optimal edges: the fastest win, or the slowest draw or loss; 0 for the others. */
+/** Visits of the edges that give a proven root its value (wins: the fastest; losses: the slowest), 0 for the others. */
 function exactWeights(root) {
   return root.edges.map(({child, visits}) => {
     if (!child?.settled || valueAbove(child) !== root.value) return 0;
