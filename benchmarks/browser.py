@@ -1,10 +1,10 @@
-"""Measures the engine in the browser: seconds per move in Chromium, in WebAssembly on one thread, without a server.
+"""Measure the engine in the browser: seconds per move in Chromium, in WebAssembly on one thread, without a server.
 
     python benchmarks/browser.py [MODEL] [READOUTS]
 
-exports a model (by default connectfour), opens the folder in headless Chromium, and lets the engine play whole games
-against itself with READOUTS per move (by default 200). Games begin with different first moves; the tree is kept between
-moves, as in the page. The clock is the browser's.
+exports a model (default: connectfour), opens the exported site in headless Chromium, and lets the engine play whole
+games against itself with READOUTS per move (default: 200). The games differ in their first move. The tree is reused
+from move to move, as on the page. Times are measured in the browser.
 """
 
 import functools
@@ -25,7 +25,7 @@ CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 GAMES = 3
 
-# Plays games in the page; returns the seconds until the model is open, and those of each move.
+# Plays games in the page; returns the seconds to open the model and those of each move.
 PLAY = """async ([model, readouts, games]) => {
     const worker = new Worker('engine/worker.js', {type: 'module'});
     const waiting = new Map();
@@ -61,12 +61,12 @@ class Host(http.server.SimpleHTTPRequestHandler):
     requests = 0
 
     def log_message(self, *_: Any) -> None:
-        """Count a request, unless the browser checks for a new version of the service worker."""
+        """Count a request, except the browser's checks for a new service worker."""
         Host.requests += not self.path.endswith(("/service-worker.js", "/offline.js"))
 
 
 def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
-    """Return the result of PLAY for a folder, with `requests`, the number of requests after the page was loaded."""
+    """Return the result of PLAY for a folder, and `requests`, the number of requests after the page was loaded."""
     from playwright.sync_api import sync_playwright
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Host, directory=str(folder)))
@@ -74,9 +74,9 @@ def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page()
-        # Keep the page's own engine idle.
-        page.add_init_script("localStorage.setItem('seraphim', '{\"analysing\": false}')")
-        for _ in range(2):  # the second time like a returning visitor
+        # The page's own engine is idle meanwhile.
+        page.add_init_script("localStorage.setItem('seraphim', '{\"analyzing\": false}')")
+        for _ in range(2):  # the second time as a returning visitor
             page.goto(f"http://127.0.0.1:{server.server_port}/")
             page.wait_for_function("document.querySelector('#engine').textContent")
             page.evaluate("navigator.serviceWorker.ready")
@@ -89,7 +89,7 @@ def measure(folder: Path, model: str, readouts: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, and print."""
+    """Measure and print."""
     name, readouts = [*sys.argv[1:], *["connectfour", "200"][len(sys.argv) - 1 :]][:2]
     model = ModelFolder(Path(), name)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,11 @@
-"""Plays a person at the terminal, or shows what the search thinks of each move.
+"""Play against a model at the terminal, or inspect its search.
 
-    python bin/interactive.py NAME                     # you play first; help lists what you can type
+    python bin/interactive.py NAME                     # you play first; help lists the commands
     python bin/interactive.py NAME --human=second --readouts=800
-    python bin/interactive.py NAME --debug             # each candidate with its priors, visits, Q, U and variation
-    python bin/interactive.py NAME --load=a1,b2        # from a position: moves, a saved game, FILE.tfrecord:RECORD
+    python bin/interactive.py NAME --debug             # show each candidate's priors, visits, Q, U and variation
+    python bin/interactive.py NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
 
-Moves are named as the game names them. Lines may also come from a pipe.
+Moves are written in the game's notation. Input may also come from a pipe.
 """
 
 from collections.abc import Sequence
@@ -18,18 +18,21 @@ from seraphim.inference import Runtime
 from seraphim.play.opponent import Chooser, Temperature
 from seraphim.play.session import Human
 
-HUMAN = cli.define_choice("human", Human, "first", "Which side you play.")
-DEBUG = flags.DEFINE_bool("debug", False, "Show all that the search knows, and wait before each move.")
-COMPUTER = cli.define_choice("computer", Chooser, "search", "What chooses the computer's moves; raw: no search.")
+HUMAN = cli.define_choice("human", Human, "first", "Your side.")
+DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")
+COMPUTER = cli.define_choice(
+    "computer", Chooser, "search", "How the computer chooses its moves; raw: the network without a search."
+)
 TEMPERATURE = cli.define_choice(
-    "temperature", Temperature, "cold", "Play the best move; one drawn in proportion to visits; as self-play, by ply."
+    "temperature",
+    Temperature,
+    "cold",
+    "cold: play the best move; hot: sample in proportion to visits; auto: as in self-play, by ply.",
 )
-NOISE = flags.DEFINE_bool("noise", False, "Noise on the priors of the root, as in self-play.")
-LOAD = flags.DEFINE_string("load", None, "The position to begin with.")
-SEED = flags.DEFINE_integer("seed", None, "Makes chance repeat itself. Default: it does not.", lower_bound=0)
-SNAPSHOT = flags.DEFINE_string(
-    "snapshot", None, "Which snapshot of models/NAME, or a path to one. Default: the champion."
-)
+NOISE = flags.DEFINE_bool("noise", False, "Add noise to the root's priors, as in self-play.")
+LOAD = flags.DEFINE_string("load", None, "The initial position.")
+SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
+SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
 cli.define_options(["analysis", "analysis_noise", "analysis_draws"])
 cli.define_trust()

@@ -163,7 +163,7 @@ def _rules(game: str) -> Path:
 def _copy_pages(folder: Path) -> None:
     # All files but those of the history page, which needs a server.
     def history_page(directory: str, names: list[str]) -> list[str]:
-        return [name for name in names if Path(directory) == WEB and name.startswith(("learnt", "history"))]
+        return [name for name in names if Path(directory) == WEB and name.startswith("history")]
 
     shutil.copytree(WEB, folder, ignore=history_page)
     # A service worker controls the pages in its own folder and below.

@@ -2,10 +2,10 @@
 
 In dependency order:
 
-    opponent      the computer's side: searches and chooses
-    screen        how a position and an analysis look
+    opponent      the computer player: searches positions and chooses moves
+    screen        how a position and an analysis are drawn
     game_files    saved games, positions and records in files
     session       a game between a person and the computer
-    terminal      a session on a console
-    repl          reads and runs a person's commands
+    terminal      shows a session on a console
+    repl          reads and runs commands
 """

@@ -1,10 +1,11 @@
-"""A person at a terminal: plays the computer, walks through the branches of the game, sees what the search thinks.
+"""The commands of a person at a terminal: play the computer, explore the branches of a game, inspect the search.
 
-Reads lines, from a person, a pipe or a test, and does what they say. What is typed wrong is told in one sentence.
+Reads lines from a terminal, a pipe or a test. Invalid input is answered with one sentence.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.console import Console
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import Node
-from seraphim.play import screen
+from seraphim.play import game_files, screen
 from seraphim.play.opponent import Reading
 from seraphim.play.session import Session
 from seraphim.play.terminal import Terminal, line_reader
@@ -21,42 +22,43 @@ ReadLine = Callable[[str], str]
 
 
 class Command(NamedTuple):
-    """What a person can type besides a move."""
+    """A command other than a move."""
 
-    usage: str  # its name comes first
+    usage: str  # starts with the name
     meaning: str
-    do: Callable[[str], None]  # takes the rest of the line
+    run: Callable[[str], None]  # takes the rest of the line
     aliases: tuple[str, ...] = ()
 
 
 class Interactive:
-    """The conversation with one person."""
+    """A read-eval-print loop over a session."""
 
     def __init__(self, session: Session, title: str, console: Console, read_line: ReadLine | None = None) -> None:
-        """Prepare.
+        """Create the loop.
 
         Args:
             session: the game.
-            title: what to call the computer.
+            title: the computer's name.
             console: where to print.
-            read_line: takes the prompt, returns the line typed, and raises EOFError at the end of input;
-                by default, from the standard input.
+            read_line: takes the prompt, returns the next line, and raises EOFError at the end of input;
+                by default, reads standard input.
         """
         self._session = session
         self._terminal = Terminal(session, title, console)
         self._read_line = read_line or line_reader(console, self.words)
-        self._shown: Node | None = None  # the position that is on the screen
+        self._shown: Node | None = None  # the position on the screen
         self._leaving = False
         self._commands = self._make_commands()
         self._by_name = {name: each for each in self._commands for name in (each.usage.split()[0], *each.aliases)}
 
     def run(self) -> None:
-        """Play until the person leaves, by a command, by Ctrl-C, or by the end of input."""
-        terminal = self._terminal
-        terminal.prepare()
-        terminal.say(f"{terminal.title}: {self._session.opponent.inference.description}", "dim")
+        """Play until the user leaves by a command, Ctrl-C or the end of input."""
+        terminal, opponent = self._terminal, self._session.opponent
+        with terminal.console.status("preparing the search"):
+            opponent.warm_up()
+        terminal.say(f"{terminal.title}: {opponent.inference.description}", "dim")
         if self._session.root_replaced:
-            terminal.say("The root is searched by PUCT here: the model's own, Gumbel, cannot go on reading.", "dim")
+            terminal.say("The root is searched by PUCT here: the model's own, Gumbel, cannot resume a search.", "dim")
         terminal.say("Type a move or a command; help lists the commands, q leaves.", "dim")
         try:
             while not self._leaving:
@@ -68,43 +70,45 @@ class Interactive:
             terminal.say(f"moves: {format_moves(tree.game, tree.actions())}", "dim")
 
     def words(self) -> list[str]:
-        """Return what can be typed now: legal moves, and commands."""
+        """Return the words that can be typed now: legal moves and commands."""
         tree = self._session.tree
         return [*(tree.label(action) for action in tree.legal()), *self._by_name]
 
     def _turn(self) -> None:
         session = self._session
         automatic = session.computer_moves and not session.waiting and not session.options.debug
-        try:
-            # The person sees the board when it is the person's turn; of a game without one, every position.
+        with self._errors_shown():
+            # The board is shown at the user's turns; if the user plays neither side, at every position.
             if not automatic or not session.humans:
                 self._show()
             if automatic:
-                self._computer_plays()
+                self._play_computer()
                 return
-        except SeraphimError as error:
-            self._terminal.complain(error)
         line = self._read_line(self._prompt()).strip()
+        with self._errors_shown():
+            self._execute(line)
+
+    @contextlib.contextmanager
+    def _errors_shown(self) -> Iterator[None]:
         try:
-            self._obey(line)
+            yield
         except SeraphimError as error:
-            self._terminal.complain(error)
+            self._terminal.say(str(error), "bold red")
 
     def _prompt(self) -> str:
         session = self._session
         if session.ended:
             return "game over > "
-        mark, enter = self._terminal.marks[session.mover], ""
+        enter = ""
         if session.options.debug or session.computer_moves:
-            drawn = session.reading is None or session.reading.hot or session.opponent.play.computer == "raw"
-            what = "lets the computer play"
-            if session.options.debug and session.reading is not None and not drawn:
-                what = f"plays {session.tree.label(session.reading.best)}"
-            enter = f", Enter {what}"
-        return f"{mark} to move{enter} > "
+            sampled = session.reading is None or session.reading.sampled or session.opponent.play.computer == "raw"
+            enter = ", Enter lets the computer play"
+            if session.options.debug and session.reading is not None and not sampled:
+                enter = f", Enter plays {session.tree.label(session.reading.best)}"
+        return f"{self._terminal.marks[session.mover]} to move{enter} > "
 
-    def _obey(self, line: str) -> None:
-        # A move if it is one, and else a command: `:undo` is a command though there be a move of that name.
+    def _execute(self, line: str) -> None:
+        # A legal move takes precedence over a command; with a colon, as in `:undo`, it is always a command.
         session = self._session
         word, _, rest = line.removeprefix(":").partition(" ")
         action = None if line.startswith(":") else session.find_action(line)
@@ -114,7 +118,7 @@ class Interactive:
         elif action is not None and (command is None or action in session.tree.legal()):
             session.play(action)
         elif command is not None:
-            command.do(rest.strip())
+            command.run(rest.strip())
         elif number.isdecimal() and (line.startswith("#") or not self._terminal.numbered):
             session.play(self._candidate(int(number)))
         else:
@@ -125,10 +129,9 @@ class Interactive:
         reading = self._session.reading
         if reading is None:
             raise SettingsError("no candidates are shown here: table shows them with their numbers")
-        if not 1 <= number <= len(reading.candidates):
-            raise SettingsError(
-                f"there is no candidate {number}: expected a number from 1 to {len(reading.candidates)}"
-            )
+        count = len(reading.candidates)
+        if not 1 <= number <= count:
+            raise SettingsError(f"there is no candidate {number}: expected a number from 1 to {count}")
         return reading.candidates[number - 1].action
 
     def _enter(self) -> None:
@@ -136,10 +139,10 @@ class Interactive:
         if session.ended:
             self._terminal.say("The game is over: undo takes moves back, new begins another game, q leaves.")
         elif session.options.debug or session.computer_moves:
-            self._computer_plays()
+            self._play_computer()
         else:
             example = session.tree.label(session.tree.legal()[0])
-            self._terminal.say(f"It is your move, such as {example}: hint tells what the computer would play.")
+            self._terminal.say(f"It is your move, such as {example}; hint shows what the computer would play.")
 
     def _show(self) -> None:
         session = self._session
@@ -148,31 +151,31 @@ class Interactive:
         self._shown = session.tree.node
         self._terminal.show_game()
         if session.options.debug and not session.ended:
-            self._terminal.show_reading(self._known())
+            self._terminal.show_reading(self._reading())
 
-    def _known(self) -> Reading:
-        # What is known of this position, which is read if it was not yet.
+    def _reading(self) -> Reading:
+        # The search's results for this position, which is searched first if necessary.
         session = self._session
         return session.reading or self._terminal.read(session.opponent.search.readouts, session.options.debug)
 
-    # ------------------------------------------------------------ what the computer does
+    # ------------------------------------------------------------ the computer's moves
 
-    def _computer_plays(self) -> None:
-        # In debug mode by what is on the screen already; elsewhere it thinks first.
+    def _play_computer(self) -> None:
+        # In debug mode the computer uses the results on the screen; otherwise it searches first.
         session, terminal = self._session, self._terminal
         session.check_unfinished()
         if session.opponent.play.computer == "raw":
-            self._raw_plays()
+            self._play_raw()
             return
         mark = terminal.marks[session.mover]
         session.waiting = False
         try:
-            reading = self._known() if session.options.debug else terminal.read(session.opponent.search.readouts)
+            reading = self._reading() if session.options.debug else terminal.read(session.opponent.search.readouts)
         except SeraphimError:
-            session.waiting = True  # or it would be tried again and again
+            session.waiting = True  # or it would fail again and again
             raise
         if session.waiting and not session.options.debug:
-            return  # it was stopped
+            return  # the search was stopped
         action = session.opponent.choose(session.tree)
         label = session.tree.label(action)
         session.play(action)
@@ -182,7 +185,7 @@ class Interactive:
             f"expects {chosen.q:+.2f}, {reading.seconds:.2f} s"
         )
 
-    def _raw_plays(self) -> None:
+    def _play_raw(self) -> None:
         session = self._session
         session.check_unfinished()
         mark = self._terminal.marks[session.mover]
@@ -195,48 +198,36 @@ class Interactive:
     # ------------------------------------------------------------ commands
 
     def _make_commands(self) -> list[Command]:
-        session = self._session
+        session, terminal, show = self._session, self._terminal, self._terminal.console.print
         return [
-            Command("play", "let the computer make this move, whoever's turn it is", self._play, ("p",)),
-            Command("raw", "let the network make this move without a search", lambda _: self._raw_plays()),
-            Command("hint", "what the computer would play", self._hint, ("h",)),
-            Command("table", "all that the search knows of each move", self._table, ("t",)),
-            Command("more N", "N more readouts on the same tree", self._more, ("m",)),
+            Command("play", "let the computer make this move", lambda _: self._play_computer(), ("p",)),
+            Command("raw", "let the network make this move without a search", lambda _: self._play_raw()),
+            Command("hint", "what the computer would play", lambda _: terminal.show_hint(self._reading()), ("h",)),
+            Command("table", "search results of all moves", lambda _: terminal.show_reading(self._reading()), ("t",)),
+            Command("more N", "search N more readouts", self._more, ("m",)),
             Command("undo [N]", "take back your last move, or N moves", lambda n: session.undo(_count(n)), ("u",)),
-            Command("redo [N]", "play again what was taken back", lambda n: session.redo(_count(n)), ("r",)),
-            Command("branches", "all lines of the game: what else was played", self._branches, ("b",)),
+            Command("redo [N]", "replay what was taken back", lambda n: session.redo(_count(n)), ("r",)),
+            Command("branches", "all lines of the game", lambda _: show(screen.draw_lines(session.tree)), ("b",)),
             Command("go PLACE", "start, end, a number of moves, or a line: B, B3", session.go, ("g",)),
-            Command("new", "begin another game", lambda _: session.new(), ("n",)),
-            Command("load WHAT", "moves, a drawing, a saved game, or FILE.tfrecord:RECORD", self._load, ("l",)),
+            Command("new", "start a new game", lambda _: session.new(), ("n",)),
+            Command("load WHAT", "moves, a board diagram, a saved game, or FILE.tfrecord:RECORD", self._load, ("l",)),
             Command("save FILE", "write the game with its branches", self._save, ("s",)),
-            Command("set [NAME VALUE]", "all options, or a change of one: set readouts 800", self._set),
-            Command("debug", "show the search's insides before each move, or no longer", self._debug, ("d",)),
-            Command("board", "show the board again", self._again),
+            Command("set [NAME VALUE]", "list the options, or set one: set readouts 800", self._set),
+            Command("debug", "turn search results before each move on or off", self._debug, ("d",)),
+            Command("board", "show the board again", self._redraw),
             Command("help", "this list", self._help, ("?",)),
             Command("q", "leave, as do Ctrl-C and Ctrl-D", self._leave, ("quit", "exit")),
         ]
 
-    def _play(self, _: str) -> None:
-        self._computer_plays()
-
-    def _hint(self, _: str) -> None:
-        self._terminal.show_hint(self._known())
-
-    def _table(self, _: str) -> None:
-        self._terminal.show_reading(self._known())
-
     def _more(self, text: str) -> None:
         readouts = _count(text)
         if not readouts:
-            raise SettingsError("how many readouts more? Try: more 1000")
+            raise SettingsError("how many more readouts? Try: more 1000")
         self._terminal.show_reading(self._terminal.read(readouts, table=True))
-
-    def _branches(self, _: str) -> None:
-        self._terminal.console.print(screen.draw_lines(self._session.tree))
 
     def _load(self, text: str) -> None:
         if not text:
-            self._terminal.say("moves, or a drawing; an empty line ends it:", "dim")
+            self._terminal.say("moves or a board diagram; end with an empty line:", "dim")
             lines: list[str] = []
             with contextlib.suppress(EOFError):
                 while line := self._read_line("").rstrip():
@@ -245,12 +236,12 @@ class Interactive:
         if not text:
             raise SettingsError("load what? Try: load and some moves, or the name of a file")
         self._session.load(text)
-        self._again("")
+        self._redraw()
 
     def _save(self, file: str) -> None:
         if not file:
             raise SettingsError("save where? Try: save game.txt")
-        self._session.save(file)
+        game_files.save(self._session.tree, Path(file))
         self._terminal.say(f"saved in {file}")
 
     def _set(self, text: str) -> None:
@@ -261,31 +252,27 @@ class Interactive:
         if len(words) != 2:
             raise SettingsError("expected the name of an option and its new value: set readouts 800")
         self._session.change(words[0].removeprefix("--"), words[1])
-        self._again("")
+        self._redraw()
 
     def _debug(self, _: str) -> None:
-        self._session.change("debug", "off" if self._session.options.debug else "on")
-        self._again("")
+        self._set(f"debug {'off' if self._session.options.debug else 'on'}")
 
-    def _again(self, _: str) -> None:
+    def _redraw(self, _: str = "") -> None:
         self._shown = None
 
     def _help(self, _: str) -> None:
-        debug = self._session.options.debug
-        enter = (
-            "the computer's move; a candidate's number plays that one"
-            if debug
-            else "lets the computer move if it waits"
-        )
+        enter = "let the computer move if it is waiting"
+        if self._session.options.debug:
+            enter = "play the computer's move; a candidate's number plays that candidate"
         commands = [(", ".join((each.usage, *each.aliases)), each.meaning) for each in self._commands]
-        self._terminal.console.print(screen.draw_help([("a move", "plays it"), ("Enter", enter), *commands]))
+        self._terminal.console.print(screen.draw_help([("a move", "play it"), ("Enter", enter), *commands]))
 
     def _leave(self, _: str) -> None:
         self._leaving = True
 
 
 def _count(text: str) -> int | None:
-    # None if nothing was said.
+    # None for an empty text.
     if text and not text.replace(",", "").isdecimal():
         raise SettingsError(f"expected a whole number, not {text!r}")
     return int(text.replace(",", "")) if text else None

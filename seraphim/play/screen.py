@@ -1,7 +1,6 @@
-"""How a game looks at a terminal: the board, whose move it is, and what the search thinks of each move.
+"""How a game looks at a terminal: the board, the player to move, and the search's results.
 
-Draws for light and dark screens, with and without colours: nothing is told by a colour alone. Knows neither commands
-nor searches, only what is to be drawn.
+Draws for light and dark screens, with and without colors: nothing depends on color alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,48 +27,48 @@ MOST_PLIES = 40  # of the game so far, beside the board
 MOST_AHEAD = 12
 LEAST_VARIATION = 8  # characters
 LONGEST_HINT = 12  # moves
-SMALL_SHARE = 0.005  # of visits, which a hint leaves out
+SMALL_SHARE = 0.005  # of visits, left out of a hint
 COLUMNS = ("", "move", "prior", "eff.", "read", "visits", "share", "Q", "U", "Q+U", "variation")
 LEGEND = (
-    "In a table: prior of the network; eff., the prior as it is searched: legal moves only, noised; visits in this "
-    "read and in all; share of all visits; Q, mean value, = if proven; U, exploration; the search goes where Q+U is "
-    "highest."
+    "Table: prior, of the network; eff., the prior used by the search: legal moves only, with noise if any; read, "
+    "visits in this read; visits, in total; share of all visits; Q, mean value, = if proven; U, exploration bonus; the "
+    "search visits the move with the highest Q+U."
 )
-Q_COLUMN = COLUMNS.index("Q")
 
 
 class Sides(NamedTuple):
-    """Who plays."""
+    """The two players."""
 
     names: tuple[str, str]  # of player 0 and of player 1
-    marks: tuple[str, str]  # what the pieces of either look like
+    marks: tuple[str, str]  # their pieces
 
 
 def marks_of(game: Game) -> tuple[str, str]:
-    """Return what the pieces of player 0 and of player 1 look like, or else what to call the players."""
+    """Return the pieces of player 0 and of player 1, or names for the players if there is no board."""
     board = board_of(game, game.initial(1)[0])
     return (board.marks[0], board.marks[1]) if board is not None and len(board.marks) > 1 else ("first", "second")
 
 
 def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, width: int) -> RenderableType:
-    """Return the position where a game is, as it is printed.
+    """Return the drawing of a game's current position.
 
     Args:
         tree: the game.
-        sides: who plays.
-        value: expected result for player 0 in [-1, 1], if it is known.
-        compact: leave out the lines between the rows of the board.
+        sides: the players.
+        value: expected result for player 0 in [-1, 1], if known.
+        compact: whether to leave out the lines between the rows of the board.
         width: of the screen, in characters.
     """
-    board = board_of(tree.game, tree.node.state)
-    grid: RenderableType = Text(tree.game.render(tree.node.state))
-    taken = max((len(line) for line in tree.game.render(tree.node.state).splitlines()), default=0)
+    board, text = board_of(tree.game, tree.node.state), tree.game.render(tree.node.state)
+    grid: RenderableType = Text(text)
+    taken = max((len(line) for line in text.splitlines()), default=0)
     if board is not None:
-        cell_width = _cell_width(tree, board)
+        labels = [len(tree.label(action)) for action in board.targets]
+        cell_width = max(3, *map(len, board.marks), *(each for each in labels if each <= MOST_CELL_WIDTH))
         taken = (cell_width + 1) * board.cells.shape[1] + 1
         if taken <= width:
-            grid = draw_board(tree, board, cell_width, compact)
-    facts = draw_facts(tree, sides, value)
+            grid = _draw_board(tree, board, cell_width, compact)
+    facts = _draw_facts(tree, sides, value)
     if taken + 3 + BAR_WIDTH + 18 > width:  # no room beside the board
         return Group(grid, facts)
     side_by_side = Table.grid(padding=(0, 3, 0, 0))
@@ -79,17 +78,9 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
     return side_by_side
 
 
-def _cell_width(tree: GameTree, board: Board) -> int:
-    labels = [len(tree.label(action)) for action in board.targets]
-    return max(3, *(len(mark) for mark in board.marks), *(each for each in labels if each <= MOST_CELL_WIDTH))
-
-
-def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> Table:
-    """Return a board: pieces, the last of them in brackets, and the names of legal moves where a piece would land.
-
-    Where those are too long, as names of moves from cell to cell are, empty cells have their own names. The cells that
-    decided the game are marked with `*`.
-    """
+def _draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> Table:
+    # Brackets mark the last piece, asterisks the winning cells. An empty cell shows the move that lands there; if that
+    # is too long, as moves from cell to cell are, its own name.
     grid = Table(box=box.ROUNDED, show_header=False, show_lines=not compact, padding=0, border_style="dim")
     landings = {targets[0]: action for action, targets in board.targets.items()}
     last = _last_cell(tree)
@@ -113,44 +104,36 @@ def draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> 
 
 
 def _last_cell(tree: GameTree) -> tuple[int, int] | None:
-    # Where the last move put its piece.
+    # The landing cell of the last move.
     parent, action = tree.node.parent, tree.node.action
     board = None if parent is None else board_of(tree.game, parent.state)
-    if board is None or action is None or action not in board.targets:
-        return None
-    return board.targets[action][0]
+    return None if board is None or action not in board.targets else board.targets[action][0]
 
 
-def draw_facts(tree: GameTree, sides: Sides, value: float | None) -> RenderableType:
-    """Return whose move it is, the moves so far, the legal ones, and how the game stands."""
-    lines, node = len(tree.lines()), tree.node
+def _draw_facts(tree: GameTree, sides: Sides, value: float | None) -> RenderableType:
+    # The player to move, the moves so far, the legal ones, and the expected result.
+    lines, node, legal = len(tree.lines()), tree.node, tree.legal()
     title = Text(f"{tree.game.name}, move {node.ply + 1}", "bold")
     if lines > 1:
         title.append(f", line {tree.line_of(node)} of {lines}", "not bold")
-    legal = tree.legal()
     mover = int(tree.game.to_play(node.state[None])[0]) if legal else None
     parts: list[RenderableType] = [title, Text()]
     for player in (0, 1):
-        line = Text("▸ " if player == mover else "  ")
-        line.append(f" {sides.marks[player]} ", PIECE_STYLES[player])
+        line = Text("▸ " if player == mover else "  ").append(f" {sides.marks[player]} ", PIECE_STYLES[player])
         parts.append(line.append(f" {sides.names[player]}", "bold" if player == mover else ""))
-    parts += [Text(), draw_moves(tree)]
-    if legal:
-        parts.append(Text(f"legal: {tree.name_moves()}"))
-    else:
-        parts.append(Text(outcome_sentence(tree, sides), "bold"))
+    parts += [Text(), _draw_moves(tree)]
+    parts.append(Text(f"legal: {tree.name_moves()}") if legal else Text(_outcome(tree, sides), "bold"))
     if value is not None:
         parts += [Text(), draw_value(value, sides)]
     return Group(*parts)
 
 
-def draw_moves(tree: GameTree) -> Text:
-    """Return the moves that led here, the last of them in brackets, and those that redo would play."""
+def _draw_moves(tree: GameTree) -> Text:
+    # The moves so far, the last of them in brackets, and those that redo would play.
     path, actions = tree.path(), tree.actions()
     if not actions and tree.node.latest is None:
-        return Text("no moves yet" if tree.starts_afresh else "no moves yet, from a position that was loaded", "dim")
-    text = Text("moves: ")
-    text.append("… " if len(actions) > MOST_PLIES else "")
+        return Text("no moves yet" if tree.starts_afresh else "no moves yet, from a loaded position", "dim")
+    text = Text("moves: … " if len(actions) > MOST_PLIES else "moves: ")
     shown = actions[-MOST_PLIES:-1]
     text.append(format_moves(tree.game, shown, together=False, start=path[-2 - len(shown)].state if shown else None))
     if actions:
@@ -158,22 +141,19 @@ def draw_moves(tree: GameTree) -> Text:
     ahead = [node.action for node in tree.ahead() if node.action is not None]
     if ahead:
         moves = format_moves(tree.game, ahead[:MOST_AHEAD], together=False, start=tree.node.state)
-        text.append(f"  redo: {moves}", "dim")
-        text.append(" …" if len(ahead) > MOST_AHEAD else "", "dim")
+        text.append(f"  redo: {moves}{' …' if len(ahead) > MOST_AHEAD else ''}", "dim")
     return text
 
 
 def draw_value(value: float, sides: Sides) -> Text:
-    """Return the expected result for player 0 as a bar: the more of it is filled, the better for them."""
+    """Return the expected result for player 0 as a bar: the fuller, the better for that player."""
     filled = round((1 + value) / 2 * BAR_WIDTH)
     bar = Text.assemble(f"{sides.marks[0]} ", ("█" * filled, BAR_STYLES[0]))
     bar.append("░" * (BAR_WIDTH - filled), BAR_STYLES[1])
-    leader = 0 if value >= 0 else 1
-    return bar.append(f" {sides.marks[1]}  {abs(value):+.2f} for {sides.marks[leader]}")
+    return bar.append(f" {sides.marks[1]}  {abs(value):+.2f} for {sides.marks[0 if value >= 0 else 1]}")
 
 
-def outcome_sentence(tree: GameTree, sides: Sides) -> str:
-    """Return how a finished game ended."""
+def _outcome(tree: GameTree, sides: Sides) -> str:
     ended, results = tree.game.outcome(tree.node.state[None])
     if not ended[0]:
         return f"cut off after {tree.node.ply} moves, without a result"
@@ -188,17 +168,17 @@ def outcome_sentence(tree: GameTree, sides: Sides) -> str:
 def draw_reading(
     tree: GameTree, reading: Reading, sentence: str, mark: str, numbered: str, width: int
 ) -> RenderableType:
-    """Return all that the search knows of each move, as a table with two lines about the search below it.
+    """Return the search's results as a table of moves with two lines below it.
 
     Args:
         tree: the game.
-        reading: what the search knows of where it is.
+        reading: results for its current position.
         sentence: how the move to play is chosen.
         mark: of the player to move.
-        numbered: what stands before the numbers of candidates.
+        numbered: prefix of the candidates' numbers.
         width: of the screen, in characters.
     """
-    shown = reading.candidates[:MOST_CANDIDATES]
+    shown, rest = reading.candidates[:MOST_CANDIDATES], reading.candidates[MOST_CANDIDATES:]
     rows = [_row(tree, reading, each, f"{numbered}{rank}") for rank, each in enumerate(shown, start=1)]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     taken = 0
@@ -206,16 +186,22 @@ def draw_reading(
         table.add_column(title, justify="left" if title == "move" else "right", no_wrap=True)
         taken += 1 + max(len(title), *(len(row[column]) for row in rows))
     table.add_column(COLUMNS[-1], no_wrap=True)
+    room = max(LEAST_VARIATION, width - taken - 1)
     for row, each in zip(rows, shown, strict=True):
-        cells = [Text(cell) for cell in (*row[:-1], _shortened(row[-1], max(LEAST_VARIATION, width - taken - 1)))]
-        cells[Q_COLUMN].style = "green" if each.q > 0 else "red" if each.q < 0 else ""
+        variation = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
+        cells = [Text(cell) for cell in (*row[:-1], variation)]
+        cells[COLUMNS.index("Q")].style = "green" if each.q > 0 else "red" if each.q < 0 else ""
         table.add_row(*cells, style="bold" if each.action == reading.best else "")
     parts: list[RenderableType] = [table]
-    rest = reading.candidates[MOST_CANDIDATES:]
     if rest:
         parts.append(Text(f"… and {len(rest)} more, with {sum(each.visits for each in rest):,} visits", "dim"))
-    heat = Text.assemble(("HOT", "bold red") if reading.hot else ("COLD", "bold blue"), f"  {sentence}")
-    return Group(*parts, heat, Text(_summary(reading, mark)))
+    temperature = ("HOT", "bold red") if reading.sampled else ("COLD", "bold blue")
+    speed = reading.readouts / max(reading.seconds, 1e-9)
+    summary = (
+        f"{reading.readouts:,} readouts in {reading.seconds:.2f} s, {speed:,.0f} readouts/s; "
+        f"tree {reading.total:,}; {_expectation(reading, mark)}"
+    )
+    return Group(*parts, Text.assemble(temperature, f"  {sentence}"), Text(summary))
 
 
 def _row(tree: GameTree, reading: Reading, each: Candidate, number: str) -> list[str]:
@@ -234,57 +220,47 @@ def _row(tree: GameTree, reading: Reading, each: Candidate, number: str) -> list
     ]
 
 
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _summary(reading: Reading, mark: str) -> str:
-    speed = reading.readouts / max(reading.seconds, 1e-9)
-    known = "can force" if reading.proven else "expects"
-    return (
-        f"{reading.readouts:,} readouts in {reading.seconds:.2f} s, {speed:,.0f} readouts/s; "
-        f"tree {reading.total:,}; {mark} {known} {reading.value:+.2f}"
-    )
+def _expectation(reading: Reading, mark: str) -> str:
+    return f"{mark} {'can force' if reading.proven else 'expects'} {reading.value:+.2f}"
 
 
 def draw_hint(tree: GameTree, reading: Reading, mark: str) -> Text:
-    """Return what the search would play for the player of a mark, in a line or two."""
+    """Return the move that the search would play for the player with a mark, in a line or two."""
     first, *others = sorted(reading.candidates, key=lambda each: each.action != reading.best)
-    known = "can force" if reading.proven else "expects"
-    text = Text.assemble("hint: ", (tree.label(first.action), "bold"), f", {first.share:.0%} of visits; ")
     likely = format_moves(tree.game, first.variation[:LONGEST_HINT], start=tree.node.state)
-    text.append(f"{mark} {known} {reading.value:+.2f}; likely {likely}")
+    text = Text.assemble("hint: ", (tree.label(first.action), "bold"), f", {first.share:.0%} of visits; ")
+    text.append(f"{_expectation(reading, mark)}; likely {likely}")
     rest = [f"{tree.label(each.action)} {each.share:.0%}" for each in others[:3] if each.share > SMALL_SHARE]
     return text.append(f"; else {', '.join(rest)}" if rest else "")
 
 
 def draw_lines(tree: GameTree) -> RenderableType:
-    """Return all lines of a game, with a mark at the one where we are."""
+    """Return all lines of a game; a mark shows the current one."""
     table = Table("", "line", "from", "moves", box=None, header_style="dim", padding=(0, 1, 0, 0))
     here = tree.line_of(tree.node)
     for name, nodes in tree.lines().items():
-        parent = nodes[0].parent
-        moves = Text()
+        parent, moves = nodes[0].parent, Text()
         for node in nodes:
-            if node.action is not None:
-                label = tree.label_of(node)
-                moves.append(f"[{label}] " if node is tree.node else f"{label} ", "bold" if node is tree.node else "")
+            if node is tree.node and node.action is not None:
+                moves.append(f"[{tree.label_of(node)}] ", "bold")
+            elif node.action is not None:
+                moves.append(f"{tree.label_of(node)} ")
         where = "" if parent is None else f"{tree.line_of(parent)}{parent.ply}"
         table.add_row("▸" if name == here else "", name, where, moves)
     return table
 
 
 def draw_options(options: Mapping[str, object]) -> RenderableType:
-    """Return options and their values, in as many columns as fit."""
-    return Columns([Text.assemble(f"{name} ", (_plain(value), "bold")) for name, value in options.items()], equal=True)
+    """Return options and their values in columns."""
 
+    def plain(value: object) -> str:
+        return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
-def _plain(value: object) -> str:
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+    return Columns([Text.assemble(f"{name} ", (plain(value), "bold")) for name, value in options.items()], equal=True)
 
 
 def draw_help(entries: Sequence[tuple[str, str]]) -> RenderableType:
-    """Return what can be typed and what it does as it is printed."""
+    """Return commands and their meanings as a table with a legend."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="bold")
     table.add_column()
@@ -294,6 +270,6 @@ def draw_help(entries: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def rows_fit(console: Console, tree: GameTree, rows: int) -> bool:
-    """Return whether the board, with lines between its rows, and so many more rows fit on a screen."""
+    """Return whether the board, with lines between its rows, leaves this many rows free on the screen."""
     board = board_of(tree.game, tree.node.state)
     return board is None or 2 * board.cells.shape[0] + 1 + rows <= console.height

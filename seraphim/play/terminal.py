@@ -1,6 +1,6 @@
-"""A session on a console: prints the game and what the search thinks, and shows a search while it goes on.
+"""Shows a session on a console: the game, the search's results, and a search while it runs.
 
-Knows what to print when, not how it looks, which is `seraphim.play.screen`, and not what a person may type.
+Decides what to print and when. `seraphim.play.screen` decides how it looks; `seraphim.play.repl` reads commands.
 """
 
 import contextlib
@@ -9,55 +9,40 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from types import FrameType, TracebackType
+from collections.abc import Callable, Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from seraphim.errors import SeraphimError
 from seraphim.play import screen
-from seraphim.play.opponent import Reading
+from seraphim.play.opponent import Reading, Watch
 from seraphim.play.session import Session
 
-SECONDS_BETWEEN_LOOKS = 0.15  # at a search that goes on
-ROWS_BELOW_BOARD = 4  # that should be on the screen with it
+SECONDS_PER_UPDATE = 0.15  # of a running search
+ROWS_BELOW_BOARD = 4  # to keep free on the screen
 
 
 class Terminal:
-    """Where a session is shown."""
+    """Prints a session."""
 
     def __init__(self, session: Session, title: str, console: Console) -> None:
-        """Show a session on a console; the title is what to call the computer."""
+        """Show a session on a console; the title is the computer's name."""
         self.title = title
         self.console = console
         self.marks = screen.marks_of(session.game)
         labels = [session.tree.label(action) for action in session.tree.legal()]
-        # What tells the numbers of candidates from the names of moves, where these are numbers as well.
+        # Candidates are numbered #1, #2, ... if moves are numbers themselves.
         self.numbered = "#" if any(label.isdecimal() for label in labels) else ""
         self._session = session
 
     def say(self, sentence: str, style: str = "") -> None:
-        """Print a sentence; what cannot be printed of it is left out."""
+        """Print a sentence without its control characters."""
         self.console.print(Text(printable(sentence), style))
-
-    def complain(self, error: SeraphimError) -> None:
-        """Print what a person did wrong."""
-        self.say(str(error), "bold red")
 
     def show_hint(self, reading: Reading) -> None:
         """Print what the computer would play."""
         self.console.print(screen.draw_hint(self._session.tree, reading, self.marks[self._session.mover]))
-
-    def prepare(self) -> None:
-        """Let the search be compiled before somebody waits for it.
-
-        Raises:
-            ModelError: the model gives no numbers.
-        """
-        with self.console.status("preparing the search"):
-            self._session.opponent.warm_up()
 
     def show_game(self) -> None:
         """Print the position."""
@@ -65,102 +50,98 @@ class Terminal:
         self.console.print(self._draw_game())
 
     def show_reading(self, reading: Reading) -> None:
-        """Print all that the search knows."""
+        """Print the search's results for each move."""
         self.console.print(self._draw_reading(reading))
 
     def read(self, readouts: int, table: bool = False) -> Reading:
-        """Add readouts to what the computer knows, and show at a terminal how they come.
+        """Search the position, and show the progress if the console is a terminal.
 
-        Ctrl-C at a terminal ends the search and not the program; then the computer waits to be told to move.
+        There, Ctrl-C stops the search instead of the program; the computer then waits for a command.
 
         Args:
-            readouts: how many.
-            table: show all that the search knows by then, and not the game.
+            readouts: how many to add.
+            table: whether the progress shows the table of candidates instead of the game.
 
         Raises:
             SeraphimError: see `Session.read`.
         """
-        with Watch(self.console, self._draw_reading if table else self._draw_progress) as watch:
+        draw = self._draw_reading if table else self._draw_progress
+        with _interruptible(self.console.is_terminal) as interrupted, self._live(draw, interrupted) as watch:
             reading = self._session.read(readouts, watch)
-        if watch.interrupted:
+        if interrupted.is_set():
             self._session.waiting = True
             self.say(f"stopped after {reading.readouts:,} readouts")
         return reading
+
+    @contextlib.contextmanager
+    def _live(self, draw: Callable[[Reading], RenderableType], interrupted: threading.Event) -> Iterator[Watch]:
+        # Yields a function that draws a running search now and then, and stops it when interrupted.
+        live = Live(console=self.console, auto_refresh=False, transient=True)
+        next_update = time.perf_counter() + SECONDS_PER_UPDATE
+
+        def watch(reading: Callable[[], Reading]) -> bool:
+            nonlocal next_update
+            if self.console.is_terminal and time.perf_counter() >= next_update:
+                live.start()  # does nothing if it is started
+                live.update(draw(reading()), refresh=True)
+                next_update = time.perf_counter() + SECONDS_PER_UPDATE
+            return interrupted.is_set()
+
+        try:
+            yield watch
+        finally:
+            live.stop()
 
     def _draw_progress(self, reading: Reading) -> RenderableType:
         status = f"thinking: {reading.readouts:,} readouts, {reading.seconds:.1f} s; Ctrl-C stops"
         return Group(self._draw_game(), Text(status, "dim"))
 
     def _draw_game(self) -> RenderableType:
-        session = self._session
-        compact = session.options.debug or not screen.rows_fit(self.console, session.tree, ROWS_BELOW_BOARD)
-        play = session.opponent.play
-        how = "raw network" if play.computer == "raw" else f"{session.opponent.search.readouts:,} readouts"
+        session, console = self._session, self.console
+        compact = session.options.debug or not screen.rows_fit(console, session.tree, ROWS_BELOW_BOARD)
+        raw = session.opponent.play.computer == "raw"
+        how = "raw network" if raw else f"{session.opponent.search.readouts:,} readouts"
         first, second = ("you" if player in session.humans else f"{self.title}, {how}" for player in (0, 1))
-        sides = screen.Sides((first, second), self.marks)
-        return screen.draw_game(session.tree, sides, session.value, compact, self.console.width)
+        return screen.draw_game(
+            session.tree, screen.Sides((first, second), self.marks), session.value, compact, console.width
+        )
 
     def _draw_reading(self, reading: Reading) -> RenderableType:
-        opponent = self._session.opponent
+        session, opponent = self._session, self._session.opponent
         if opponent.play.computer == "raw":
-            how = "the computer plays by the raw network"
+            how = "the computer plays the raw network's move"
         else:
-            how = "a move is drawn in proportion to visits" if reading.hot else "the best move is played"
+            how = "the move is sampled in proportion to visits" if reading.sampled else "the best move is played"
         if opponent.play.temperature == "auto":
             how += f"; hot before move {opponent.search.tempering_point + 1}"
-        noise = "noised priors" if opponent.play.noise else "no noise"
-        session, mark = self._session, self.marks[self._session.mover]
-        return screen.draw_reading(session.tree, reading, f"{how}; {noise}", mark, self.numbered, self.console.width)
+        how += "; noised priors" if opponent.play.noise else "; no noise"
+        mark = self.marks[session.mover]
+        return screen.draw_reading(session.tree, reading, how, mark, self.numbered, self.console.width)
 
 
-class Watch:
-    """Looks at a search that goes on: shows it at a terminal now and then, and ends it at Ctrl-C."""
-
-    def __init__(self, console: Console, draw: Callable[[Reading], RenderableType]) -> None:
-        """Show on a console what `draw` makes of a reading; on one that is no terminal, do nothing."""
-        self.interrupted = False
-        self._watches = console.is_terminal
-        self._draw = draw
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._next_look = 0.0
-        self._before: signal.Handlers | int | Callable[[int, FrameType | None], object] | None = None
-
-    def __enter__(self) -> "Watch":
-        """Begin."""
-        self._next_look = time.perf_counter() + SECONDS_BETWEEN_LOOKS
-        if self._watches and sys.stdin.isatty() and threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._interrupt)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End, and leave nothing of it on the screen."""
-        self._live.stop()
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def __call__(self, reading: Callable[[], Reading]) -> bool:
-        """Look at the search, if it is time to, and return whether it is to end."""
-        if self._watches and time.perf_counter() >= self._next_look:
-            if not self._live.is_started:
-                self._live.start()
-            self._live.update(self._draw(reading()), refresh=True)
-            self._next_look = time.perf_counter() + SECONDS_BETWEEN_LOOKS
-        return self.interrupted
-
-    def _interrupt(self, *_: object) -> None:
-        self.interrupted = True
+@contextlib.contextmanager
+def _interruptible(is_terminal: bool) -> Iterator[threading.Event]:
+    # At a terminal, Ctrl-C sets the event instead of raising KeyboardInterrupt.
+    interrupted = threading.Event()
+    if not (is_terminal and sys.stdin.isatty() and threading.current_thread() is threading.main_thread()):
+        yield interrupted
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, which could change a terminal's ways."""
+    """Return a text without control characters, which could change the state of a terminal."""
     return "".join(character for character in text if character.isprintable() or character == "\n")
 
 
 def line_reader(console: Console, words: Callable[[], list[str]]) -> Callable[[str], str]:
-    """Return a function that takes a prompt and returns the line that is typed then, or raises EOFError at the end.
+    """Return a function that prints a prompt and returns the next line, or raises EOFError at the end of input.
 
-    At a terminal, lines can be edited, and completed to one of `words()`; lines from elsewhere are printed, so that
-    what was said can be read afterwards.
+    At a terminal, lines can be edited, and Tab completes to one of `words()`; other input is echoed.
     """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
@@ -176,8 +157,7 @@ def line_reader(console: Console, words: Callable[[], list[str]]) -> Callable[[s
         import readline
 
         def complete(start: str, state: int) -> str | None:
-            fitting = [word for word in words() if word.startswith(start)]
-            return fitting[state] if state < len(fitting) else None
+            return dict(enumerate(word for word in words() if word.startswith(start))).get(state)
 
         readline.set_completer(complete)
         readline.parse_and_bind("tab: complete")

@@ -104,11 +104,11 @@ def explorer_page(request: Request) -> HTMLResponse:
     return HTMLResponse(service_of(request).files.page("index.html"))
 
 
-@pages.api_route("/learnt", methods=["GET", "HEAD"])
-@pages.get("/learnt.html")
+@pages.api_route("/history", methods=["GET", "HEAD"])
+@pages.get("/history.html")
 def history_page(request: Request) -> HTMLResponse:
-    """Return the page of a model's games and learning curves."""
-    return HTMLResponse(service_of(request).files.page("learnt.html"))
+    """Return the page of a model's learning curves and self-play games."""
+    return HTMLResponse(service_of(request).files.page("history.html"))
 
 
 @pages.get("/config.js")

@@ -261,7 +261,7 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
     game_files.save(played("44"), file)
     assert "A: 44\n" in file.read_text()
     file.write_text("my diary")
-    with pytest.raises(RecordError, match="game.txt exists and is no saved game: choose another name"):
+    with pytest.raises(RecordError, match="game.txt exists and is not a saved game: choose another name"):
         game_files.save(played("4"), file)
     assert file.read_text() == "my diary"
 
@@ -269,7 +269,7 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["missing/game.txt", ".", "/", "nul\0", "~nobodyatall/game"])
 def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RecordError, match="cannot write|is no saved game"):
+    with pytest.raises(RecordError, match="cannot write|is not a saved game"):
         game_files.save(played("4"), Path(name))
     assert list(tmp_path.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""A person at a terminal: conversations with scripted lines, and real ones through a pseudo-terminal."""
+"""Playing at a terminal: sessions with scripted lines, and real ones through a pseudo-terminal."""
 
 import contextlib
 import fcntl
@@ -50,13 +50,13 @@ def make_session(
     seed: int = 1,
     **options: object,
 ) -> Session:
-    """A session with a network that believes nothing, if no other is given."""
+    """A session, by default with a uniform network."""
     network = inference or Uniform(load_game(game))
     return Session(game, network, search, play, SessionOptions(**options), np.random.default_rng(seed))  # type: ignore[arg-type]
 
 
 def converse(session: Session, lines: Sequence[str] | Callable[[], str | None], width: int = 80) -> str:
-    """What is printed when a person types these lines, or those that a function returns, and then leaves."""
+    """The output of a session in which a user types these lines, or those that a function returns, and then leaves."""
     console = Console(file=io.StringIO(), width=width, height=24, highlight=False)
     rest = iter(lines) if not callable(lines) else iter(lines, None)
 
@@ -69,7 +69,7 @@ def converse(session: Session, lines: Sequence[str] | Callable[[], str | None], 
 
     Interactive(session, "mine", console, read_line).run()
     printed = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "\x1b" not in printed  # no colours where there is no terminal
+    assert "\x1b" not in printed  # no colors where there is no terminal
     assert max(map(len, printed.splitlines())) <= width
     return str(printed)
 
@@ -79,7 +79,7 @@ def moves(session: Session) -> str:
 
 
 def answer(line: str, session: Session) -> str:
-    """What one line is answered with, before the next prompt."""
+    """The output after one line and before the next prompt."""
     return " ".join(converse(session, [line]).partition(f"> {line}\n")[2].partition(" > ")[0].split())
 
 
@@ -106,7 +106,7 @@ def player(session: Session, state: Array) -> int:
     return int(session.game.to_play(state[None])[0])
 
 
-def test_the_computer_plays_itself_without_being_asked() -> None:
+def test_the_computer_plays_itself_without_commands() -> None:
     session = make_session(human="none")
     printed = converse(session, [])
     assert session.ended
@@ -125,7 +125,7 @@ def test_a_forced_win_is_played_and_its_line_marked() -> None:
     assert "X wins (mine, 60 readouts)" in printed
 
 
-def test_the_last_move_is_marked_and_legal_ones_are_named_where_they_land() -> None:
+def test_the_board_marks_the_last_move_and_names_the_legal_ones() -> None:
     session = make_session("connectfour", human="both")
     printed = converse(session, ["4", "4", "5"])
     board = [line for line in printed.splitlines() if line.startswith("│")][-6:]
@@ -140,7 +140,7 @@ def test_the_last_move_is_marked_and_legal_ones_are_named_where_they_land() -> N
     assert "moves: 4 4 [5]" in printed
 
 
-def test_a_game_without_a_board_is_drawn_by_itself() -> None:
+def test_a_game_without_a_board_is_drawn_as_text() -> None:
     printed = converse(make_session("games", human="both"), ["take 2"])
     assert "(13, 1)" in printed
     assert "legal: take 1, take 2, take 3" in printed
@@ -169,7 +169,7 @@ def test_ctrl_c_leaves() -> None:
     assert converse(make_session(), interrupted).endswith("\n")
 
 
-# ---------------------------------------------------------------- what is typed wrong
+# ---------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize(
@@ -178,17 +178,17 @@ def test_ctrl_c_leaves() -> None:
         ("b2", "b2 is not legal here: expected one of a1 a2 a3 b1 b3 c1 c2 c3"),
         ("z9", "'z9' is neither a move nor a command: expected a1 a2 a3 b1 b3 c1 c2 c3, or help"),
         ("3", "no candidates are shown here: table shows them with their numbers"),
-        ("more", "how many readouts more? Try: more 1000"),
+        ("more", "how many more readouts? Try: more 1000"),
         ("more lots", "expected a whole number, not 'lots'"),
         ("more -5", "expected a whole number, not '-5'"),
         ("more 1,000,001", f"at most {MOST_READOUTS:,} readouts at a time, not 1,000,001"),
-        ("undo 2", "only 1 moves were made here, so 2 cannot be taken back"),
-        ("redo", "there is no move to play again"),
+        ("undo 2", "cannot take back 2 moves: there are only 1"),
+        ("redo", "there is no move to redo"),
         ("go B", "there is no line B: expected one of A"),
         ("go 5", "there are 1 moves here: expected a number from 0 to 1"),
         ("go A9", "line A has 1 moves: expected a number from 0 to 1, not 9"),
-        ("go there!", "'there!' is no place: expected start, end, a number of moves, or a line such as B or B3"),
-        ("go", "'' is no place"),
+        ("go there!", "'there!' is not a position: expected start, end, a number of moves, or a line such as B or B3"),
+        ("go", "'' is not a position"),
         (
             "load b9",
             "move 1: 'b9' is not a cell: expected a row a-c and a column 1-3, such as b2; and there is no file",
@@ -198,18 +198,18 @@ def test_ctrl_c_leaves() -> None:
         ("save", "save where? Try: save game.txt"),
         ("save missing/game.txt", "cannot write missing/game.txt: No such file or directory"),
         ("set readouts", "expected the name of an option and its new value: set readouts 800"),
-        ("set readouts many", "readouts must be a whole number, not 'many'"),
+        ("set readouts many", "readouts must be int, not 'many'"),
         ("set readouts 0", "readouts must be at least 1, not 0"),
         ("set readouts 2000000", "at most 1,000,000 readouts at a time"),
-        ("set cpuct high", "cpuct must be a number, not 'high'"),
+        ("set cpuct high", "cpuct must be float, not 'high'"),
         ("set fpu best", "fpu must be one of zero, parent, reduction, not 'best'"),
         ("set human third", "human must be one of first, second, both, none, not 'third'"),
-        ("set noise maybe", "noise must be on or off, not 'maybe'"),
-        ("set root gumbel", "root must be puct here, not gumbel: only PUCT can go on reading"),
+        ("set noise maybe", "noise must be bool, not 'maybe'"),
+        ("set root gumbel", "root must be puct here, not gumbel: only PUCT can resume a search"),
         ("set readuots 3", "there is no option 'readuots': expected one of human, debug"),
     ],
 )
-def test_what_is_typed_wrong_is_told_in_a_sentence_and_changes_nothing(line: str, sentence: str) -> None:
+def test_invalid_input_gets_an_error_and_changes_nothing(line: str, sentence: str) -> None:
     session = make_session(human="both")
     session.play(4)
     tree, before = session.tree, session.settings()
@@ -219,7 +219,7 @@ def test_what_is_typed_wrong_is_told_in_a_sentence_and_changes_nothing(line: str
     assert session.settings() == before
 
 
-def test_after_the_end_there_is_only_the_way_back() -> None:
+def test_a_finished_game_offers_only_undo_and_new() -> None:
     over = "the game is over here: undo takes moves back, new begins another game"
     for line in ("a3", "play", "raw", "hint", "table", "more 10"):
         session = make_session(human="both")
@@ -229,7 +229,7 @@ def test_after_the_end_there_is_only_the_way_back() -> None:
     assert "The game is over: undo takes moves back" in answer("", session)
 
 
-def test_a_broken_network_is_told_and_the_person_can_go_on() -> None:
+def test_an_error_of_the_network_is_shown_and_the_session_continues() -> None:
     class Broken(Uniform):
         def infer(self, observations: Array) -> tuple[Array, Array]:
             logits, values = super().infer(observations)
@@ -242,7 +242,7 @@ def test_a_broken_network_is_told_and_the_person_can_go_on() -> None:
     assert moves(session) == ""
 
 
-def test_a_network_that_is_broken_from_the_start_ends_the_session() -> None:
+def test_an_error_of_the_network_at_the_start_ends_the_session() -> None:
     class Broken(Uniform):
         def infer(self, observations: Array) -> tuple[Array, Array]:
             logits, values = super().infer(observations)
@@ -263,7 +263,7 @@ LINES = st.one_of(st.builds(lambda word, rest: word + rest, WORDS, RESTS), st.te
 
 @hypothesis_settings(max_examples=30)
 @given(st.lists(LINES, max_size=12))
-def test_nothing_that_is_typed_ends_the_conversation_with_an_error(lines: list[str]) -> None:
+def test_no_input_ends_the_session_with_an_error(lines: list[str]) -> None:
     session = make_session(search=SearchOptions(readouts=4, cache_megabytes=0))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         converse(session, lines)
@@ -273,7 +273,7 @@ def test_nothing_that_is_typed_ends_the_conversation_with_an_error(lines: list[s
 # ---------------------------------------------------------------- history
 
 
-def test_undo_leads_back_to_ones_own_turn_and_redo_forward_again() -> None:
+def test_undo_and_redo_stop_at_the_users_turns() -> None:
     session = make_session()
     converse(session, ["b2", first_free("b2"), "undo"])
     after = moves(session)
@@ -290,7 +290,7 @@ def first_free(*taken: str) -> str:
     return copy.game.action_label(copy.tree.legal()[0])
 
 
-def test_the_computer_waits_where_one_walks_to_until_enter_is_pressed() -> None:
+def test_the_computer_waits_for_enter_after_a_step_in_the_history() -> None:
     session = make_session()
     session.load("b2")
     printed = converse(session, [])
@@ -300,14 +300,14 @@ def test_the_computer_waits_where_one_walks_to_until_enter_is_pressed() -> None:
     assert session.tree.node.ply == 2
 
 
-def test_undo_takes_as_many_moves_back_as_one_says() -> None:
+def test_undo_takes_back_a_number_of_moves() -> None:
     session = make_session(human="both")
     session.load("a1 b1 a2 b2")
     converse(session, ["undo 3", "redo 2"])
     assert moves(session) == "a1 b1 a2"
 
 
-def test_branches_are_listed_and_one_can_go_to_each() -> None:
+def test_branches_are_listed_and_can_be_visited() -> None:
     session = make_session("connectfour", human="both")
     printed = converse(session, ["4", "4", "5", "undo", "3", "go A1", "7", "branches"])
     listed = [" ".join(line.split()) for line in printed.splitlines()[-7:]]
@@ -355,21 +355,21 @@ def test_a_game_is_saved_with_its_branches_and_loaded_again(tmp_path: Path) -> N
     assert moves(again) == "443"
 
 
-def test_a_new_game_begins_at_the_beginning() -> None:
+def test_a_new_game_starts_from_the_initial_position() -> None:
     session = make_session(human="both")
     converse(session, ["load X../.../...", "b2", "new"])
     assert session.tree.starts_afresh
     assert len(session.tree.lines()) == 1
 
 
-def test_a_command_is_meant_after_a_colon() -> None:
+def test_a_colon_marks_a_command() -> None:
     session = make_session(human="both")
     assert moves(session) == ""
     converse(session, ["b2", ":undo"])
     assert moves(session) == ""
 
 
-# ---------------------------------------------------------------- what the search thinks
+# ---------------------------------------------------------------- search results
 
 
 def rows(printed: str) -> list[list[str]]:
@@ -391,7 +391,7 @@ def debug_session(**options: object) -> Session:
     return make_session(inference=NETWORK, debug=True, human="both", **options)  # type: ignore[arg-type]
 
 
-def test_a_table_tells_what_the_search_is_made_of() -> None:
+def test_the_table_shows_the_search_statistics() -> None:
     session = debug_session(search=SearchOptions(readouts=200, cache_megabytes=0))
     session.load("b2 a1")
     table = rows(converse(session, [], width=120))
@@ -415,7 +415,7 @@ def test_a_table_tells_what_the_search_is_made_of() -> None:
         assert row[10] == row[1]  # a variation begins with its move
 
 
-def test_visits_of_a_read_are_told_from_those_of_the_tree() -> None:
+def test_the_table_distinguishes_visits_of_the_read_and_of_the_tree() -> None:
     session = debug_session(search=SearchOptions(readouts=60, cache_megabytes=0))
     printed = converse(session, ["more 100"])
     table = rows(printed)
@@ -424,7 +424,7 @@ def test_visits_of_a_read_are_told_from_those_of_the_tree() -> None:
     assert re.search(r"100 readouts in \d+\.\d\d s, [\d,]+ readouts/s; tree 160; X expects [+-]\d\.\d\d", printed)
 
 
-def test_what_was_read_of_a_move_is_kept_when_it_is_played() -> None:
+def test_the_subtree_of_a_played_move_is_kept() -> None:
     session = debug_session(search=SearchOptions(readouts=100, cache_megabytes=0))
     printed = converse(session, [""])
     first = int(rows(printed.partition(" plays ")[0])[0][5])
@@ -442,7 +442,7 @@ def test_enter_plays_the_computers_move_and_a_number_that_candidate(line: str, r
     assert f"Enter plays {rows(converse(debug_session(), []))[0][1]} > " in printed
 
 
-def test_where_moves_are_numbers_candidates_have_a_sign() -> None:
+def test_candidates_have_a_number_sign_if_moves_are_numbers() -> None:
     session = make_session("connectfour", debug=True)
     printed = converse(session, [])
     assert [row[0] for row in rows(printed)] == [f"#{rank}" for rank in range(1, 8)]
@@ -464,7 +464,7 @@ def test_noise_shows_in_the_effective_priors_only() -> None:
     ]
 
 
-def test_it_is_hot_up_to_the_tempering_point_and_cold_from_there() -> None:
+def test_moves_are_sampled_up_to_the_tempering_point() -> None:
     session = debug_session(
         play=PlayOptions(temperature="auto"), search=SearchOptions(readouts=12, tempering_point=2, cache_megabytes=0)
     )
@@ -472,7 +472,7 @@ def test_it_is_hot_up_to_the_tempering_point_and_cold_from_there() -> None:
     assert re.findall("HOT|COLD", printed) == ["HOT", "HOT", "COLD", "COLD"]
 
 
-def test_a_hot_move_is_drawn_in_proportion_to_visits_and_a_cold_one_is_the_best() -> None:
+def test_a_hot_move_is_sampled_and_a_cold_one_is_the_best() -> None:
     played = set()
     for seed in range(12):
         session = debug_session(play=PlayOptions(temperature="hot"), seed=seed)
@@ -505,7 +505,7 @@ def test_the_raw_network_plays_the_action_of_the_highest_prior(lines: list[str])
     assert "the raw network's choice, with a prior of" in printed
 
 
-def test_a_hint_tells_the_move_and_changes_nothing() -> None:
+def test_a_hint_shows_the_move_and_changes_nothing() -> None:
     session = make_session(inference=NETWORK)
     hint = answer("hint", session)
     best = session.opponent.choose(session.tree)
@@ -513,7 +513,7 @@ def test_a_hint_tells_the_move_and_changes_nothing() -> None:
     assert moves(session) == ""
 
 
-def test_options_change_while_one_plays() -> None:
+def test_options_change_during_a_game() -> None:
     session = make_session("connectfour")
     printed = converse(session, ["set readouts 31", "set --cpuct=2.5", "set human second", "set"])
     assert moves(session) != ""  # the computer moved, now that it is its turn
@@ -522,7 +522,7 @@ def test_options_change_while_one_plays() -> None:
     assert "of the visits (31)" in printed
 
 
-def test_an_option_of_the_search_begins_a_new_tree_and_readouts_do_not() -> None:
+def test_search_options_start_a_new_tree_but_readouts_do_not() -> None:
     session = debug_session(search=SearchOptions(readouts=40, cache_megabytes=0))
     kept = rows(converse(session, ["set readouts 10"]))
     assert sum(int(row[5]) for row in kept) == 50
@@ -535,7 +535,7 @@ def test_debug_is_switched_on_and_off() -> None:
     assert printed.count("Q+U variation") == 2
 
 
-def test_a_gumbel_root_is_searched_by_puct_and_that_is_said() -> None:
+def test_a_gumbel_root_is_searched_by_puct_with_a_note() -> None:
     session = make_session(search=SearchOptions(readouts=10, root="gumbel", cache_megabytes=0))
     assert "The root is searched by PUCT here" in converse(session, ["b2"])
     assert session.tree.node.ply == 2
@@ -563,11 +563,11 @@ def test_help_lists_every_command() -> None:
 # ---------------------------------------------------------------- through a pseudo-terminal
 
 
-PIECE_COLOUR = "48;5;160"  # of a background
+PIECE_COLOR = "48;5;160"  # of a background
 
 
 class TerminalSession:
-    """The program in a pseudo-terminal of 80 columns."""
+    """The program in a pseudo-terminal with 80 columns."""
 
     def __init__(self, root: Path, *arguments: str, **environment: str) -> None:
         self._master, slave = pty.openpty()
@@ -628,7 +628,7 @@ def plain(printed: str) -> str:
 
 @pytest.fixture
 def terminal(root: Path) -> Iterator[Callable[..., TerminalSession]]:
-    """Return a function that starts the program in a terminal of its own."""
+    """Return a function that starts the program in a new terminal."""
     started = []
 
     def start(*arguments: str, **environment: str) -> TerminalSession:
@@ -642,7 +642,7 @@ def terminal(root: Path) -> Iterator[Callable[..., TerminalSession]]:
             session.process.wait()
 
 
-def test_a_person_plays_takes_back_branches_and_loads(terminal: Callable[..., TerminalSession], tmp_path: Path) -> None:
+def test_a_user_plays_undoes_branches_and_loads(terminal: Callable[..., TerminalSession], tmp_path: Path) -> None:
     session = terminal("fresh", "--readouts=20", "--human=both")
     assert "help lists the commands, q leaves." in session.wait_for("X to move > ")
     session.type("b2\r")
@@ -670,25 +670,25 @@ def test_a_person_plays_takes_back_branches_and_loads(terminal: Callable[..., Te
     assert "Traceback" not in printed
 
 
-def test_the_debug_session_shows_its_table_in_colours(terminal: Callable[..., TerminalSession]) -> None:
+def test_a_debug_session_shows_its_table_in_color(terminal: Callable[..., TerminalSession]) -> None:
     session = terminal("fresh", "--readouts=20", "--debug", "--seed=1")
     session.wait_for("Enter plays ")
     session.type("\r")
     printed = session.wait_for("O to move, Enter plays ")
     assert "X plays " in printed and "Q+U variation" in printed and "COLD" in printed
-    assert PIECE_COLOUR in session.raw
+    assert PIECE_COLOR in session.raw
     session.type("\x04")  # Ctrl-D
     _, code = session.leave()
     assert code == 0
 
 
-def test_colours_are_left_out_where_they_are_not_wanted(terminal: Callable[..., TerminalSession]) -> None:
+def test_no_color_disables_colors(terminal: Callable[..., TerminalSession]) -> None:
     session = terminal("fresh", "--load=b2", "--human=both", NO_COLOR="1")
     session.type("q\r")
     printed, code = session.leave()
     assert code == 0
-    assert PIECE_COLOUR not in printed
-    assert "[X]" in printed  # the mark of the last move is there without colours
+    assert PIECE_COLOR not in printed
+    assert "[X]" in printed  # the mark of the last move is there without colors
 
 
 def test_ctrl_c_stops_a_search_and_then_leaves(terminal: Callable[..., TerminalSession]) -> None:
@@ -716,7 +716,7 @@ def run(root: Path, *arguments: str, lines: str = "") -> subprocess.CompletedPro
     )
 
 
-def test_lines_from_a_pipe_are_obeyed_and_repeated(root: Path) -> None:
+def test_lines_from_a_pipe_are_executed_and_echoed(root: Path) -> None:
     done = run(root, "fresh", "--readouts=20", "--runtime=litert", lines="b2\nhint\nundo\nnonsense\n")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -735,7 +735,7 @@ def test_lines_from_a_pipe_are_obeyed_and_repeated(root: Path) -> None:
         (("fresh", "--readouts=0"), "readouts must be at least 1, not 0"),
     ],
 )
-def test_what_cannot_begin_is_told_in_a_sentence(root: Path, arguments: tuple[str, ...], sentence: str) -> None:
+def test_invalid_arguments_exit_with_an_error(root: Path, arguments: tuple[str, ...], sentence: str) -> None:
     done = run(root, *arguments)
     assert done.returncode == 1
     assert sentence in done.stderr

@@ -222,7 +222,7 @@ def test_a_client_that_does_not_read_its_answers_is_disconnected(serve: Serve) -
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.connect(("127.0.0.1", running.port))
         sender = threading.Thread(
-            target=send_all, args=(raw, b"GET /explorer.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
+            target=send_all, args=(raw, b"GET /explorer/explorer.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500)
         )
         sender.start()
         connections = running.server.server.server_state.connections
@@ -488,14 +488,14 @@ def test_a_proxy_must_be_an_address(fresh_root: Path, proxy: str) -> None:
 def test_files_of_pages_are_not_counted_as_requests(serve: Serve) -> None:
     running = serve(ServerLimits(requests=RequestLimits(rate=0.001, burst=2)))
     for _ in range(5):
-        for path in ("", "learnt", "explorer.js", "base.css", "config.js", "nowhere.js"):
+        for path in ("", "history", "explorer/explorer.js", "shared/base.css", "config.js", "nowhere.js"):
             assert running.http.get(path).status_code == (404 if path == "nowhere.js" else 200)
     assert [running.http.get("api/health").status_code for _ in range(3)] == [200, 200, 429]
 
 
 def test_files_are_cached_by_version(serve: Serve) -> None:
     running = serve()
-    for page in ("", "learnt", "index.html", "learnt.html"):
+    for page in ("", "history", "index.html", "history.html"):
         answer = running.http.get(page)
         assert answer.headers["cache-control"] == "no-cache"
         found = re.findall(r'(?:src|href)="([^"]+\.(?:js|css|svg))"', answer.text)
@@ -506,7 +506,7 @@ def test_files_are_cached_by_version(serve: Serve) -> None:
             kept = path != "config.js"
             assert ("immutable" in file.headers["cache-control"]) == kept
             assert file.headers.get_list("cache-control") == [file.headers["cache-control"]]
-    name = path.rpartition("/")[2]
+    name = re.sub("^static/[0-9a-f]{16}/", "", path)
     for other in (name, f"static/{name}", f"static/{'0' * 16}/{name}"):
         file = running.http.get(other)
         assert (file.status_code, file.headers["cache-control"]) == (200, "no-cache")
@@ -523,5 +523,5 @@ def test_a_changed_file_changes_the_version(tmp_path: Path) -> None:
     changed = folder / "engine" / "search.js"
     changed.write_text(changed.read_text().replace("0", "1", 1))  # as long as before
     assert files.page("index.html") != before
-    assert files.split(f"{version}/base.css") == ("base.css", False)
-    assert files.split(f"{files.version}/base.css") == ("base.css", True)
+    assert files.split(f"{version}/shared/base.css") == ("shared/base.css", False)
+    assert files.split(f"{files.version}/shared/base.css") == ("shared/base.css", True)

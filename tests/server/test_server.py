@@ -566,7 +566,7 @@ def test_pages_of_allowed_origins_may_use_the_server(serve: Callable[..., Runnin
 
 
 def test_the_pages_and_their_empty_configuration_are_there(served: Running) -> None:
-    for path in ("/", "/learnt", "/learnt.html", "/static/index.html"):
+    for path in ("/", "/history", "/history.html", "/static/index.html"):
         answer = served.http.get(path)
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/html")

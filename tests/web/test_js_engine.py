@@ -1,4 +1,4 @@
-"""The engine in the browser, run by node: what it answers to the messages of a page, compared with the server's."""
+"""The browser's engine, run by node: its answers to a page's messages, compared with the server's."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def position(identity: int, *moves: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
-def test_positions_are_told_as_the_server_tells_them(name: str) -> None:
+def test_positions_equal_the_servers(name: str) -> None:
     game = GAMES[name][0]
     lines = [moves[:ply] for moves in random_games(game, 6, seed=1) for ply in range(len(moves) + 1)]
     answers = talk(name, *(position(place, *moves) for place, moves in enumerate(lines)))
@@ -41,7 +41,7 @@ def test_positions_are_told_as_the_server_tells_them(name: str) -> None:
         assert answer == {"id": place, "type": "position", **messages.to_position(game, line)}
 
 
-def test_a_position_may_start_anywhere() -> None:
+def test_a_game_may_start_from_any_position() -> None:
     game, module = load_game("connectfour"), load_game_module("connectfour")
     words = in_words(module.position_from_moves("445352")[None])[0]
     (answer,) = talk("connectfour", {"id": 2, "type": "position", "start": words, "moves": [0, 6]})
@@ -49,7 +49,7 @@ def test_a_position_may_start_anywhere() -> None:
     assert answer == {"id": 2, "type": "position", **messages.to_position(game, line)}
 
 
-def test_a_model_is_opened_as_on_the_server() -> None:
+def test_opening_a_model_answers_as_the_server_does() -> None:
     game = GAMES["connectfour"][0]
     (opened,) = ask_node(GAMES["connectfour"][1], task="conversation", messages=[OPEN])
     assert opened == {
@@ -62,7 +62,7 @@ def test_a_model_is_opened_as_on_the_server() -> None:
     }
 
 
-def test_thinking_goes_on_where_it_stopped() -> None:
+def test_a_search_resumes_where_it_stopped() -> None:
     game = GAMES["connectfour"][0]
     think = {"type": "think", "readouts": 300}
     answers = talk(
@@ -82,7 +82,7 @@ def test_thinking_goes_on_where_it_stopped() -> None:
     assert done[4]["value_first"] == -done[4]["value"]
 
 
-def test_an_analysis_has_the_parts_of_the_servers() -> None:
+def test_an_analysis_has_the_servers_fields() -> None:
     (*_, answer) = talk("tictactoe", {"id": 2, "type": "think", "readouts": 50})
     described = {
         "id",
@@ -97,7 +97,7 @@ def test_an_analysis_has_the_parts_of_the_servers() -> None:
 @pytest.mark.parametrize(
     "ending", [position(3, 0), {"id": 3, "type": "think", "readouts": 1}, {"id": 3, "type": "stop"}]
 )
-def test_another_message_ends_a_thought(ending: dict[str, Any]) -> None:
+def test_another_message_ends_a_search(ending: dict[str, Any]) -> None:
     endless = {"id": 2, "type": "think", "readouts": 100_000, "hurried": True}
     answers = talk("connectfour", endless, ending)
     first = [answer for answer in answers if answer["id"] == 2]
@@ -125,8 +125,8 @@ def test_a_proven_position_needs_no_more_readouts() -> None:
         ({"id": 7, "type": "position", "start": None, "moves": ["3"]}, "moves must be"),
         ({"id": 7, "type": "position", "start": None, "moves": [9]}, "move 1, 9, is not legal"),
         ({"id": 7, "type": "position", "start": None, "moves": [3] * 7}, "move 7, 4, is not legal"),
-        ({"id": 7, "type": "position", "start": ["1", "1"], "moves": []}, "start is no position of connectfour"),
-        ({"id": 7, "type": "position", "start": ["x"], "moves": []}, "start is no position of connectfour"),
+        ({"id": 7, "type": "position", "start": ["1", "1"], "moves": []}, "start is not a position of connectfour"),
+        ({"id": 7, "type": "position", "start": ["x"], "moves": []}, "start is not a position of connectfour"),
         ({"id": 7, "type": "load", "text": "4459"}, "move 4 is 9"),
         ({"id": 7, "type": "load", "text": "4444444"}, "move 7, 4, is not legal"),
         ({"id": 7, "type": "open", "model": "nobody", "snapshot": None}, "there is no model nobody"),
@@ -136,7 +136,7 @@ def test_a_proven_position_needs_no_more_readouts() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_told_and_nothing_else_happens(message: Any, sentence: str) -> None:
+def test_an_invalid_message_is_answered_with_an_error(message: Any, sentence: str) -> None:
     error, answer = talk("connectfour", message, position(8, 3))
     assert error["type"] == "error"
     assert error["id"] == (message.get("id") if isinstance(message, dict) else None)
@@ -149,7 +149,7 @@ def test_without_a_model_only_open_is_answered() -> None:
     assert answer == {"id": 2, "type": "error", "message": "no model is open: send a message open before position"}
 
 
-def test_where_the_game_is_over_there_is_nothing_to_think_about() -> None:
+def test_finished_games_are_not_searched() -> None:
     over = position(2, 0, 3, 1, 4, 2)
     _, *answers = talk("tictactoe", over, {"id": 3, "type": "think", "readouts": 5}, {"id": 4, "type": "truth"})
     assert all("the game is over here" in answer["message"] for answer in answers)
@@ -173,14 +173,14 @@ def test_moves_and_drawings_are_read(name: str) -> None:
     "drawing",
     ["X X X\n. . .\n. . .", "X X X\nO O O\n. . .", "X O X\n. ? .\n. . .", "X O\n. .", "O O O\nX X X\nX . ."],
 )
-def test_drawings_that_show_no_position_are_refused_here_and_there(drawing: str) -> None:
+def test_diagrams_of_invalid_positions_are_refused(drawing: str) -> None:
     with pytest.raises(Exception, match="."):
         tictactoe.state_from_board(drawing)
     (answer,) = talk("tictactoe", {"id": 2, "type": "load", "text": drawing})
     assert answer["type"] == "error"
 
 
-def test_the_truth_is_that_of_the_solver() -> None:
+def test_exact_results_are_those_of_the_solver() -> None:
     game = GAMES["tictactoe"][0]
     states = np.unique(random_states(game, 150, seed=4), axis=0)
     for state, told in zip(states, ask_node(GAMES["tictactoe"][1], task="truth", states=in_words(states)), strict=True):
@@ -188,13 +188,13 @@ def test_the_truth_is_that_of_the_solver() -> None:
         assert told == {str(action): each._asdict() for action, each in exact.items()}
 
 
-def test_the_truth_of_too_large_a_game_is_refused() -> None:
+def test_solving_too_large_a_game_is_refused() -> None:
     (answer,) = talk("connectfour", {"id": 2, "type": "truth"})
     assert answer["type"] == "error"
     assert "too many positions" in answer["message"]
 
 
-def test_the_engine_imports_nothing_from_elsewhere() -> None:
+def test_the_engine_imports_only_its_own_folder() -> None:
     for file in (Path(__file__).parents[2] / "seraphim/web/engine").glob("*.js"):
         imports = [line for line in file.read_text().splitlines() if line.startswith("import ")]
         assert all("'./" in line for line in imports), file.name

@@ -1,4 +1,4 @@
-"""The pages in a real browser, against the real server: the explorer, and the page of what a model learnt from."""
+"""The explorer and the history page in a real browser, against the real server."""
 
 import os
 import re
@@ -25,7 +25,12 @@ from seraphim.training.trainer import bootstrap
 
 pytestmark = needs_chromium
 
-PATHS = ["#model=connectfour&moves=44353321", "#model=fresh&moves=b2", "learnt#model=connectfour", "learnt#model=fresh"]
+PATHS = [
+    "#model=connectfour&moves=44353321",
+    "#model=fresh&moves=b2",
+    "history#model=connectfour",
+    "history#model=fresh",
+]
 BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
 expect.set_options(timeout=15_000)
@@ -78,7 +83,7 @@ def random_game(game: Game, number: int) -> GameRecord:
 
 @pytest.fixture
 def visitor(browser: Browser, address: str) -> Iterator[Visitor]:
-    """Return a visitor, who is to see no error and to ask no other host."""
+    """Return a visitor that must see no error and send no request to another host."""
     visitor = Visitor(browser, address)
     yield visitor
     visitor.close()
@@ -89,8 +94,8 @@ def status(page: Page) -> str:
     return page.locator("#status").inner_text()
 
 
-def analysed(page: Page, readouts: int = 400) -> None:
-    """Wait until the position shown has so many readouts, and nothing more is under way."""
+def analyzed(page: Page, readouts: int = 400) -> None:
+    """Wait until the current position has at least this many readouts and the engine is idle."""
     expect(page.locator("#figures")).to_have_text(re.compile(r"\d+ readouts"))
     expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
     assert number(page) >= readouts or "exact" in page.locator("#figures").inner_text()
@@ -98,11 +103,11 @@ def analysed(page: Page, readouts: int = 400) -> None:
 
 def shown(page: Page) -> None:
     """Wait until a page, either of the two, is complete."""
-    if "learnt" in page.url:
+    if "history" in page.url:
         expect(page.locator("#plots")).not_to_be_empty()
         expect(page.locator("#total")).not_to_be_empty()
     else:
-        analysed(page)
+        analyzed(page)
 
 
 def number(page: Page) -> int:
@@ -112,7 +117,7 @@ def number(page: Page) -> int:
 
 
 def settled_number(page: Page) -> int:
-    """The readouts that are shown once the engine's last word after a stop has come."""
+    """The readouts shown once the engine's last update after a stop has arrived."""
     before = -1
     while (now := number(page)) != before:
         before = now
@@ -139,7 +144,7 @@ def two_people(page: Page) -> None:
 
 
 def replay(game: Game, moves: list[str]) -> str:
-    """What the page should say of a game that has ended, told by the rules."""
+    """The status that the page should show for a finished game, by the rules."""
     states = game.initial(1)
     for move in moves:
         assert not game.outcome(states)[0][0]
@@ -156,7 +161,7 @@ def replay(game: Game, moves: list[str]) -> str:
 # ---------------------------------------------------------------- playing
 
 
-def test_moves_are_called_by_what_they_are_called_in_their_position(visitor: Visitor) -> None:
+def test_moves_are_labeled_as_in_their_position(visitor: Visitor) -> None:
     # A game without a board, and with actions that are numbers to us.
     game = load_game(BREAKTHROUGH)
     page = visitor.open("#model=named")
@@ -171,7 +176,7 @@ def test_moves_are_called_by_what_they_are_called_in_their_position(visitor: Vis
         played.append(f"Move {len(played) + 1}: {labels[0]}")
         expect(page.locator("#moves button")).to_have_text(played)
         state = game.step(state, actions[:1])
-    analysed(page)
+    analyzed(page)
     variation = [label_in(game, state[0], action) for action in np.flatnonzero(game.legal(state)[0]).tolist()]
     assert set(page.locator("#candidates button").all_inner_texts()) <= set(variation)
     link, moves = shared(page)["link"], shared(page)["moves"]
@@ -227,17 +232,17 @@ def test_a_whole_game_is_played_by_digits(visitor: Visitor) -> None:
     assert shared(page)["moves"] == "b2,a2,c3,a3,c1"
 
 
-def test_the_computer_plays_itself_to_the_end_once_it_may(visitor: Visitor) -> None:
+def test_the_computer_plays_itself_to_the_end_after_a_pause(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh")
     choose(page, strength="10", player_1="computer", player_0="computer")
     page.click("#pause")
-    expect(page.locator("#status")).to_contain_text("the computer waits")
+    expect(page.locator("#status")).to_contain_text("the computer is waiting")
     page.click("#pause")
     expect(page.locator("#status")).to_have_text(ENDED)
     assert status(page) == replay(tictactoe.GAME, shared(page)["moves"].split(","))
 
 
-def test_changing_sides_lets_the_computer_begin(visitor: Visitor) -> None:
+def test_switching_sides_lets_the_computer_begin(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh")
     choose(page, strength="10")
     page.click("#swap")
@@ -245,17 +250,17 @@ def test_changing_sides_lets_the_computer_begin(visitor: Visitor) -> None:
     expect(page.locator("#moves button")).to_have_count(1)
 
 
-def test_swapped_colours_swap_the_names(visitor: Visitor) -> None:
+def test_swapped_colors_swap_the_names(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
-    colour = "() => getComputedStyle(document.getElementById('turn-dot')).backgroundColor"
-    red = page.evaluate(colour)
+    color = "() => getComputedStyle(document.getElementById('turn-dot')).backgroundColor"
+    red = page.evaluate(color)
     page.click("#flip")
     expect(page.locator("#status")).to_have_text("Yellow to move")
-    assert page.evaluate(colour) != red
+    assert page.evaluate(color) != red
 
 
-def test_a_disc_drops_only_where_things_may_move(visitor: Visitor) -> None:
+def test_a_disc_drops_only_if_animations_are_allowed(visitor: Visitor) -> None:
     running = "() => document.querySelector('#board').getAnimations({subtree: true}).length"
     for motion, moves in (("no-preference", True), ("reduce", False)):
         page = visitor.open("#model=connectfour", reduced_motion=motion)
@@ -279,8 +284,8 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
     page = visitor.open("#model=connectfour")
     played = page.evaluate(
         """async () => {
-          const {BoardView} = await import('./board.js');
-          const {styleOf} = await import('./painters.js');
+          const {BoardView} = await import('./board/board.js');
+          const {styleOf} = await import('./board/geometry.js');
           const cells = Array.from({length: 6}, () => Array(6).fill(-1));
           [cells[5][0], cells[5][1]] = [0, 0];
           const targets = {3: [[4, 0], [5, 0]], 7: [[4, 1], [5, 0]], 9: [[4, 1], [5, 1]]};
@@ -302,9 +307,9 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
 # ---------------------------------------------------------------- the search
 
 
-def test_the_board_shows_the_kind_of_number_that_is_chosen(visitor: Visitor) -> None:
+def test_the_board_shows_the_selected_metric(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44")
-    analysed(page)
+    analyzed(page)
     rows = page.locator("#candidates tbody tr")
     cells = [row.locator("th, td").all_inner_texts() for row in rows.all()]
     for metric, column in (("prior", 1), ("q", 3), ("visits", 2)):
@@ -316,9 +321,9 @@ def test_the_board_shows_the_kind_of_number_that_is_chosen(visitor: Visitor) -> 
     expect(page.locator(".opinion")).to_have_count(0)
 
 
-def test_the_table_says_what_the_server_says(visitor: Visitor) -> None:
+def test_the_table_shows_the_servers_numbers(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1")
-    analysed(page)
+    analyzed(page)
     asked = {"model": "fresh", "moves": [4, 0], "readouts": 400}
     answer = page.request.post(f"{visitor.url}api/analyze", data=asked).json()
     priors = {each["label"]: f"{round(100 * each['prior'])}%" for each in answer["candidates"]}
@@ -328,7 +333,7 @@ def test_the_table_says_what_the_server_says(visitor: Visitor) -> None:
 
 def test_pointing_at_a_candidate_shows_its_variation_on_the_board(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44")
-    analysed(page)
+    analyzed(page)
     best = page.locator("#candidates tbody tr").first
     variation = [best.locator("button").inner_text(), *best.locator(".variation").text_content().split()]
     best.hover()
@@ -342,7 +347,7 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     choose(page, amount="Infinity")
     expect(page.locator("#figures")).to_have_text(re.compile(r"^\d\d,\d{3} readouts"))
-    page.click("#analyse")
+    page.click("#analyze")
     expect(page.locator("#figures")).not_to_have_class(re.compile("busy"))
     stopped = settled_number(page)
     page.check("#metric input[value=q]")
@@ -350,9 +355,9 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
     assert number(page) == stopped > 10_000
 
 
-def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
+def test_exact_results_are_those_of_the_solver(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a2")
-    page.check("#truth")
+    page.check("#solution")
     (solved,) = tictactoe.position_sets()
     (place,) = np.flatnonzero((solved.states == [1 << 4, 1 << 1]).all(axis=1))
     names = {1.0: "win", 0.0: "draw", -1.0: "loss"}
@@ -361,20 +366,20 @@ def test_the_truth_of_each_move_is_that_of_the_solver(visitor: Visitor) -> None:
         tictactoe.GAME.action_label(int(action)): names[float(values[action])]
         for action in np.flatnonzero(~np.isnan(values))
     }
-    expect(page.locator("g.truth")).to_have_count(len(expected))
+    expect(page.locator("g.solution")).to_have_count(len(expected))
     shown = {
-        row.locator("button").inner_text(): row.locator("td.truth-cell").inner_text()
+        row.locator("button").inner_text(): row.locator("td.solution-cell").inner_text()
         for row in page.locator("#candidates tbody tr").all()
     }
     assert {move: text.split()[0] for move, text in shown.items()} == expected
 
 
-def test_all_moves_of_a_game_are_analysed_for_its_curve(visitor: Visitor) -> None:
+def test_analyze_game_analyzes_every_position(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1")
     choose(page, amount="100")
     page.click("#review")
     expect(page.locator("#graph .curve")).to_have_attribute("d", re.compile(r"^M( ?[\d.]+ [\d.]+( L)?){6}$"))
-    expect(page.locator("#review")).to_have_text("Analyse all moves")
+    expect(page.locator("#review")).to_have_text("Analyze game")
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "5")
 
 
@@ -415,14 +420,14 @@ def test_a_connection_that_was_closed_as_idle_opens_again_when_it_is_needed(visi
     page.route_web_socket("**/api/engine", through)
     page.goto(f"{visitor.url}#model=connectfour&moves=4435")
     two_people(page)
-    analysed(page)
+    analyzed(page)
     routes[-1].close(code=4000)
     page.wait_for_timeout(1000)
     assert len(routes) == 1
     expect(page.locator("#connection")).to_be_hidden()
     page.keyboard.press("4")
     expect(page.locator("#moves button")).to_have_count(5)
-    analysed(page)
+    analyzed(page)
     assert len(routes) == 2
     assert shared(page)["moves"] == "44354"
 
@@ -447,7 +452,7 @@ def test_two_tabs_do_not_disturb_each_other(visitor: Visitor) -> None:
 # ---------------------------------------------------------------- the game
 
 
-def test_undo_takes_the_computers_answer_back_too(visitor: Visitor) -> None:
+def test_undo_also_takes_back_the_computers_answer(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     choose(page, strength="10")
     expect(page.locator("#status")).to_have_text("Red to move")
@@ -461,7 +466,7 @@ def test_undo_takes_the_computers_answer_back_too(visitor: Visitor) -> None:
     expect(page.locator(".piece")).to_have_count(2)
 
 
-def test_another_move_makes_a_branch_and_both_are_kept(visitor: Visitor) -> None:
+def test_an_alternative_move_makes_a_branch(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4435")
     two_people(page)
     page.click("#back")
@@ -477,7 +482,7 @@ def test_another_move_makes_a_branch_and_both_are_kept(visitor: Visitor) -> None
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "3")
 
 
-def test_a_move_made_before_the_position_is_known_counts(visitor: Visitor) -> None:
+def test_a_move_made_before_the_position_arrives_is_played(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4435")
     two_people(page)
     page.evaluate(
@@ -487,7 +492,7 @@ def test_a_move_made_before_the_position_is_known_counts(visitor: Visitor) -> No
     expect(page.locator("#moves .branch button")).to_have_text(re.compile("^Move 4: 2"))
 
 
-def test_the_curve_leads_to_each_position(visitor: Visitor) -> None:
+def test_the_graph_leads_to_each_position(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=44353321")
     expect(page.locator(".piece")).to_have_count(8)
     box = page.locator("#graph").bounding_box()
@@ -509,7 +514,7 @@ def test_the_curve_leads_to_each_position(visitor: Visitor) -> None:
     ],
     ids=["moves", "as drawn at a terminal", "as a line"],
 )
-def test_moves_and_drawn_boards_are_loaded(visitor: Visitor, text: str, moves: str) -> None:
+def test_moves_and_board_diagrams_are_loaded(visitor: Visitor, text: str, moves: str) -> None:
     page = visitor.open("#model=connectfour")
     page.click("#load")
     page.fill("#load-text", text)
@@ -518,7 +523,7 @@ def test_moves_and_drawn_boards_are_loaded(visitor: Visitor, text: str, moves: s
     assert shared(page)["drawing"] == connectfour.GAME.render(connectfour.position_from_moves(moves))
 
 
-def test_what_cannot_be_loaded_gets_a_sentence_and_loses_nothing(visitor: Visitor) -> None:
+def test_invalid_input_to_load_shows_an_error_and_keeps_the_game(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4435")
     page.click("#load")
     page.fill("#load-text", "44x")
@@ -551,7 +556,7 @@ def test_a_shared_link_shows_the_same_position_elsewhere(visitor: Visitor, model
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "0")
 
 
-def test_a_link_that_names_what_is_not_there_gets_a_sentence(visitor: Visitor) -> None:
+def test_an_invalid_link_shows_an_error(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour&moves=4444444")
     expect(page.locator(".notice")).to_contain_text("Move 7, 4, is not legal")
     page = visitor.open("#model=nobody")
@@ -569,15 +574,15 @@ def test_another_model_and_snapshot_can_be_chosen(visitor: Visitor) -> None:
     page.keyboard.press("Escape")
     page.select_option("#snapshot", index=1)
     expect(page).to_have_url(re.compile("&snapshot="))  # until then, the page shows what it showed before
-    analysed(page)
+    analyzed(page)
     assert "&snapshot=" in shared(page)["link"]
 
 
-# ---------------------------------------------------------------- what it learnt from
+# ---------------------------------------------------------------- the history page
 
 
-def test_a_game_that_was_learnt_from_is_replayed_with_its_policy(visitor: Visitor) -> None:
-    page = visitor.open("learnt#model=fresh")
+def test_a_self_play_game_is_replayed_with_its_policy(visitor: Visitor) -> None:
+    page = visitor.open("history#model=fresh")
     expect(page.locator("#games tbody tr").first).to_have_class("chosen")
     summary = page.request.get(f"{visitor.url}api/models/fresh/games?limit=16").json()
     assert summary["total"] == 20
@@ -587,12 +592,12 @@ def test_a_game_that_was_learnt_from_is_replayed_with_its_policy(visitor: Visito
     game = page.request.get(f"{visitor.url}api/models/fresh/games/{identity}").json()
     page.click("#forward")
     second = game["positions"][1]
-    expect(page.locator("#told")).to_contain_text(f"plays {second['label']}")
+    expect(page.locator("#played")).to_contain_text(f"plays {second['label']}")
     expect(page.locator(".piece")).to_have_count(sum(mark >= 0 for row in second["board"]["cells"] for mark in row))
     expected = sorted(percent(share) for share in second["policy"].values() if share)
     assert sorted(page.locator(".opinion .main").all_text_contents()) == expected
     page.click("#older")
-    expect(page.locator("#range")).to_have_text("17 to 20")
+    expect(page.locator("#range")).to_have_text("17–20")
 
 
 def percent(share: float) -> str:
@@ -600,8 +605,8 @@ def percent(share: float) -> str:
     return f"{shown}%" if shown else "<1%"
 
 
-def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: Visitor) -> None:
-    page = visitor.open("learnt#model=fresh")
+def test_a_self_play_game_opens_in_the_explorer_at_its_position(visitor: Visitor) -> None:
+    page = visitor.open("history#model=fresh")
     page.click("#forward")
     page.click("#forward")
     count = page.locator(".piece").count()
@@ -611,10 +616,10 @@ def test_a_game_that_was_learnt_from_opens_in_the_explorer_where_it_is(visitor: 
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "2")
 
 
-def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
-    page = visitor.open("learnt#model=connectfour")
+def test_learning_curves_are_drawn_with_their_values(visitor: Visitor) -> None:
+    page = visitor.open("history#model=connectfour")
     curves = page.request.get(f"{visitor.url}api/models/connectfour/curves").json()["series"]
-    plot = page.locator(".plot", has_text="Mistakes of the searched move")
+    plot = page.locator(".plot", has_text="Error rate with search")
     names = [name.removeprefix("searched_mistakes/") for name in curves if name.startswith("searched_mistakes/")]
     expect(plot.locator(".key")).to_have_text(names)
     plot.locator(".canvas").focus()
@@ -627,10 +632,10 @@ def test_learning_curves_are_drawn_with_their_figures(visitor: Visitor) -> None:
     path = plot.locator("g.series path").first.get_attribute("d")
     plot.locator(".scale").click()
     expect(plot.locator("g.series path").first).not_to_have_attribute("d", path or "")
-    expect(page.locator("#total")).to_contain_text("none are kept")
+    expect(page.locator("#total")).to_contain_text("none stored")
 
 
-# ---------------------------------------------------------------- for everybody
+# ---------------------------------------------------------------- accessibility and speed
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -638,8 +643,8 @@ def test_nothing_is_wider_than_a_phone(visitor: Visitor, path: str) -> None:
     page = visitor.open(path, **PHONE)
     shown(page)
     if "fresh&" in path:
-        page.check("#truth")
-        expect(page.locator("g.truth")).to_have_count(8)
+        page.check("#solution")
+        expect(page.locator("g.solution")).to_have_count(8)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     beyond = "[...document.querySelectorAll('.panel')].filter((panel) => panel.scrollWidth > panel.clientWidth).length"
     assert page.evaluate(beyond) == 0
@@ -657,9 +662,9 @@ def test_axe_finds_nothing_wrong(visitor: Visitor, path: str) -> None:
 def test_axe_finds_nothing_wrong_with_dialogs_and_what_comes_up(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1")
     two_people(page)
-    page.check("#truth")
+    page.check("#solution")
     page.click("#review")
-    expect(page.locator("g.truth")).to_have_count(4)
+    expect(page.locator("g.solution")).to_have_count(4)
     page.keyboard.press("9")
     page.evaluate("document.getElementById('connection').hidden = false")
     assert violations(page) == []
@@ -669,7 +674,7 @@ def test_axe_finds_nothing_wrong_with_dialogs_and_what_comes_up(visitor: Visitor
         page.keyboard.press("Escape")
 
 
-def test_moves_are_told_to_a_screen_reader(visitor: Visitor) -> None:
+def test_moves_are_announced_to_screen_readers(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     two_people(page)
     page.keyboard.press("4")
@@ -677,7 +682,7 @@ def test_moves_are_told_to_a_screen_reader(visitor: Visitor) -> None:
     expect(page.get_by_role("button", name="Column 4, from the bottom: Red, 5 free")).to_have_count(1)
 
 
-def test_single_keys_can_be_turned_off(visitor: Visitor) -> None:
+def test_keyboard_shortcuts_can_be_disabled(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
     page.click("#help")
@@ -691,12 +696,12 @@ def test_single_keys_can_be_turned_off(visitor: Visitor) -> None:
     expect(page.locator("#moves button").first).to_have_text(re.compile("^Move 1: 3"))
 
 
-def test_files_that_a_browser_has_are_not_asked_for_again(visitor: Visitor) -> None:
+def test_cached_files_are_not_requested_again(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
     asked: list[str] = []
     page.on("response", lambda response: asked.append(response.url) if not from_cache(response) else None)
-    page.goto(f"{visitor.url}learnt#model=connectfour")
+    page.goto(f"{visitor.url}history#model=connectfour")
     shown(page)
     page.goto(f"{visitor.url}#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
@@ -709,7 +714,7 @@ def from_cache(response: Response) -> bool:
 
 
 def test_the_first_paint_takes_less_than_a_second(visitor: Visitor) -> None:
-    for path in ("", "learnt"):
+    for path in ("", "history"):
         page = visitor.open(path)
         expect(page.locator(".panel").first).to_be_visible()
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")

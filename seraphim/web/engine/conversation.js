@@ -1,17 +1,17 @@
-/** What a page says to the engine in its browser and is told: its model, its position, its thoughts. */
+/** Answers a page's messages to the engine in its browser: open, position, think, stop, load, truth. */
 
 import {checkRequest, isOver, readText, toAnalysis, toGameInfo, toPosition, toState} from './messages.js';
 import {Search} from './search.js';
-import {exactResults} from './truth.js';
+import {exactResults} from './solver.js';
 
-const MOST_NODES = 2 ** 17; // of a tree, after which it gets no more readouts
-const MOST_EVALUATIONS = 100_000; // that are remembered
-const NEWS = 100; // milliseconds between two pieces of news of a thought
-const BREATH = 15; // milliseconds after which it looks whether somebody wants it to end
-const PART = 1000; // readouts, likewise
+const MOST_NODES = 2 ** 17; // size limit of a tree
+const MOST_EVALUATIONS = 100_000; // in the cache
+const UPDATE_INTERVAL = 100; // milliseconds between two updates of a search
+const CHECK_INTERVAL = 15; // milliseconds between two checks for messages
+const CHUNK = 1000; // readouts between two checks
 
-/** What the network said of positions that it has seen, by the exact position; where that is full, the oldest go. */
-class Memory {
+/** Cached network outputs by exact position; evicts the oldest when full. */
+class Cache {
   #outputs = new Map();
 
   get(key) {
@@ -29,17 +29,17 @@ export class Conversation {
   #send;
   #pause;
   #queue = Promise.resolve(); // until the last message is answered
-  #model = null; // what `openModel` gave, with `search`, `memory` and `observation`
+  #model = null; // the result of `openModel`, with `search`, `cache` and `observation`
   #line = null; // the position: {start, moves, state}
-  #searched = null; // the same of the root of the tree
-  #thinking = Promise.resolve(); // until the last answer of a thought
-  #halted = false; // whether the thought under way is to end
+  #searched = null; // the position of the tree's root
+  #thinking = Promise.resolve(); // until the last answer of the search
+  #halted = false; // whether the running search is to end
 
   /**
    * @param {(name: string, snapshot: string | null) => Promise<{snapshot: string, game: object, options: object,
    *     network: {description: string, evaluate: Function, close?: Function}}>} openModel
    * @param {(message: object) => void} send
-   * @param {() => Promise<void>} pause lets messages come in
+   * @param {() => Promise<void>} pause lets pending messages arrive
    */
   constructor(openModel, send, pause) {
     this.#openModel = openModel;
@@ -47,8 +47,8 @@ export class Conversation {
     this.#pause = pause;
   }
 
-  /** Answers a message; what is wrong with it is answered with a sentence. Returns when the answer is on its way. */
-  hear(message) {
+  /** Answers a message; an invalid one is answered with an error. Resolves once the answer is sent. */
+  handle(message) {
     this.#queue = this.#queue.then(async () => {
       try {
         await this.#answer(checkRequest(message));
@@ -72,41 +72,41 @@ export class Conversation {
       case 'position': {
         const {start, moves} = request;
         const line = {start, moves, state: toState(game, start, moves)};
-        await this.#endThought();
+        await this.#endSearch();
         this.#line = line;
         return this.#send({id, type, ...toPosition(game, line)});
       }
       case 'think':
-        if (isOver(game, this.#line)) throw new Error('the game is over here, so there is nothing to think about');
-        await this.#endThought();
+        if (isOver(game, this.#line)) throw new Error('the game is over here: there is nothing to search');
+        await this.#endSearch();
         this.#thinking = this.#think(request);
         return undefined;
       case 'stop':
-        await this.#endThought();
+        await this.#endSearch();
         return this.#send({id, type: 'stopped'});
       case 'load':
         return this.#send({id, type: 'loaded', ...readText(game, request.text)});
       default:
-        if (isOver(game, this.#line)) throw new Error('the game is over here, so there is nothing to solve');
+        if (isOver(game, this.#line)) throw new Error('the game is over here: there is nothing to solve');
         return this.#send({id, type, actions: exactResults(game, this.#line.state)});
     }
   }
 
   async #open({id, model: name, snapshot}) {
     const model = await this.#openModel(name, snapshot);
-    await this.#endThought();
+    await this.#endSearch();
     this.#model?.network.close?.();
     const {game, options, network} = model;
     const cells = game.observationShape.reduce((product, length) => product * length, 1);
     const search = new Search(game, options);
-    this.#model = {...model, search, memory: new Memory(), observation: new Uint8Array(cells)};
+    this.#model = {...model, search, cache: new Cache(), observation: new Uint8Array(cells)};
     this.#line = {start: null, moves: [], state: game.initial()};
     this.#searched = null;
     const info = {model: name, snapshot: model.snapshot, game: toGameInfo(game), engine: network.description};
     this.#send({id, type: 'opened', ...info});
   }
 
-  async #endThought() {
+  async #endSearch() {
     this.#halted = true;
     await this.#thinking;
     this.#halted = false;
@@ -117,37 +117,37 @@ export class Conversation {
     this.#findRoot();
     const began = performance.now();
     const before = search.visits;
-    let told = began;
-    let breathed = began;
-    const tell = (done) => {
-      told = performance.now();
-      const seconds = (told - began) / 1000;
+    let updated = began;
+    let checked = began;
+    const report = (done) => {
+      updated = performance.now();
+      const seconds = (updated - began) / 1000;
       this.#send({id, type: 'analysis', ...toAnalysis(game, search, search.visits - before, seconds, done)});
     };
     try {
-      for (let left = readouts; left > 0 && !this.#halted && search.size < MOST_NODES; left -= PART) {
-        search.begin(Math.min(left, PART));
+      for (let left = readouts; left > 0 && !this.#halted && search.size < MOST_NODES; left -= CHUNK) {
+        search.begin(Math.min(left, CHUNK));
         for (let leaf = search.advance(); leaf !== null; leaf = search.advance()) {
           const {logits, value} = await this.#evaluate(leaf);
           search.supply(logits, value);
           const now = performance.now();
-          if (now - told >= NEWS) tell(false);
-          if (now - breathed >= BREATH) {
+          if (now - updated >= UPDATE_INTERVAL) report(false);
+          if (now - checked >= CHECK_INTERVAL) {
             await this.#pause();
-            breathed = performance.now();
+            checked = performance.now();
             if (this.#halted) search.halt();
           }
         }
         if (search.proven) break;
       }
-      tell(true);
+      report(true);
     } catch (error) {
       this.#searched = null;
       this.#fail(id, error);
     }
   }
 
-  /** Makes the session's position the root; what is known of it stays if it follows from the root before. */
+  /** Makes the session's position the root; keeps its subtree if it follows from the previous root. */
   #findRoot() {
     const {search} = this.#model;
     const [before, now] = [this.#searched, this.#line];
@@ -160,18 +160,18 @@ export class Conversation {
   }
 
   async #evaluate(state) {
-    const {game, memory, observation, network} = this.#model;
+    const {game, cache, observation, network} = this.#model;
     const key = game.key(state);
-    let outputs = memory.get(key);
+    let outputs = cache.get(key);
     if (outputs === undefined) {
       game.observe(state, observation);
       outputs = await network.evaluate(observation);
-      memory.set(key, outputs);
+      cache.set(key, outputs);
     }
     return outputs;
   }
 }
 
-/** Whether a position was reached by way of another one, or is the same. */
+/** Whether a position follows from another one, or is the same. */
 const follows = (now, before) =>
   now.start?.join() === before.start?.join() && before.moves.every((action, ply) => action === now.moves[ply]);

@@ -1,6 +1,6 @@
-/** Runs a network by LiteRT.js, in WebAssembly on one thread: the only module that knows that library. */
+/** Runs a network with LiteRT.js, in WebAssembly on one thread. The only module that uses that library. */
 
-/** A function with the instruction i8x16.relaxed_swizzle: who accepts it runs the faster build. */
+/** A function with the instruction i8x16.relaxed_swizzle: browsers that accept it run the faster build. */
 const RELAXED_SIMD = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 15, 1, 13, 0, 65, 1, 253, 15, 65, 2, 253, 15,
   253, 128, 2, 11,
@@ -9,7 +9,7 @@ const RELAXED_SIMD = new Uint8Array([
 /** The build of the library that this browser runs. */
 const BUILD = WebAssembly.validate(RELAXED_SIMD) ? 'litert_wasm_internal' : 'litert_wasm_compat_internal';
 
-let library = null; // a promise of it, once it is asked for
+let library = null; // a promise of it, once requested
 
 /**
  * Loads the library.
@@ -24,7 +24,7 @@ async function load(module, folder) {
   globalThis.Module = {locateFile: (file) => new URL(file, folder).href, print: () => {}, printErr: () => {}};
   await import(new URL(`${BUILD}.js`, folder).href);
   delete globalThis.define;
-  // It asks for a graphics processor, which stays asleep here: answering "none" keeps a warning off the console.
+  // It asks for a graphics processor, which is not used here: answering "none" keeps a warning off the console.
   const noDevice = {features: new Set(), limits: {}, requestDevice: () => Promise.resolve(null)};
   Object.defineProperty(navigator, 'gpu', {value: {requestAdapter: () => Promise.resolve(noDevice)}});
   const litert = await import(module.href);
@@ -42,7 +42,7 @@ async function load(module, folder) {
 export async function loadNetwork(runtime, model, shape, base) {
   library ??= load(new URL(runtime.library, base), new URL(runtime.wasm, base));
   const [litert, response] = await Promise.all([library, fetch(new URL(model, base))]);
-  if (!response.ok) throw new Error(`${model} cannot be loaded: the server answers ${response.status}`);
+  if (!response.ok) throw new Error(`${model} cannot be loaded: the server answered ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const compiled = await litert.loadAndCompile(bytes, {accelerator: 'wasm'});
   const network = {
@@ -57,9 +57,10 @@ export async function loadNetwork(runtime, model, shape, base) {
       return outputs;
     },
 
-    /** Gives the memory back. */
+    /** Frees the memory. */
     close: () => compiled.delete(),
   };
-  await network.evaluate(new Uint8Array(shape.reduce((cells, length) => cells * length, 1))); // the first one takes long
+  // Warm-up: the first run is slow.
+  await network.evaluate(new Uint8Array(shape.reduce((cells, length) => cells * length, 1)));
   return network;
 }

@@ -1,6 +1,6 @@
 /**
- * What pages and engines say to each other, as seraphim/server/engine/messages.py does for the server: requests as they are checked,
- * positions and analyses as they are written. Wrong ones throw an Error with one sentence.
+ * The messages between pages and engines, as in seraphim/server/engine/messages.py: checks requests, writes positions
+ * and analyses. Invalid requests throw an Error.
  */
 
 const MOST_READOUTS = 100_000;
@@ -30,7 +30,7 @@ const FIELDS = {
   truth: [],
 };
 
-/** Returns a request, with null for what may be left out. */
+/** Returns a checked request, with null for missing optional fields. */
 export function checkRequest(message) {
   if (!Number.isInteger(message?.id)) throw new Error('a message must have an int id');
   const fields = Object.hasOwn(FIELDS, message.type) ? FIELDS[message.type] : null;
@@ -45,10 +45,10 @@ export function checkRequest(message) {
   return request;
 }
 
-/** Returns the state that a client means. */
+/** Returns the state that a client's start and moves lead to. */
 export function toState(game, start, moves) {
   if (moves.length > game.maxPlies) {
-    throw new Error(`a game of ${game.name} has ${game.maxPlies} moves at most, not ${moves.length}`);
+    throw new Error(`a game of ${game.name} has at most ${game.maxPlies} moves, not ${moves.length}`);
   }
   let state = start === null ? game.initial() : checkedStart(game, start);
   for (const [place, action] of moves.entries()) {
@@ -61,19 +61,19 @@ export function toState(game, start, moves) {
   return state;
 }
 
-/** A start is taken for a position if it is what is read from its own drawing. */
+/** A start is valid if parsing its own diagram gives it back. */
 function checkedStart(game, start) {
-  if (!game.fromDrawing) throw new Error(`games of ${game.name} begin with the initial position: send start null`);
+  if (!game.fromDrawing) throw new Error(`games of ${game.name} begin with the initial position: start must be null`);
   try {
     const state = game.fromDrawing(game.text(game.fromWords(start)));
     if (game.toWords(state).join() === start.join()) return state;
   } catch {
-    // rules may do anything with words that are none of theirs
+    // rules may throw anything on invalid words
   }
-  throw new Error(`start is no position of ${game.name}: ${start.join(' ')}`);
+  throw new Error(`start is not a position of ${game.name}: ${start.join(' ')}`);
 }
 
-/** Whether nobody moves in a position: the game has ended, or is cut off. */
+/** Whether the game has ended or is cut off. */
 export const isOver = (game, {state, moves}) => game.outcome(state).ended || moves.length >= game.maxPlies;
 
 export const toGameInfo = (game) => ({
@@ -105,7 +105,7 @@ export function toPosition(game, {start, moves, state}) {
   };
 }
 
-/** What a search knows; `readouts` and `seconds` are those of the thought under way. */
+/** The state of a search; `readouts` and `seconds` are those of the running request. */
 export function toAnalysis(game, search, readouts, seconds, done) {
   const isFirst = game.toPlay(search.state) === 0;
   return {
@@ -126,7 +126,7 @@ export function toAnalysis(game, search, readouts, seconds, done) {
   };
 }
 
-/** Reads moves, by their labels, or a drawn board; returns what `toPosition` calls `start` and `moves`. */
+/** Parses moves by their labels, or a board diagram; returns `start` and `moves` as in `toPosition`. */
 export function readText(game, text) {
   const rows = text.trim().replaceAll('/', '\n').split('\n');
   let moves;
@@ -140,7 +140,7 @@ export function readText(game, text) {
   return {start: null, moves};
 }
 
-/** Labels with spaces or commas between them; those of a single character may also stand together. */
+/** Labels with spaces or commas between them; single-character labels may also be joined. */
 function toMoves(game, text) {
   const labels = game.labels.map((label) => label.toLowerCase());
   const parts = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
@@ -148,7 +148,7 @@ function toMoves(game, text) {
   return (alone ? [...parts.join('')] : parts).map((part, place) => {
     const action = labels.indexOf(part);
     if (action === -1) {
-      throw new Error(`move ${place + 1} is ${part}, which is no move of ${game.name}: expected one like ${game.labels[0]}`);
+      throw new Error(`move ${place + 1} is ${part}, not a move of ${game.name}: expected one like ${game.labels[0]}`);
     }
     return action;
   });

@@ -2,7 +2,7 @@
  * The PUCT search for one position: the same as seraphim/search with one tree, one leaf at a time and no noise. On the
  * same outputs of the network both visit the same nodes, so numbers are rounded here where that one stores float32.
  *
- * Knows no network: `advance` returns a position that has to be evaluated, and `supply` takes what the network said.
+ * Runs no network: `advance` returns a position to evaluate, and `supply` takes the network's outputs.
  *
  *     search.start(state);
  *     search.begin(400);
@@ -10,16 +10,16 @@
  *       search.supply(logits, value);
  *     }
  *
- * Values are for the player to move at a node; an edge's total is for the player who chooses that edge.
+ * Values are for the player to move at a node; an edge's total is for the player choosing it.
  */
 
 const WIN = 1;
 const LOSS = -1;
 const OPEN = 0; // of an edge: not proven
 const KNOWN = 1; // proven: its total is exact
-const LOST = 2; // proven: who chooses the edge loses
+const LOST = 2; // proven: the player who chooses the edge loses
 
-/** The options of the search that matter without noise, with the defaults of seraphim/search/options.py. */
+/** The search options that matter without noise, with the defaults of seraphim/options.py. */
 export const DEFAULTS = {
   cpuct: 1.5,
   cpuct_base: 0,
@@ -33,7 +33,7 @@ export const DEFAULTS = {
 export class Search {
   /**
    * @param game the rules, see rules.js of a game.
-   * @param options any of DEFAULTS; others are of no consequence.
+   * @param options any of DEFAULTS; others are ignored.
    */
   constructor(game, options = {}) {
     this.game = game;
@@ -42,7 +42,7 @@ export class Search {
     this.start(game.initial());
   }
 
-  /** Begins anew with an unfinished position. */
+  /** Starts over with an unfinished position. */
   start(state) {
     this.state = state;
     this.root = null;
@@ -51,7 +51,7 @@ export class Search {
     this.#leave();
   }
 
-  /** Goes on to the successor by an action, and keeps what is known of it. */
+  /** Moves the root to the successor by an action and keeps its subtree. */
   play(action) {
     const edge = this.root?.edges.find((each) => each.action === action);
     const child = edge?.child ?? null;
@@ -64,7 +64,7 @@ export class Search {
     }
   }
 
-  /** Gives the position so many readouts; `advance` plays them. */
+  /** Sets the number of readouts; `advance` runs them. */
   begin(readouts) {
     this.remaining = readouts;
   }
@@ -74,7 +74,7 @@ export class Search {
     this.remaining = 0;
   }
 
-  /** Plays readouts until one needs the network; returns the position it stands before, or null once all are spent. */
+  /** Runs readouts until one needs the network; returns the position to evaluate, or null once all are done. */
   advance() {
     if (this.leaf === null && this.remaining && this.root === null) this.leaf = this.state;
     while (this.leaf === null && this.root !== null) {
@@ -106,14 +106,14 @@ export class Search {
 
   /**
    * Puts the position that `advance` returned into the tree.
-   * @param logits one number for each action; those of illegal ones are not looked at.
+   * @param logits one number for each action; those of illegal actions are ignored.
    * @param value expected result for the player to move.
    */
   supply(logits, value) {
     const legal = this.game.legal(this.leaf);
-    if (!legal.length) throw new Error(`${this.game.name} has not ended here but offers no legal action`);
+    if (!legal.length) throw new Error(`${this.game.name} has no legal action here, but has not ended`);
     if (![value, ...legal.map((action) => logits[action])].every(Number.isFinite)) {
-      throw new Error('the model gave an infinite number or none at all: its training has diverged');
+      throw new Error('the model gave non-finite outputs: its training has diverged');
     }
     const node = this.#addNode(this.leaf, value);
     node.edges = toEdges(legal, logits);
@@ -152,8 +152,7 @@ export class Search {
     const {edges, settled} = this.root;
     if (settled) return firstGreatest(edges, exactWeights(this.root)).action;
     let best = firstGreatest(edges, this.#policyWeights());
-    // The edge with the best proven result is preferred where that is no less than what the most visited one seems to be
-    // worth.
+    // Prefer the edge with the best proven result if that is at least the estimate of the most visited one.
     for (const edge of edges.filter((each) => each.known === KNOWN)) {
       if (mean(edge) > mean(best) || (mean(edge) === mean(best) && best.known !== KNOWN)) best = edge;
     }
@@ -166,7 +165,7 @@ export class Search {
     return weights.some((weight) => weight > 0) ? weights : this.root.edges.map((edge) => edge.visits);
   }
 
-  /** All legal actions and what the search thinks of them, the most visited first; see seraphim/search/analysis.py. */
+  /** Search statistics of all legal actions, most visited first; see seraphim/search/analysis.py. */
   get candidates() {
     if (this.root === null) return [];
     const exploration = this.#explorationWeight(this.root.visits);
@@ -187,10 +186,10 @@ export class Search {
   }
 
   #leave() {
-    this.node = null; // where the readout under way stands, if there is one
-    this.edge = null; // by which it leaves that node
+    this.node = null; // current node of the running readout, if any
+    this.edge = null; // the edge by which it leaves that node
     this.leaf = null; // the position that the network is to evaluate
-    this.plies = 0; // how far it has got from the root
+    this.plies = 0; // distance from the root
   }
 
   #addNode(state, value) {
@@ -213,8 +212,9 @@ export class Search {
 
   #addEnd(state, result) {
     const {fast_wins: fast} = this.options;
-    const worth = fast ? result * (1 - fast * this.game.progress(state)) : result; // see seraphim/search/terminal_value.py
-    const node = this.#addNode(state, this.game.toPlay(state) === 0 ? worth : -worth);
+    // See seraphim/search/terminal_value.py.
+    const value = fast ? result * (1 - fast * this.game.progress(state)) : result;
+    const node = this.#addNode(state, this.game.toPlay(state) === 0 ? value : -value);
     node.settled = true;
     backUp(node);
     if (this.options.solver) prove(node);
@@ -284,7 +284,7 @@ function toEdges(legal, logits) {
 /** The value of a settled node for the player who moves at its parent. */
 const valueAbove = (node) => (node.toPlay === node.parent.toPlay ? node.value : -node.value);
 
-/** Scores a readout with the value of the node that it reached. */
+/** Backs up the value of the node that a readout reached. */
 function backUp(reached) {
   reached.visits += 1;
   for (let node = reached; node.parent !== null; node = node.parent) {
@@ -306,7 +306,7 @@ function prove(settled) {
   }
 }
 
-/** Gives a node the value of its best edge: a win by its fastest way, anything else by its slowest. */
+/** Settles a node with the value of its best edge: the fastest win, else the slowest draw or loss. */
 function settle(node) {
   let best = -Infinity;
   let distance = 0;
@@ -324,7 +324,7 @@ function settle(node) {
   node.distance = distance;
 }
 
-/** Of a proven root: the visits of the edges that give its value, wins the fastest way and losses the slowest. */
+/** Visits of the edges that give a proven root its value (wins: the fastest; losses: the slowest), 0 for the others. */
 function exactWeights(root) {
   return root.edges.map(({child, visits}) => {
     if (!child?.settled || valueAbove(child) !== root.value) return 0;
@@ -333,7 +333,7 @@ function exactWeights(root) {
   });
 }
 
-/** How many nodes there are from a node on. */
+/** The size of a node's subtree. */
 function count(start) {
   const pending = [start];
   let nodes = 0;
@@ -345,7 +345,7 @@ function count(start) {
   return nodes;
 }
 
-/** The most visited actions from a node on. */
+/** The most visited actions from a node. */
 function variationFrom(start) {
   const actions = [];
   for (let node = start; node !== null && node.edges.length; ) {

@@ -1,12 +1,12 @@
 /**
- * Keeps the files of an exported folder, so that its page works without a connection once it was loaded. Stands beside
- * index.html there, with offline.js, which lists the files and a version that changes with any of them.
+ * Caches the files of an exported site, so that its page works offline after the first load. Lies beside index.html
+ * there, with offline.js, which lists the files and a version that changes with any of them.
  */
 
 importScripts('offline.js');
 
 const {version, always, relaxed, compatible} = self.SERAPHIM_OFFLINE;
-// Folders of one host share their caches: each has its own, by its address.
+// Sites on one host share the cache storage: the address tells their caches apart.
 const PREFIX = `seraphim ${self.registration.scope} `;
 const CACHE = PREFIX + version;
 
@@ -16,7 +16,7 @@ const RELAXED_SIMD = new Uint8Array([
   253, 128, 2, 11,
 ]);
 
-/** What a module imports from elsewhere by name, as modules of a content delivery network do of each other. */
+/** Imports of a module, as modules on a CDN import each other. */
 const IMPORTED = /\b(?:from|import)\s*["']([^"']+)["']/g;
 
 async function keep() {
@@ -28,7 +28,7 @@ async function keep() {
   await self.skipWaiting();
 }
 
-/** The page that installs this worker loads its modules past it, so they are looked for here. */
+/** The page that installs this worker bypasses it when loading its modules, so their imports are fetched here. */
 async function keepImported(cache, file) {
   const response = await cache.match(file);
   for (const [, name] of (await response.text()).matchAll(IMPORTED)) {
@@ -51,7 +51,7 @@ async function answer(request) {
   return kept ?? fetch(request);
 }
 
-/** The page itself, or one of its files; whatever else is below it, such as another folder, is not looked after. */
+/** The page itself, or one of its files; anything else below it, such as another site, is not handled. */
 const isOurs = ({method, mode, url}) => {
   const page = self.registration.scope;
   const address = url.split(/[?#]/)[0];

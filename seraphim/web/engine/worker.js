@@ -1,8 +1,8 @@
 /**
- * The engine of a page without a server: a module worker that takes and gives the messages of seraphim/server/engine/messages.py.
+ * The engine of a page without a server: a module worker with the messages of seraphim/server/engine/messages.py.
  *
- * Its first message is {type: 'config', base, models}, where each of the models has `name`, `champion` (its snapshot),
- * `options` of the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.
+ * Its first message is {type: 'config', base, models}. Each model has `name`, `champion` (its snapshot), `options` of
+ * the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.
  */
 
 import {Conversation} from './conversation.js';
@@ -24,7 +24,7 @@ async function openModel(name, snapshot) {
   return {snapshot: found.champion, game, options: found.options, network};
 }
 
-// A message to oneself comes after those that are waiting already.
+// A message to oneself arrives after those already waiting.
 const {port1: here, port2: there} = new MessageChannel();
 const pause = () =>
   new Promise((resolve) => {
@@ -36,5 +36,5 @@ const conversation = new Conversation(openModel, (message) => self.postMessage(m
 
 self.onmessage = ({data}) => {
   if (data?.type === 'config') config = data;
-  else void conversation.hear(data);
+  else void conversation.handle(data);
 };

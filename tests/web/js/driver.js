@@ -7,7 +7,7 @@
 import {readFileSync} from 'node:fs';
 import {Conversation} from '../../../seraphim/web/engine/conversation.js';
 import {Search} from '../../../seraphim/web/engine/search.js';
-import {exactResults} from '../../../seraphim/web/engine/truth.js';
+import {exactResults} from '../../../seraphim/web/engine/solver.js';
 import {evaluate} from './hash_network.js';
 
 const request = JSON.parse(readFileSync(0, 'utf8'));
@@ -92,7 +92,7 @@ async function conversation() {
   const told = new Conversation(openModel, send, () => new Promise(setImmediate));
   for (const message of request.messages) {
     const answered = new Promise((resolve) => waiting.set(message?.id ?? null, resolve));
-    void told.hear(message);
+    void told.handle(message);
     if (!message?.hurried) await answered;
   }
   return said;

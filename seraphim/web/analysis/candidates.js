@@ -1,0 +1,148 @@
+/** The table of candidate moves with their variations. */
+
+import {html} from '../shared/dom.js';
+import {formatCount, formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
+
+/**
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../shared/types.js').Candidate} Candidate
+ * @typedef {import('../shared/types.js').Solution} Solution
+ *
+ * @typedef {object} Row
+ * @property {HTMLTableRowElement} element
+ * @property {HTMLButtonElement} move
+ * @property {Record<'prior' | 'visits' | 'q' | 'u' | 'solution', HTMLElement>} cells
+ * @property {HTMLElement} bar
+ * @property {HTMLElement} share
+ * @property {HTMLElement} variation
+ */
+
+export class CandidateTable {
+  /** @type {Map<number, Row>} by action */
+  #rows = new Map();
+  #order = '';
+
+  /**
+   * @param {HTMLTableElement} table with a head and an empty body
+   * @param {object} on
+   * @param {(action: number) => void} on.play
+   * @param {(candidate: Candidate | null) => void} on.preview shows the variation of a candidate; null hides it
+   */
+  constructor(table, on) {
+    this.table = table;
+    this.body = table.tBodies[0];
+    this.on = on;
+    /** @type {Map<number, Candidate>} */
+    this.candidates = new Map();
+  }
+
+  /**
+   * @param {Analysis | null} analysis
+   * @param {Solution | null} solution
+   * @param {boolean} playable whether the user may play one of the moves
+   */
+  show(analysis, solution, playable) {
+    const candidates = analysis?.candidates ?? [];
+    this.candidates = new Map(candidates.map((candidate) => [candidate.action, candidate]));
+    const order = candidates.map(({action}) => action).join();
+    if (order !== this.#order) this.#arrange(candidates);
+    this.#order = order;
+    this.table.classList.toggle('with-solution', solution !== null);
+    const most = Math.max(1, ...candidates.map(({visits}) => visits));
+    for (const candidate of candidates) {
+      this.#fill(candidate, analysis?.best === candidate.action, candidate.visits / most, solution, playable);
+    }
+  }
+
+  /**
+   * Sort the rows like the candidates. A row stays the same element, so it keeps focus and hover.
+   * @param {Candidate[]} candidates
+   */
+  #arrange(candidates) {
+    for (const [action, row] of this.#rows) {
+      if (!this.candidates.has(action)) {
+        row.element.remove();
+        this.#rows.delete(action);
+      }
+    }
+    const focused = document.activeElement;
+    candidates.forEach(({action, label}, index) => {
+      const row = this.#rows.get(action) ?? this.#row(action, label);
+      this.#rows.set(action, row);
+      if (this.body.rows[index] !== row.element) this.body.insertBefore(row.element, this.body.rows[index] ?? null);
+    });
+    if (focused instanceof HTMLElement && this.body.contains(focused)) focused.focus();
+  }
+
+  /**
+   * @param {number} action
+   * @param {string} label
+   * @returns {Row}
+   */
+  #row(action, label) {
+    const move = html(
+      'button',
+      {type: 'button', class: 'chip', onclick: () => move.ariaDisabled !== 'true' && this.on.play(action)},
+      label,
+    );
+    const [prior, q, u, solution] = [
+      html('td'),
+      html('td'),
+      html('td', {class: 'wide'}),
+      html('td', {class: 'solution-cell'}),
+    ];
+    const [bar, count] = [html('span', {class: 'bar'}), html('span', {class: 'count'}, '0')];
+    const share = html('span', {class: 'share'});
+    count.append(share);
+    const visits = html('td', {class: 'visits'}, bar, count);
+    const variation = html('td', {class: 'variation'});
+    const preview = () => this.on.preview(this.candidates.get(action) ?? null);
+    const element = html(
+      'tr',
+      {
+        onpointerenter: preview,
+        onfocusin: preview,
+        onpointerleave: () => this.on.preview(null),
+        onfocusout: () => this.on.preview(null),
+      },
+      html('th', {scope: 'row'}, move),
+      prior,
+      visits,
+      q,
+      u,
+      solution,
+      variation,
+    );
+    return {element, move, cells: {prior, visits: count, q, u, solution}, bar, share, variation};
+  }
+
+  /**
+   * @param {Candidate} candidate
+   * @param {boolean} best
+   * @param {number} width of its bar, as a share of the widest
+   * @param {Solution | null} solution
+   * @param {boolean} playable
+   */
+  #fill(candidate, best, width, solution, playable) {
+    const row = /** @type {Row} */ (this.#rows.get(candidate.action));
+    const {prior, visits, q, u, solution: exactly} = row.cells;
+    row.element.classList.toggle('best', best);
+    row.move.setAttribute('aria-label', `Play ${candidate.label}${best ? ', best so far' : ''}`);
+    row.move.setAttribute('aria-disabled', String(!playable));
+    prior.textContent = formatShare(candidate.prior);
+    visits.firstChild?.replaceWith(formatShort(candidate.visits));
+    row.share.textContent = ` · ${formatShare(candidate.share)}`;
+    visits.title = `${formatCount(candidate.visits)} visits`;
+    row.bar.style.width = `${(100 * width).toFixed(1)}%`;
+    q.textContent = candidate.visits || candidate.proven ? formatValue(candidate.q) : '–';
+    q.classList.toggle('proven', candidate.proven);
+    q.title = candidate.proven ? 'exact: proven by the search' : '';
+    u.textContent = candidate.u.toFixed(2);
+    const exact = solution?.[candidate.action];
+    const result = exact ? formatExact(exact) : null;
+    exactly.textContent = result?.long ?? '';
+    exactly.className = `solution-cell ${result?.tone ?? ''}${exact?.best ? ' best' : ''}`;
+    row.variation.textContent = candidate.variation.slice(1).join(' ');
+    row.variation.title = candidate.variation.join(' ');
+  }
+}

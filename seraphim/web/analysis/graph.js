@@ -1,0 +1,165 @@
+/** The expected result over a game, as a graph for the mouse and the arrow keys. */
+
+import {svg} from '../shared/dom.js';
+import {formatShare, toPoints} from '../shared/format.js';
+
+/**
+ * @typedef {object} Point of the game
+ * @property {number | null} value for player 0, in [-1, 1]; null if it is not known
+ * @property {string} label of the move that led here
+ * @property {boolean} doubtful whether that move lost much of the expected result
+ */
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [52, 10, 8, 18]; // pixels around the curve
+const HEIGHT = 132;
+const FEWEST_PLIES = 8; // the axis is at least as long
+
+export class ValueGraph {
+  /** @type {Point[]} */
+  #points = [];
+  #current = 0;
+  #names = ['First', 'Second'];
+  #width = 0;
+  #drawn = ''; // the arguments of the last `show`
+
+  /**
+   * @param {HTMLElement} element turned into a slider over the plies
+   * @param {(ply: number) => void} onchoose
+   */
+  constructor(element, onchoose) {
+    this.element = element;
+    this.onchoose = onchoose;
+    element.addEventListener('click', (event) => this.#click(event));
+    element.addEventListener('keydown', (event) => this.#walk(event));
+    new ResizeObserver(([entry]) => {
+      this.#width = Math.floor(entry.contentRect.width);
+      this.#draw();
+    }).observe(element);
+  }
+
+  /**
+   * @param {Point[]} points by ply, from 0
+   * @param {number} current ply
+   * @param {[string, string]} names of the players
+   */
+  show(points, current, names) {
+    const key = JSON.stringify([points, current, names]);
+    if (key === this.#drawn) return;
+    this.#drawn = key;
+    this.#points = points;
+    this.#current = current;
+    this.#names = names;
+    const value = points[current]?.value ?? null;
+    const described = value === null ? 'not analyzed' : `${names[0]} ${formatShare(toPoints(value))}`;
+    const attributes = {
+      valuemin: 0,
+      valuemax: points.length - 1,
+      valuenow: current,
+      valuetext: `move ${current}, ${described}`,
+    };
+    for (const [name, content] of Object.entries(attributes))
+      this.element.setAttribute(`aria-${name}`, String(content));
+    this.#draw();
+  }
+
+  #draw() {
+    const width = this.#width;
+    if (!width || !this.#points.length) return;
+    const middle = this.#y(0);
+    const known = this.#points.flatMap(({value}, ply) => (value === null ? [] : [[this.#x(ply), this.#y(value)]]));
+    const curve = known.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join(' L ');
+    const area = known.length ? `M ${known[0][0]} ${middle} L ${curve} L ${known.at(-1)?.[0]} ${middle} Z` : '';
+    const x = this.#x(this.#current);
+    const here = this.#points[this.#current]?.value ?? null;
+    const picture = svg(
+      'svg',
+      {width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, 'aria-hidden': 'true'},
+      ...this.#axes(),
+      svg('svg', {x: 0, y: 0, width, height: middle}, svg('path', {d: area, class: 'area player-0'})),
+      svg(
+        'svg',
+        {x: 0, y: middle, width, height: HEIGHT - middle, viewBox: `0 ${middle} ${width} ${HEIGHT - middle}`},
+        svg('path', {d: area, class: 'area player-1'}),
+      ),
+      known.length > 1 ? svg('path', {d: `M ${curve}`, class: 'curve'}) : null,
+      ...this.#doubts(),
+      svg('line', {x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM, class: 'here'}),
+      here === null ? null : svg('circle', {cx: x, cy: this.#y(here), r: 4.5, class: 'dot'}),
+    );
+    this.element.replaceChildren(picture);
+  }
+
+  /** @returns {SVGElement[]} */
+  #axes() {
+    const right = this.#width - RIGHT;
+    const lines = [1, 0, -1].map((value) => {
+      const y = this.#y(value);
+      return svg('line', {x1: LEFT, x2: right, y1: y, y2: y, class: value ? 'edge' : 'middle'});
+    });
+    const texts = /** @type {Array<[number, string]>} */ ([
+      [1, this.#names[0]],
+      [0, 'even'],
+      [-1, this.#names[1]],
+    ]).map(([value, text]) => svg('text', {x: LEFT - 6, y: this.#y(value), class: 'scale'}, text));
+    const last = this.#last();
+    const step = last > 24 ? 10 : last > 12 ? 5 : 2;
+    const plies = Array.from({length: Math.floor(last / step) + 1}, (_, index) => index * step);
+    const names = plies.map((ply) => svg('text', {x: this.#x(ply), y: HEIGHT - 5, class: 'ply'}, ply));
+    return [...lines, ...texts, ...names];
+  }
+
+  /** @returns {SVGElement[]} a mark at each move that lost much of the expected result */
+  #doubts() {
+    return this.#points.flatMap(({value, label, doubtful}, ply) =>
+      value === null || !doubtful
+        ? []
+        : [
+            svg(
+              'circle',
+              {cx: this.#x(ply), cy: this.#y(value), r: 4, class: 'doubt'},
+              svg('title', {}, `${label}: likely a mistake`),
+            ),
+          ],
+    );
+  }
+
+  #last() {
+    return Math.max(FEWEST_PLIES, this.#points.length - 1);
+  }
+
+  /**
+   * @param {number} ply
+   * @returns {number} pixels
+   */
+  #x(ply) {
+    return LEFT + ((this.#width - LEFT - RIGHT) * ply) / this.#last();
+  }
+
+  /**
+   * @param {number} value
+   * @returns {number} pixels
+   */
+  #y(value) {
+    return TOP + ((HEIGHT - TOP - BOTTOM) * (1 - value)) / 2;
+  }
+
+  /** @param {MouseEvent} event */
+  #click(event) {
+    const x = event.clientX - this.element.getBoundingClientRect().left;
+    const ply = Math.round(((x - LEFT) / (this.#width - LEFT - RIGHT)) * this.#last());
+    this.#choose(ply);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #walk(event) {
+    const step = {ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, Home: -Infinity, End: Infinity}[event.key];
+    if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    this.#choose(this.#current + step);
+  }
+
+  /** @param {number} ply */
+  #choose(ply) {
+    this.onchoose(Math.max(0, Math.min(this.#points.length - 1, ply)));
+  }
+}

@@ -1,0 +1,211 @@
+/** Decides what the engine does at each position: choose the computer's move, analyze, or nothing. */
+
+import {mayAnimate} from '../board/pieces.js';
+
+/**
+ * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../explorer/session.js').Session} Session
+ *
+ * @typedef {'human' | 'computer'} Player
+ * @typedef {'move' | 'analyze'} Purpose
+ *
+ * @typedef {object} Goal
+ * @property {Purpose} purpose
+ * @property {number} readouts
+ */
+
+/** With this many readouts, the move is the raw network's. */
+const NETWORK_ALONE = 1;
+
+const MOST_AT_ONCE = 10_000; // readouts per request
+const SHOWN = 550; // milliseconds: a position stays at least this long before the computer moves
+
+export class Scheduler {
+  /** @type {[Player, Player]} who plays as player 0 and as player 1 */
+  players = ['human', 'computer'];
+  /** Whether the computer moves when it is its turn. */
+  running = true;
+  /** Readouts of the computer's moves. */
+  strength = 400;
+  /** Whether positions are analyzed while the computer has no move to make. */
+  analyzing = true;
+  /** Readouts of an analysis; Infinity goes on until stopped. */
+  amount = 400;
+  /** @type {Purpose | null} what the engine is doing now */
+  busy = null;
+  /** @type {{done: number, of: number} | null} progress of the analysis of a whole game */
+  review = null;
+
+  #session;
+  #onchange;
+  #onerror;
+  #turn = 0; // results of an earlier goal are dropped
+  /** @type {{node: GameNode | null, wanted: string}} the goal last started; it may be finished */
+  #begun = {node: null, wanted: ''};
+  #seen = {node: /** @type {GameNode | null} */ (null), since: 0};
+
+  /**
+   * @param {Session} session
+   * @param {() => void} onchange called on new numbers, and when work starts or ends
+   * @param {(error: Error) => void} onerror
+   */
+  constructor(session, onchange, onerror) {
+    this.#session = session;
+    this.#onchange = onchange;
+    this.#onerror = onerror;
+  }
+
+  /** @returns {boolean} whether the user may move in the current position */
+  get isHumanTurn() {
+    const position = this.#session.node.position;
+    return Boolean(position && !position.ended && (!this.running || this.players[position.to_play] === 'human'));
+  }
+
+  /** Start what the position and the settings call for, unless it is running already. */
+  consider() {
+    const {node} = this.#session;
+    if (node !== this.#seen.node) this.#seen = {node, since: performance.now()};
+    const goal = this.#goal();
+    const wanted = goal ? `${goal.purpose} ${goal.readouts}` : '';
+    if (node === this.#begun.node && wanted === this.#begun.wanted) return;
+    this.#begun = {node, wanted};
+    this.review = null;
+    const turn = ++this.#turn;
+    if (goal) void this.#pursue(goal, node, turn);
+    else this.#rest();
+  }
+
+  /** Forget the current work, so that it starts again: for another model. */
+  reset() {
+    this.#turn++;
+    this.#begun = {node: null, wanted: ''};
+    this.busy = null;
+    this.review = null;
+  }
+
+  /** Analyze every position of the game that has too few readouts, first to last. */
+  async analyzeGame() {
+    const {tree} = this.#session;
+    const readouts = Math.min(this.amount, MOST_AT_ONCE);
+    const nodes = tree.line().filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
+    const turn = ++this.#turn;
+    this.running = false;
+    this.busy = 'analyze';
+    this.#begun = {node: null, wanted: ''};
+    for (const [done, node] of nodes.entries()) {
+      this.review = {done, of: nodes.length};
+      this.#onchange();
+      if (!(await this.#attempt(() => this.#judge(node, readouts, turn), turn))) return;
+    }
+    this.review = null;
+    this.busy = null;
+    this.#onchange();
+    this.consider();
+  }
+
+  /** @returns {Goal | null} */
+  #goal() {
+    const position = this.#session.node.position;
+    if (!position || position.ended) return null;
+    if (this.running && this.players[position.to_play] === 'computer')
+      return {purpose: 'move', readouts: this.strength};
+    return this.analyzing ? {purpose: 'analyze', readouts: this.amount} : null;
+  }
+
+  /**
+   * @param {Goal} goal
+   * @param {GameNode} node
+   * @param {number} turn
+   */
+  async #pursue({purpose, readouts}, node, turn) {
+    this.busy = purpose;
+    this.#onchange();
+    const work =
+      purpose === 'move' ? () => this.#move(node, readouts, turn) : () => this.#analyze(node, readouts, turn);
+    if (!(await this.#attempt(work, turn))) return;
+    this.busy = null;
+    this.#onchange();
+  }
+
+  /**
+   * @param {() => Promise<void>} work
+   * @param {number} turn
+   * @returns {Promise<boolean>} whether it finished and is still wanted
+   */
+  async #attempt(work, turn) {
+    try {
+      await work();
+    } catch (error) {
+      if (turn === this.#turn) {
+        this.busy = null;
+        this.review = null;
+        this.#onchange();
+        this.#onerror(/** @type {Error} */ (error));
+      }
+      return false;
+    }
+    return turn === this.#turn;
+  }
+
+  /**
+   * @param {GameNode} node
+   * @param {number} readouts
+   * @param {number} turn
+   */
+  async #move(node, readouts, turn) {
+    await this.#session.sync(node);
+    if (turn !== this.#turn) return;
+    const analysis = await this.#think(node, readouts);
+    const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#seen.since);
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    if (turn !== this.#turn) return;
+    const byPrior = [...analysis.candidates].sort((a, b) => b.prior - a.prior);
+    this.busy = null;
+    await this.#session.play(readouts === NETWORK_ALONE ? byPrior[0].action : analysis.best);
+  }
+
+  /**
+   * @param {GameNode} node
+   * @param {number} readouts
+   * @param {number} turn
+   */
+  async #analyze(node, readouts, turn) {
+    await this.#session.sync(node);
+    let known = node.analysis?.readouts ?? 0;
+    while (known < readouts && !node.analysis?.proven && turn === this.#turn) {
+      const latest = await this.#think(node, Math.min(readouts - known, MOST_AT_ONCE));
+      if (latest.readouts <= known && latest.readouts_per_second === 0) return;
+      known = Math.max(known + 1, latest.readouts);
+    }
+  }
+
+  /**
+   * @param {GameNode} node
+   * @param {number} readouts
+   * @param {number} turn
+   */
+  async #judge(node, readouts, turn) {
+    await this.#session.sync(node);
+    if (turn === this.#turn && !node.position?.ended) await this.#think(node, readouts);
+  }
+
+  /**
+   * @param {GameNode} node the current position of the engine's session
+   * @param {number} readouts
+   * @returns {Promise<Analysis>}
+   */
+  #think(node, readouts) {
+    return this.#session.engine.think(readouts, (analysis) => {
+      // After a lost connection the tree starts over: keep the old numbers until it has caught up.
+      if (analysis.readouts >= (node.analysis?.readouts ?? 0)) node.analysis = analysis;
+      this.#onchange();
+    });
+  }
+
+  #rest() {
+    if (this.busy) void this.#session.engine.stop().catch(this.#onerror);
+    this.busy = null;
+    this.#onchange();
+  }
+}

@@ -1,0 +1,281 @@
+/** A board that shows a position and takes moves by mouse, touch and keyboard. */
+
+import {html, svg} from '../shared/dom.js';
+import {drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
+import {center, CHUTE, geometryOf, sourceOf} from './geometry.js';
+import {animateEntry, drawBoard, drawPiece} from './pieces.js';
+import {Targets} from './targets.js';
+
+/**
+ * @typedef {import('../shared/types.js').Board} Board
+ * @typedef {import('../shared/types.js').Cell} Cell
+ * @typedef {import('../shared/types.js').Solution} Solution
+ * @typedef {import('./marks.js').Opinion} Opinion
+ * @typedef {import('./geometry.js').Geometry} Geometry
+ * @typedef {import('./geometry.js').Style} Style
+ *
+ * @typedef {object} Shown what the board shows of a position
+ * @property {Board | null} board
+ * @property {string} text
+ * @property {0 | 1} to_play
+ * @property {Cell[]} line
+ * @property {Record<string, string>} labels of the legal actions
+ *
+ * @typedef {object} Setting
+ * @property {Style} style of the game
+ * @property {[string, string]} names of the players
+ * @property {boolean} playable whether the user may move now
+ * @property {boolean} animate whether a new piece is animated
+ * @property {number | null} last action that led here
+ * @property {{board: Board | null, labels: Record<string, string>}} initial a position of the same game in which most
+ *     moves are legal; it gives their cells and labels
+ */
+
+const EMPTY = -1;
+
+export class BoardView {
+  /** @type {Geometry | null} */
+  #geometry = null;
+  #layers = {pieces: svg('g'), marks: svg('g', {class: 'marks'}), ghost: svg('g', {class: 'ghost'})};
+  #key = '';
+  /** @type {Map<string, SVGGElement>} pieces by `row,column,mark` */
+  #pieces = new Map();
+  /** @type {Shown | null} */
+  #shown = null;
+  /** @type {Setting | null} */
+  #setting = null;
+  /** The cells of each action that was ever legal on this board. @type {Map<number, Cell[]>} */
+  #places = new Map();
+  /** @type {{opinions: Map<number, Opinion>, solution: Solution | null, variation: number[]}} */
+  #over = {opinions: new Map(), solution: null, variation: []};
+
+  /**
+   * @param {HTMLElement} element is filled
+   * @param {(action: number) => void} onplay called with each move that the user makes
+   */
+  constructor(element, onplay) {
+    this.element = element;
+    this.targets = new Targets(
+      onplay,
+      (action) => this.#hover(action),
+      () => this.#drawMarks(),
+    );
+  }
+
+  /**
+   * Show a position.
+   * @param {Shown} shown
+   * @param {Setting} setting
+   */
+  show(shown, setting) {
+    this.#shown = shown;
+    this.#setting = setting;
+    this.#build(shown, setting);
+    for (const [action, cells] of Object.entries(shown.board?.targets ?? {})) this.#places.set(Number(action), cells);
+    if (shown.board) this.#place(shown.board, setting.animate);
+    this.targets.update(shown, setting);
+    this.#drawMarks();
+  }
+
+  /**
+   * Draw marks over the board, replacing those there.
+   * @param {{opinions?: Map<number, Opinion>, solution?: Solution | null, variation?: number[]}} over the variation
+   *     starts from the position shown
+   */
+  write(over) {
+    Object.assign(this.#over, over);
+    this.#drawMarks();
+  }
+
+  /**
+   * Build the drawing and its targets, unless they exist.
+   * @param {Shown} shown
+   * @param {Setting} setting
+   */
+  #build({board, text}, {style, initial}) {
+    if (!board) {
+      this.#key = '';
+      this.#geometry = null;
+      this.element.replaceChildren(html('pre', {class: 'drawing'}, text), this.targets.element);
+      this.targets.build(null, null);
+      return;
+    }
+    const key = `${style} ${board.rows}×${board.columns} ${board.marks}`;
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#pieces.clear();
+    const reference = initial.board ?? board;
+    this.#places = new Map(Object.entries(reference.targets).map(([action, cells]) => [Number(action), cells]));
+    const geometry = geometryOf(style, board);
+    this.#geometry = geometry;
+    const {behind, front} = drawBoard(geometry, columnNames(reference, initial.labels), board);
+    this.#layers.pieces.replaceChildren();
+    this.targets.build(board, geometry);
+    const drawing = svg(
+      'svg',
+      {viewBox: `0 0 ${geometry.width} ${geometry.height}`, 'aria-hidden': 'true', class: `drawing ${style}`},
+      ...behind,
+      this.#layers.ghost,
+      this.#layers.pieces,
+      ...front,
+      this.#layers.marks,
+    );
+    this.element.style.setProperty('--ratio', String(geometry.width / geometry.height));
+    this.element.replaceChildren(drawing, this.targets.element);
+  }
+
+  /**
+   * @param {Board} board
+   * @param {boolean} animate
+   */
+  #place(board, animate) {
+    const geometry = /** @type {Geometry} */ (this.#geometry);
+    const wanted = new Map();
+    board.cells.forEach((row, r) =>
+      row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])),
+    );
+    const fresh = [...wanted.keys()].filter((key) => !this.#pieces.has(key));
+    for (const [key, piece] of this.#pieces) {
+      if (!wanted.has(key)) {
+        piece.remove();
+        this.#pieces.delete(key);
+      }
+    }
+    for (const key of fresh) {
+      const [row, column, mark] = wanted.get(key);
+      const piece = drawPiece(geometry, mark, board.marks[mark], [row, column]);
+      this.#pieces.set(key, piece);
+      this.#layers.pieces.append(piece);
+      if (animate && fresh.length === 1) animateEntry(piece, geometry, [row, column]);
+    }
+  }
+
+  #drawMarks() {
+    const [geometry, shown, setting] = [this.#geometry, this.#shown, this.#setting];
+    if (!geometry || !shown?.board || !setting) return;
+    const {opinions, solution, variation} = this.#over;
+    const {targets} = shown.board;
+    const steps = this.#drawVariation(variation);
+    const drawn = drawLine(geometry, shown.line);
+    const landing = setting.last === null ? null : this.#landed(setting.last);
+    if (landing && !shown.line.length) drawn.push(drawLast(geometry, landing));
+    if (!steps.length) {
+      const board = shown.board;
+      for (const [action, opinion] of opinions) {
+        const source = this.#isOpen(action) ? sourceOf(board, targets[action]) : null;
+        if (source) drawn.push(drawArrow(geometry, source, targets[action][0], opinion));
+      }
+      for (const [landing, opinion] of this.#byLanding(opinions))
+        drawn.push(drawOpinion(geometry, landing, opinion, solution !== null));
+      const exact = new Map(Object.entries(solution ?? {}).map(([action, one]) => [Number(action), one]));
+      for (const [landing, one] of this.#byLanding(exact)) drawn.push(drawSolution(geometry, landing, one));
+    }
+    this.#layers.marks.replaceChildren(...drawn, ...steps);
+    this.element.classList.toggle('decided', shown.line.length > 0);
+    for (const [key, piece] of this.#pieces) {
+      const winning = shown.line.some(([row, column]) => key.startsWith(`${row},${column},`));
+      piece.classList.toggle('won', winning);
+    }
+  }
+
+  /**
+   * @param {number} action
+   * @returns {boolean} whether it is legal and compatible with the selected cells
+   */
+  #isOpen(action) {
+    return action in (this.#shown?.board?.targets ?? {}) && this.targets.isOpen(action);
+  }
+
+  /**
+   * @template {{best: boolean}} T
+   * @param {Map<number, T>} about what is known of actions, most important first
+   * @returns {[Cell, T][]} landing cells, each with its best or first action
+   */
+  #byLanding(about) {
+    /** @type {Map<string, [Cell, T]>} */
+    const found = new Map();
+    for (const [action, one] of about) {
+      if (!this.#isOpen(action)) continue;
+      const landing = /** @type {Board} */ (this.#shown?.board).targets[action][0];
+      if (one.best || !found.has(landing.join())) found.set(landing.join(), [landing, one]);
+    }
+    return [...found.values()];
+  }
+
+  /**
+   * Draw a variation as far as possible without the rules: pieces placed in turn, or moved.
+   * @param {number[]} actions
+   * @returns {SVGElement[]}
+   */
+  #drawVariation(actions) {
+    const [geometry, shown] = [this.#geometry, this.#shown];
+    if (!geometry || !shown?.board || !actions.length) return [];
+    const cells = shown.board.cells.map((row) => [...row]);
+    const steps = [];
+    let player = shown.to_play;
+    for (const [index, action] of actions.entries()) {
+      const places = this.#places.get(action) ?? [];
+      const source = geometry.style === 'grid' ? sourceOf({...shown.board, cells}, places) : null;
+      const cell = source ? places[0] : this.#free(action, cells);
+      if (!cell) break;
+      const mark = source ? cells[source[0]][source[1]] : player;
+      if (source) {
+        cells[source[0]][source[1]] = EMPTY;
+        steps.push(drawArrow(geometry, source, cell, {weight: 1, tone: 'step', best: false}));
+      }
+      cells[cell[0]][cell[1]] = mark;
+      const piece = drawPiece(geometry, mark, shown.board.marks[mark], cell);
+      steps.push(drawStep(piece, geometry, cell, index + 1));
+      player = player ? 0 : 1;
+    }
+    return steps;
+  }
+
+  /**
+   * @param {number} action
+   * @param {number[][]} cells
+   * @returns {Cell | null} where a piece would land: the lowest free cell
+   */
+  #free(action, cells) {
+    const free = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row][column] === EMPTY);
+    return free.reduce(
+      (/** @type {Cell | null} */ lowest, cell) => (lowest && lowest[0] > cell[0] ? lowest : cell),
+      null,
+    );
+  }
+
+  /**
+   * @param {number} action that led to the position shown
+   * @returns {Cell | null} where its piece stands: the highest occupied cell
+   */
+  #landed(action) {
+    const cells = this.#shown?.board?.cells ?? [];
+    const taken = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row]?.[column] !== EMPTY);
+    return taken.reduce((/** @type {Cell | null} */ top, cell) => (top && top[0] < cell[0] ? top : cell), null);
+  }
+
+  /** @param {number | null} action under the pointer */
+  #hover(action) {
+    const [geometry, shown] = [this.#geometry, this.#shown];
+    this.#layers.ghost.replaceChildren();
+    const place = action === null ? null : shown?.board?.targets[action]?.[0];
+    if (!geometry || !shown?.board || !place || !this.#setting?.playable) return;
+    const piece = drawPiece(geometry, shown.to_play, shown.board.marks[shown.to_play], place);
+    if (geometry.style === 'rack')
+      piece.setAttribute('transform', `translate(${center(geometry, place)[0]} ${CHUTE / 2 + 2})`);
+    else piece.classList.add('faint');
+    this.#layers.ghost.append(piece);
+  }
+}
+
+/**
+ * @param {Board} board
+ * @param {Record<string, string>} labels
+ * @returns {string[]} the label of the action that lands in each column; empty if there is none
+ */
+function columnNames({columns, targets}, labels) {
+  return Array.from({length: columns}, (_, column) => {
+    const action = Object.keys(targets).find((key) => targets[key][0][1] === column);
+    return action === undefined ? '' : labels[action];
+  });
+}

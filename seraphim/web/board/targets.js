@@ -1,0 +1,273 @@
+/** The buttons over a board: one per cell, or per column of a rack; without a board, one per move. */
+
+import {html} from '../shared/dom.js';
+import {CELL, sourceOf} from './geometry.js';
+
+/**
+ * @typedef {import('../shared/types.js').Board} Board
+ * @typedef {import('../shared/types.js').Cell} Cell
+ * @typedef {import('./board.js').Shown} Shown
+ * @typedef {import('./board.js').Setting} Setting
+ * @typedef {import('./geometry.js').Geometry} Geometry
+ */
+
+export class Targets {
+  #onplay;
+  #onhover;
+  /** @type {HTMLButtonElement[]} */
+  #buttons = [];
+  #columns = 0; // buttons in a row
+  /** Names of cells that a legal move has named so far. @type {Map<string, string>} */
+  #cellNames = new Map();
+  #onchoose;
+  /** Cells selected so far for a move that needs more than one. @type {Cell[]} */
+  #chosen = [];
+  /** @type {Shown | null} */
+  #shown = null;
+  #playable = false;
+
+  /**
+   * @param {(action: number) => void} onplay
+   * @param {(action: number | null) => void} onhover
+   * @param {() => void} onchoose called when the result of `isOpen` changes
+   */
+  constructor(onplay, onhover, onchoose) {
+    this.#onplay = onplay;
+    this.#onhover = onhover;
+    this.#onchoose = onchoose;
+    this.element = html('div', {
+      class: 'targets',
+      role: 'group',
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.#move(event),
+    });
+  }
+
+  /**
+   * Build the buttons.
+   * @param {Board | null} board null: `update` makes one button per legal move
+   * @param {Geometry | null} geometry
+   */
+  build(board, geometry) {
+    this.#chosen = [];
+    this.#buttons = [];
+    this.element.replaceChildren();
+    this.element.removeAttribute('style');
+    this.element.className = `targets ${geometry?.style ?? 'text'}`;
+    if (!board || !geometry) return;
+    const rack = geometry.style === 'rack';
+    const top = rack ? 0 : geometry.top;
+    this.#columns = board.columns;
+    this.#cellNames.clear();
+    Object.assign(this.element.style, {
+      left: `${(100 * geometry.left) / geometry.width}%`,
+      width: `${(100 * board.columns * CELL) / geometry.width}%`,
+      top: `${(100 * top) / geometry.height}%`,
+      height: `${(100 * (geometry.top - top + board.rows * CELL)) / geometry.height}%`,
+      gridTemplateColumns: `repeat(${board.columns}, 1fr)`,
+    });
+    for (let row = 0; row < (rack ? 1 : board.rows); row++) {
+      for (let column = 0; column < board.columns; column++) this.#buttons.push(this.#button([row, column]));
+    }
+    this.#buttons[rack ? Math.floor(board.columns / 2) : Math.floor(this.#buttons.length / 2)].tabIndex = 0;
+    this.element.append(...this.#buttons);
+  }
+
+  /**
+   * Update the buttons for a position.
+   * @param {Shown} shown
+   * @param {Setting} setting
+   */
+  update(shown, {playable, names, style, initial}) {
+    this.#shown = shown;
+    this.#playable = playable;
+    this.#setChosen([]);
+    this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play]} to move` : 'Board');
+    if (!shown.board) {
+      const moves = Object.entries(shown.labels);
+      this.element.replaceChildren(
+        ...moves.map(([action, label]) =>
+          html(
+            'button',
+            {
+              type: 'button',
+              class: 'move',
+              'aria-disabled': String(!playable),
+              onclick: () => this.#playable && this.#onplay(Number(action)),
+            },
+            label,
+          ),
+        ),
+      );
+      return;
+    }
+    const {board} = shown;
+    for (const {board: known, labels} of [initial, shown]) {
+      for (const [action, cells] of Object.entries(known?.targets ?? {}))
+        this.#cellNames.set(cells[0].join(), labels[action]);
+    }
+    this.#buttons.forEach((button, index) => {
+      const cell = /** @type {Cell} */ ([Math.floor(index / this.#columns), index % this.#columns]);
+      const legal = this.#actionsAt(cell).length > 0;
+      button.setAttribute('aria-disabled', String(!(playable && legal)));
+      button.setAttribute(
+        'aria-label',
+        style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell),
+      );
+    });
+  }
+
+  /**
+   * @param {number} action
+   * @returns {boolean} whether it is compatible with the selected cells
+   */
+  isOpen(action) {
+    return !this.#chosen.length || this.#actionsAt(...this.#chosen).includes(action);
+  }
+
+  /**
+   * @param {Cell} cell
+   * @returns {HTMLButtonElement}
+   */
+  #button(cell) {
+    return html('button', {
+      type: 'button',
+      tabindex: -1,
+      onclick: () => this.#choose(cell),
+      onpointerenter: () => this.#point(cell),
+      onpointerleave: () => this.#onhover(null),
+      onfocus: (/** @type {FocusEvent} */ event) => {
+        const focused = /** @type {HTMLElement} */ (event.target);
+        for (const button of this.#buttons) button.tabIndex = button === focused ? 0 : -1;
+        if (focused.matches(':focus-visible')) this.#point(cell);
+      },
+      onblur: () => this.#onhover(null),
+    });
+  }
+
+  /** @param {Cell} cell */
+  #point(cell) {
+    const actions = this.#actionsAt(cell, ...this.#chosen);
+    const moves = actions.length > 1 && actions.some((action) => this.#isSource(cell, action));
+    this.#onhover(moves ? null : (actions[0] ?? null));
+  }
+
+  /**
+   * Play the move that a cell names; select the cell if it names several moves or a piece that moves.
+   * @param {Cell} cell
+   */
+  #choose(cell) {
+    if (!this.#playable) return;
+    if (this.#chosen.some((chosen) => isSame(chosen, cell))) {
+      this.#setChosen([]);
+      return;
+    }
+    let chosen = this.#chosen;
+    let actions = this.#actionsAt(cell, ...chosen);
+    if (!actions.length) {
+      chosen = [];
+      actions = this.#actionsAt(cell);
+    }
+    if (actions.length === 1 && (chosen.length || !this.#isSource(cell, actions[0]))) {
+      this.#onhover(null);
+      this.#onplay(actions[0]);
+    } else this.#setChosen(actions.length ? [...chosen, cell] : []);
+  }
+
+  /** @param {Cell[]} cells */
+  #setChosen(cells) {
+    const changes = cells.length > 0 || this.#chosen.length > 0;
+    this.#chosen = cells;
+    if (!changes) return;
+    const open = cells.length ? this.#actionsAt(...cells) : [];
+    const landings = open.map((action) => /** @type {Board} */ (this.#shown?.board).targets[action][0]);
+    for (const [index, button] of this.#buttons.entries()) {
+      const cell = /** @type {Cell} */ ([Math.floor(index / this.#columns), index % this.#columns]);
+      const chosen = cells.some((other) => isSame(other, cell));
+      button.classList.toggle('chosen', chosen);
+      button.classList.toggle('landing', !chosen && landings.some((other) => isSame(other, cell)));
+    }
+    this.#onchoose();
+  }
+
+  /**
+   * @param {Cell} cell
+   * @param {number} action
+   * @returns {boolean} whether the action moves the piece in this cell
+   */
+  #isSource(cell, action) {
+    const board = this.#shown?.board;
+    const source = board ? sourceOf(board, board.targets[action]) : null;
+    return source !== null && isSame(source, cell);
+  }
+
+  /**
+   * @param {...Cell} cells
+   * @returns {number[]} the legal actions that all of the cells name
+   */
+  #actionsAt(...cells) {
+    const targets = Object.entries(this.#shown?.board?.targets ?? {});
+    const named = targets.filter(([, list]) =>
+      cells.every(([row, column]) => list.some(([r, c]) => r === row && c === column)),
+    );
+    return named.map(([action]) => Number(action));
+  }
+
+  /**
+   * @param {Board} board
+   * @param {Cell} cell
+   * @returns {string} `b2: X`
+   */
+  #describeCell(board, [row, column]) {
+    const mark = board.cells[row][column];
+    const {row_names: rows, column_names: columns} = board;
+    const own = rows && columns ? columns[column] + rows[row] : this.#cellNames.get([row, column].join());
+    const name = own ?? `row ${row + 1}, column ${column + 1}`;
+    return `${name}: ${mark < 0 ? 'empty' : board.marks[mark]}`;
+  }
+
+  /**
+   * @param {Board} board
+   * @param {number} column
+   * @param {[string, string]} names
+   * @returns {string} `Column 4, from the bottom: Red, Yellow, 4 free`
+   */
+  #describeColumn(board, column, names) {
+    const marks = board.cells.map((row) => row[column]).reverse();
+    const stones = marks.filter((mark) => mark >= 0).map((mark) => names[mark] ?? board.marks[mark]);
+    const free = marks.length - stones.length;
+    const content = [...stones, free ? `${free} free` : 'full'].join(', ');
+    return `Column ${this.#columnName(column)}, from the bottom: ${content}`;
+  }
+
+  /**
+   * @param {number} column
+   * @returns {string}
+   */
+  #columnName(column) {
+    for (const [cell, name] of this.#cellNames) if (cell.endsWith(`,${column}`)) return name;
+    return String(column + 1);
+  }
+
+  /** @param {KeyboardEvent} event an arrow key moves the focus */
+  #move(event) {
+    const at = this.#buttons.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+    const rows = this.#buttons.length / this.#columns;
+    const step = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -this.#columns, ArrowDown: this.#columns}[event.key];
+    if (at < 0 || !step || event.altKey || event.ctrlKey || event.metaKey) return;
+    const sideways = Math.abs(step) === 1 && (rows === 1 || this.#columns > 1);
+    const to = at + step;
+    const outside = to < 0 || to >= this.#buttons.length;
+    if (outside || (sideways && Math.floor(to / this.#columns) !== Math.floor(at / this.#columns))) return;
+    event.preventDefault();
+    this.#buttons[to].focus();
+  }
+}
+
+/**
+ * @param {Cell} one
+ * @param {Cell} other
+ * @returns {boolean}
+ */
+function isSame([row, column], [otherRow, otherColumn]) {
+  return row === otherRow && column === otherColumn;
+}

@@ -1,0 +1,122 @@
+/** An engine as functions that return promises. After a lost connection it repeats unanswered requests. */
+
+/**
+ * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../shared/types.js').Position} Position
+ * @typedef {import('../shared/types.js').Opened} Opened
+ * @typedef {import('../shared/types.js').Solution} Solution
+ *
+ * @typedef {object} Question
+ * @property {{id: number, type: string}} message
+ * @property {(answer: any) => void} resolve
+ * @property {(error: Error) => void} reject
+ * @property {(analysis: Analysis) => void} [onpart]
+ */
+
+export class Engine {
+  /** @type {import('./connection.js').Connection} */
+  #connection;
+  #lastId = 0;
+  /** @type {Map<number, Question>} */
+  #waiting = new Map();
+  /** The last messages that set up the session; a new connection repeats them first. */
+  #session = /** @type {Record<'open' | 'position', object | null>} */ ({open: null, position: null});
+
+  /** @type {(status: 'open' | 'lost') => void} */
+  onstatus = () => {};
+  /** @type {(message: string) => void} an error that answers no request */
+  onerror = () => {};
+
+  /** @param {import('./connection.js').Connection} connection */
+  constructor(connection) {
+    this.#connection = connection;
+    connection.onmessage = (message) => this.#receive(message);
+    connection.onopen = () => this.#resume();
+    connection.onlost = () => this.onstatus('lost');
+  }
+
+  /**
+   * @param {string} model
+   * @param {string | null} snapshot null for the champion
+   * @returns {Promise<Opened>}
+   */
+  open(model, snapshot) {
+    return this.#ask('open', {model, snapshot});
+  }
+
+  /**
+   * Set the session's position.
+   * @param {string[] | null} start
+   * @param {number[]} moves
+   * @returns {Promise<Position>}
+   */
+  position(start, moves) {
+    return this.#ask('position', {start, moves});
+  }
+
+  /**
+   * Add readouts to the session's position.
+   * @param {number} readouts at most
+   * @param {(analysis: Analysis) => void} onpart called with each analysis, including the last one
+   * @returns {Promise<Analysis>} the last one
+   */
+  think(readouts, onpart) {
+    return this.#ask('think', {readouts}, onpart);
+  }
+
+  /** @returns {Promise<void>} resolved once the search has stopped */
+  stop() {
+    return this.#ask('stop', {});
+  }
+
+  /**
+   * Parse moves or a board diagram.
+   * @param {string} text
+   * @returns {Promise<{start: string[] | null, moves: number[]}>}
+   */
+  load(text) {
+    return this.#ask('load', {text});
+  }
+
+  /** @returns {Promise<Solution>} exact results of the session's position */
+  async solution() {
+    return (await this.#ask('truth', {})).actions;
+  }
+
+  /**
+   * @param {string} type
+   * @param {object} content
+   * @param {(analysis: Analysis) => void} [onpart]
+   * @returns {Promise<any>}
+   */
+  #ask(type, content, onpart) {
+    const message = {id: ++this.#lastId, type, ...content};
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(message.id, {message, resolve, reject, onpart});
+      this.#connection.send(message);
+    });
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    const question = this.#waiting.get(message.id);
+    if (!question) {
+      if (message.type === 'error') this.onerror(message.message);
+      return;
+    }
+    if (message.type === 'analysis') question.onpart?.(message);
+    if (message.type === 'analysis' && !message.done) return;
+    this.#waiting.delete(message.id);
+    if (message.type === 'error') question.reject(new Error(message.message));
+    else question.resolve(message);
+    if (message.type === 'opened') this.#session = {open: question.message, position: null};
+    if (message.type === 'position') this.#session.position = question.message;
+  }
+
+  #resume() {
+    this.onstatus('open');
+    const {open, position} = this.#session;
+    const asked = [...this.#waiting.values()].map((question) => question.message);
+    for (const message of [open, position, ...asked]) if (message) this.#connection.send(message);
+  }
+}

@@ -1,0 +1,116 @@
+/** A connection to an engine: a WebSocket to the server, or a worker in this browser. Both use the same messages. */
+
+/**
+ * @typedef {object} Connection
+ * @property {(message: object) => void} send drops the message while disconnected; reopens an idle connection
+ * @property {(message: any) => void} onmessage
+ * @property {() => void} onopen on each connection; the engine has no session yet
+ * @property {() => void} onlost
+ *
+ * @typedef {object} Config configuration of an exported site
+ * @property {'worker'} engine
+ * @property {Array<{name: string, game: string}>} models
+ */
+
+const SHORTEST_WAIT = 250; // milliseconds until the next attempt
+const LONGEST_WAIT = 5000;
+const IDLE = 4000; // close code of the server for idle connections
+
+/** @returns {Config | null} null if a server runs the engine */
+export function readConfig() {
+  const found = /** @type {{SERAPHIM?: Config}} */ (globalThis).SERAPHIM;
+  return found?.engine === 'worker' ? found : null;
+}
+
+/** @returns {Connection} */
+export function openConnection() {
+  const config = readConfig();
+  return config ? openWorker(config) : openSocket(new URL('api/engine', document.baseURI));
+}
+
+/**
+ * List the models.
+ * @returns {Promise<import('../shared/types.js').Model[]>}
+ */
+export async function listModels() {
+  const config = readConfig();
+  if (config) return config.models.map((model) => ({champion: '', snapshots: [], ...model}));
+  const {fetchJson} = await import('../shared/api.js');
+  return fetchJson('api/models');
+}
+
+/**
+ * @param {Config} config
+ * @returns {Connection}
+ */
+function openWorker(config) {
+  const worker = new Worker(new URL('worker.js', import.meta.url), {type: 'module'});
+  const connection = noConnection();
+  connection.send = (message) => worker.postMessage(message);
+  worker.onmessage = ({data}) => connection.onmessage(data);
+  worker.onerror = (event) => {
+    const message = `the engine in this page failed: ${event.message ?? 'engine/worker.js cannot be loaded'}`;
+    connection.onmessage({id: null, type: 'error', message});
+  };
+  worker.postMessage({type: 'config', base: document.baseURI, models: config.models});
+  queueMicrotask(() => connection.onopen());
+  return connection;
+}
+
+/**
+ * A WebSocket that reconnects.
+ * @param {URL} url of http or https
+ * @returns {Connection}
+ */
+function openSocket(url) {
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  const connection = noConnection();
+  /** @type {WebSocket | null} */
+  let socket = null;
+  let wait = SHORTEST_WAIT;
+  let timer = 0;
+  let asleep = false; // until there is something to send
+
+  const connect = () => {
+    clearTimeout(timer);
+    asleep = false;
+    if (socket) return;
+    const opened = new WebSocket(url);
+    socket = opened;
+    opened.onopen = () => {
+      wait = SHORTEST_WAIT;
+      connection.onopen();
+    };
+    opened.onmessage = (event) => connection.onmessage(JSON.parse(event.data));
+    opened.onclose = ({code}) => {
+      if (socket !== opened) return;
+      socket = null;
+      asleep = code === IDLE;
+      if (asleep) return;
+      connection.onlost();
+      timer = window.setTimeout(connect, wait * (0.75 + Math.random() / 2));
+      wait = Math.min(2 * wait, LONGEST_WAIT);
+    };
+  };
+  connection.send = (message) => {
+    if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+    else if (asleep) connect(); // the client then repeats unanswered requests
+  };
+  // A page in the back/forward cache gives up its session and reconnects when it is shown again.
+  window.addEventListener('pagehide', () => {
+    clearTimeout(timer);
+    const left = socket;
+    socket = null;
+    left?.close();
+  });
+  window.addEventListener('pageshow', (event) => event.persisted && connect());
+  window.addEventListener('online', connect);
+  connect();
+  return connection;
+}
+
+/** @returns {Connection} */
+function noConnection() {
+  const ignore = () => {};
+  return {send: ignore, onmessage: ignore, onopen: ignore, onlost: ignore};
+}

@@ -1,0 +1,274 @@
+/** The explorer: a board to play on and the analysis of its position. Connects session, engine and views. */
+
+import {readAddress} from '../shared/address.js';
+import {BoardView} from '../board/board.js';
+import {CandidateTable} from '../analysis/candidates.js';
+import {listModels, openConnection, readConfig} from '../engine/connection.js';
+import {prepareControls, showControls} from './controls.js';
+import {isDoubtful, playerOf, valueOf} from '../analysis/values.js';
+import {prepareDialogs} from './dialogs.js';
+import {byId} from '../shared/dom.js';
+import {Engine} from '../engine/client.js';
+import {ExpectationBar} from '../analysis/expectation.js';
+import {formatCount, formatResult, formatSeconds, gameTitle, playerNames} from '../shared/format.js';
+import {ValueGraph} from '../analysis/graph.js';
+import {toOpinions} from '../board/marks.js';
+import {MoveList} from './move_list.js';
+import {announce, notify, showConnection} from '../shared/notices.js';
+import {readPreferences, writePreferences} from '../shared/preferences.js';
+import {Session} from './session.js';
+import {Scheduler} from '../analysis/scheduler.js';
+
+/**
+ * @typedef {import('./game_tree.js').GameNode} GameNode
+ * @typedef {import('../shared/types.js').Model} Model
+ */
+
+const ADDRESS_DELAY = 120; // milliseconds: browsers limit how often the address changes
+
+const preferences = readPreferences();
+const engine = new Engine(openConnection());
+const session = new Session(engine, showPosition);
+const scheduler = new Scheduler(session, showAnalysis, fail);
+/** @type {Model[]} */
+let models = [];
+let solutionWanted = false;
+let solutionAsked = false; // and not answered yet
+let addressTimer = 0;
+/** @type {GameNode | null} the position shown before */
+let before = null;
+/** @type {{node: GameNode, action: number} | null} a move made before its position was known */
+let early = null;
+
+const board = new BoardView(byId('board'), (action) => makeMove(action));
+const bar = new ExpectationBar(byId('expectation'));
+const table = new CandidateTable(byId('candidates'), {
+  play: (action) => makeMove(action),
+  preview: (candidate) => board.write({variation: candidate?.actions ?? []}),
+});
+const graph = new ValueGraph(byId('graph'), (ply) => walkTo(session.tree.line()[ply]));
+const moves = new MoveList(byId('moves'), {
+  choose: (node) => walkTo(node),
+  look: (node) => ({player: playerOf(node), doubtful: isDoubtful(node)}),
+});
+
+/** @param {unknown} error */
+function fail(error) {
+  notify(error instanceof Error ? error.message : String(error));
+}
+
+/** @returns {[string, string]} */
+function names() {
+  return playerNames(session.style, session.initial?.board ?? null, preferences.flipped);
+}
+
+/** Show another position and start the engine on it. */
+function showPosition() {
+  const {node} = session;
+  const {position} = node;
+  if (!position) return;
+  const stepped = node.parent === before;
+  before = node;
+  document.documentElement.dataset.style = session.style;
+  byId('explorer').inert = false;
+  board.write({variation: [], opinions: new Map(), solution: null});
+  scheduler.consider();
+  showBoard(stepped);
+  clearTimeout(addressTimer);
+  addressTimer = window.setTimeout(() => history.replaceState(null, '', session.address()), ADDRESS_DELAY);
+  const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
+  announce(last + statusText());
+  if (solutionWanted) void askSolution();
+  if (early?.node === node) makeMove(early.action);
+}
+
+/** @param {boolean} animate */
+function showBoard(animate) {
+  const {node} = session;
+  const {position} = node;
+  if (!position) return;
+  const {style, initial} = session;
+  board.show(position, {
+    style,
+    names: names(),
+    playable: scheduler.isHumanTurn,
+    animate,
+    last: position.last,
+    initial: initial ?? position,
+  });
+  showAnalysis();
+}
+
+/** Show the engine's latest numbers and everything that depends on them. */
+function showAnalysis() {
+  const {node, tree} = session;
+  const {position, analysis} = node;
+  if (!position) return;
+  const playable = scheduler.isHumanTurn;
+  const solution = solutionWanted ? node.solution : null;
+  board.write({opinions: analysis && !position.ended ? toOpinions(analysis, preferences.metric) : new Map(), solution});
+  table.show(position.ended ? null : analysis, solution, playable);
+  bar.show(valueOf(node), names());
+  const line = tree.line();
+  graph.show(
+    line.map((each) => ({value: valueOf(each), label: each.label, doubtful: isDoubtful(each)})),
+    node.ply,
+    names(),
+  );
+  moves.show(tree.root, node, line.map(isDoubtful).join() + preferences.flipped);
+  byId('status').textContent = statusText();
+  byId('turn-dot').className = position.ended ? 'dot none' : `dot player-${position.to_play}`;
+  byId('figures').textContent = analysis && !position.ended ? figures(analysis) : '';
+  byId('engine').textContent = session.engineText;
+  byId('solution-note').textContent = solutionNote();
+  byId('nothing').textContent = emptyText();
+  showControls({session, scheduler, preferences, models, names: names(), solutionWanted});
+}
+
+/**
+ * @param {import('../shared/types.js').Analysis} analysis
+ * @returns {string} `1,234 readouts · 5,678/s · 0.25 s`
+ */
+function figures({readouts, readouts_per_second: speed, seconds, proven}) {
+  if (proven) return `${formatCount(readouts)} readouts · exact`;
+  return `${formatCount(readouts)} readouts · ${formatCount(speed)}/s · ${formatSeconds(seconds)}`;
+}
+
+/** @returns {string} the reason for an empty table */
+function emptyText() {
+  const {position, analysis} = session.node;
+  if (position?.ended) return 'The game is over: nothing to analyze.';
+  return analysis || scheduler.busy ? '' : 'Analysis is off.';
+}
+
+/** @returns {string} */
+function statusText() {
+  const {position} = session.node;
+  if (!position) return 'Loading …';
+  if (position.ended) return `${formatResult(position.result, names())} after ${session.node.ply} moves`;
+  const name = names()[position.to_play];
+  if (scheduler.review) return `Analyzing move ${scheduler.review.done + 1} of ${scheduler.review.of} …`;
+  if (scheduler.players[position.to_play] === 'human') return `${name} to move`;
+  return scheduler.running ? `${name}: the computer is thinking …` : `${name} to move, the computer is waiting`;
+}
+
+/** @param {number} action of the user; played as soon as the position is known */
+function makeMove(action) {
+  const {node} = session;
+  early = node.position ? null : {node, action};
+  if (early || !scheduler.isHumanTurn || !node.position?.legal.includes(action)) return;
+  scheduler.running = true;
+  session.play(action).catch(fail);
+}
+
+/**
+ * Go to a position of the game and pause the computer.
+ * @param {GameNode | null | undefined} node
+ */
+function walkTo(node) {
+  if (!node || node === session.node) return;
+  scheduler.running = false;
+  session.go(node).catch(fail);
+}
+
+/** Request the exact results of the current position, one position at a time. */
+async function askSolution() {
+  const {node} = session;
+  const known = node.solution || node.solutionError || !node.position || node.position.ended;
+  if (solutionAsked || known || !solutionWanted || scheduler.review || !session.game?.solved) return;
+  solutionAsked = true;
+  try {
+    await session.sync(node);
+    if (session.synced === node) node.solution = await engine.solution();
+  } catch (error) {
+    node.solutionError = error instanceof Error ? error.message : String(error);
+  }
+  solutionAsked = false;
+  showAnalysis();
+  if (node !== session.node) await askSolution();
+}
+
+/** @returns {string} progress or failure of the solver */
+function solutionNote() {
+  const {node} = session;
+  if (!solutionWanted || node.solution || node.position?.ended) return '';
+  return node.solutionError || 'Solving …';
+}
+
+/**
+ * Open the model and the position of a link; without one, the first model. If the link leads into a game, the computer
+ * waits.
+ * @param {import('../shared/address.js').Address} address
+ */
+async function follow(address) {
+  const name = address.model ?? session.model;
+  const model = models.find((each) => each.name === name) ?? models[0];
+  if (!model) throw new Error('There are no models yet: create one with bin/learn.py.');
+  const found = !address.model || model.name === address.model;
+  if (!found) notify(`there is no model “${address.model}” here; showing ${model.name}`);
+  scheduler.reset();
+  scheduler.running = !(address.moves || address.start || address.board);
+  await session.open(model.name, address.snapshot, found ? address : null);
+  byId('title').textContent = `${gameTitle(session.game?.name ?? '')}, Explorer`;
+  document.title = `${gameTitle(session.game?.name ?? '')} · Seraphim`;
+}
+
+/** @returns {{link: string, moves: string, drawing: string}} the current position in shareable forms */
+function share() {
+  const address = session.address();
+  const drawing = session.node.position?.text ?? '';
+  return {link: new URL(address, location.href).href, moves: session.moves(), drawing};
+}
+
+/** @returns {string} example text for the load dialog */
+function example() {
+  const {moves, drawing} = share();
+  const first = Object.values(session.initial?.labels ?? {}).slice(0, 3).join(' ');
+  return `${moves || first}\n\n${drawing}`;
+}
+
+async function start() {
+  engine.onstatus = (status) => showConnection(status === 'lost');
+  engine.onerror = fail;
+  byId('to-history').hidden = readConfig() !== null;
+  const save = () => {
+    writePreferences(preferences);
+    document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
+    showBoard(false);
+  };
+  prepareControls({
+    session,
+    scheduler,
+    preferences,
+    save,
+    fail,
+    makeMove,
+    walkTo,
+    follow,
+    consider: () => {
+      scheduler.consider();
+      showBoard(false);
+    },
+    setSolution: (on) => {
+      solutionWanted = on;
+      showAnalysis();
+      if (on) void askSolution();
+    },
+    models: () => models,
+  });
+  const load = (/** @type {string} */ text) => {
+    scheduler.running = false;
+    return session.load(text);
+  };
+  const setShortcuts = (/** @type {boolean} */ on) => {
+    preferences.shortcuts = on;
+    save();
+  };
+  prepareDialogs({load, follow, share, example, setShortcuts}, preferences.shortcuts);
+  document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
+  addEventListener('hashchange', () => follow(readAddress(location.hash)).catch(fail));
+  models = await listModels();
+  await follow(readAddress(location.hash));
+}
+
+start().catch(fail);

@@ -1,0 +1,95 @@
+/** The paged list of a model's self-play games. */
+
+import {fetchJson} from '../shared/api.js';
+import {byId, html} from '../shared/dom.js';
+import {formatCount} from '../shared/format.js';
+
+/**
+ * @typedef {object} GameSummary
+ * @property {string} game_id
+ * @property {number | null} result for player 0; null if the game was cut off
+ * @property {number} plies
+ * @property {string[]} moves
+ */
+
+const PAGE = 16;
+
+export class GameList {
+  #offset = 0;
+  #model = '';
+  total = 0;
+
+  /**
+   * @param {(game: GameSummary) => void} onchoose
+   * @param {(error: unknown) => void} onerror
+   */
+  constructor(onchoose, onerror) {
+    this.onchoose = onchoose;
+    this.body = /** @type {HTMLTableElement} */ (byId('games')).tBodies[0];
+    const turn = (/** @type {number} */ by) => this.show(this.#model, this.#offset + by).catch(onerror);
+    byId('newer').addEventListener('click', () => turn(-PAGE));
+    byId('older').addEventListener('click', () => turn(PAGE));
+  }
+
+  /**
+   * Show a page of games.
+   * @param {string} model
+   * @param {number} [offset] of the first one
+   * @returns {Promise<GameSummary[]>}
+   */
+  async show(model, offset = 0) {
+    const answer = await fetchJson(`api/models/${encodeURIComponent(model)}/games?offset=${offset}&limit=${PAGE}`);
+    const games = /** @type {GameSummary[]} */ (answer.games);
+    this.#model = model;
+    this.#offset = offset;
+    this.total = answer.total;
+    this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
+    byId('total').textContent = this.total
+      ? `${formatCount(this.total)} stored`
+      : 'none stored: bin/generate_games.py plays some';
+    byId('range').textContent = this.total ? `${formatCount(offset + 1)}–${formatCount(offset + games.length)}` : '';
+    /** @type {HTMLButtonElement} */ (byId('newer')).disabled = offset === 0;
+    /** @type {HTMLButtonElement} */ (byId('older')).disabled = offset + games.length >= this.total;
+    return games;
+  }
+
+  /**
+   * Highlight the game being replayed.
+   * @param {string} id
+   */
+  mark(id) {
+    for (const row of this.body.rows) {
+      const chosen = row.dataset.game === id;
+      row.classList.toggle('chosen', chosen);
+      row.querySelector('button')?.setAttribute('aria-pressed', String(chosen));
+    }
+  }
+
+  /**
+   * @param {GameSummary} game
+   * @param {number} number
+   * @returns {HTMLElement}
+   */
+  #row(game, number) {
+    const {game_id: id, result, plies, moves} = game;
+    const winner = result === null || result === 0 ? 'none' : result > 0 ? 'player-0' : 'player-1';
+    const text = result === null ? 'cut off' : result === 0 ? 'draw' : result > 0 ? 'first' : 'second';
+    const choose = () => this.onchoose(game);
+    return html(
+      'tr',
+      {'data-game': id, onclick: choose},
+      html(
+        'th',
+        {scope: 'row'},
+        html(
+          'button',
+          {type: 'button', class: 'open', 'aria-pressed': 'false', 'aria-label': `Replay game ${number}`},
+          number,
+        ),
+      ),
+      html('td', {}, html('span', {class: `dot ${winner}`, 'aria-hidden': 'true'}), text),
+      html('td', {class: 'number'}, plies),
+      html('td', {class: 'moves-column'}, moves.join(' ')),
+    );
+  }
+}

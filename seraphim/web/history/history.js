@@ -1,0 +1,81 @@
+/** The history page: a model's learning curves and self-play games. */
+
+import {fetchJson} from '../shared/api.js';
+import {readAddress} from '../shared/address.js';
+import {listModels} from '../engine/connection.js';
+import {axesOf, drawCurves, drawTiles} from './curves.js';
+import {byId, html, setOptions} from '../shared/dom.js';
+import {GameList} from './game_list.js';
+import {notify} from '../shared/notices.js';
+import {Replay} from './replay.js';
+
+/** @param {unknown} error */
+const fail = (error) => notify(error instanceof Error ? error.message : String(error));
+
+const select = /** @type {HTMLSelectElement} */ (byId('model'));
+const replay = new Replay();
+const games = new GameList((game) => choose(game.game_id).catch(fail), fail);
+/** @type {import('./curves.js').Curves} */
+let curves = {};
+
+/** @returns {HTMLInputElement[]} */
+const axes = () => [...byId('axis').querySelectorAll('input')];
+
+/** @param {string} id of a game of the selected model */
+async function choose(id) {
+  const path = `api/models/${encodeURIComponent(select.value)}/games/${encodeURIComponent(id)}`;
+  replay.open(select.value, await fetchJson(path));
+  games.mark(id);
+}
+
+/** Draw the curves over the selected axis. */
+function drawAll() {
+  const axis = /** @type {import('./curves.js').Axis} */ (axes().find((input) => input.checked)?.value ?? 'steps');
+  const plots = drawCurves(curves, axis);
+  const nothing = html(
+    'p',
+    {class: 'panel nothing'},
+    'This model has no learning curves: bin/learn.py writes them.',
+  );
+  byId('plots').replaceChildren(...(plots.length ? plots : [nothing]));
+}
+
+/** @param {string} name of the model */
+async function show(name) {
+  byId('title').textContent = `Learning history of ${name}`;
+  byId('to-explorer').setAttribute('href', `./#model=${encodeURIComponent(name)}`);
+  history.replaceState(null, '', `#model=${encodeURIComponent(name)}`);
+  replay.close();
+  const [answer, first] = await Promise.all([
+    fetchJson(`api/models/${encodeURIComponent(name)}/curves`),
+    games.show(name),
+  ]);
+  if (name !== select.value) return;
+  curves = answer.series;
+  const known = axesOf(curves);
+  for (const input of axes()) {
+    const offered = known.includes(/** @type {import('./curves.js').Axis} */ (input.value));
+    /** @type {HTMLElement} */ (input.parentElement).hidden = !offered;
+    if (input.checked && !offered) axes()[0].checked = true;
+  }
+  byId('tiles').replaceChildren(...drawTiles(curves, games.total));
+  drawAll();
+  if (first.length) await choose(first[0].game_id);
+}
+
+async function start() {
+  const models = await listModels();
+  if (!models.length) throw new Error('There are no models yet: create one with bin/learn.py.');
+  const wanted = readAddress(location.hash).model;
+  const name = models.find((model) => model.name === wanted)?.name ?? models[0].name;
+  setOptions(
+    select,
+    models.map((model) => [model.name, model.name]),
+    name,
+  );
+  select.addEventListener('change', () => show(select.value).catch(fail));
+  for (const input of axes()) input.addEventListener('change', drawAll);
+  await show(name);
+}
+
+start().catch(fail);

@@ -1,0 +1,133 @@
+/** Replays a finished game with the search's results for each position. */
+
+import {writeAddress} from '../shared/address.js';
+import {BoardView} from '../board/board.js';
+import {byId} from '../shared/dom.js';
+import {formatResult, formatValue, playerNames} from '../shared/format.js';
+import {ValueGraph} from '../analysis/graph.js';
+import {toPolicyOpinions} from '../board/marks.js';
+import {announce} from '../shared/notices.js';
+import {styleOf} from '../board/geometry.js';
+
+/**
+ * @typedef {object} Recorded a position of a game
+ * @property {number} ply
+ * @property {import('../shared/types.js').Board | null} board
+ * @property {string} text
+ * @property {0 | 1} to_play
+ * @property {number} action that was played
+ * @property {string} label of it
+ * @property {Record<string, string>} labels of the legal actions
+ * @property {number} root_value the search's value, for the player to move
+ * @property {number | null} value the game's result, for the player to move; null if it was cut off
+ * @property {Record<string, number>} policy share of visits by label
+ *
+ * @typedef {{game_id: string, result: number | null, labels_vary: boolean, positions: Recorded[]}} RecordedGame
+ */
+
+export class Replay {
+  /** @type {RecordedGame | null} */
+  #game = null;
+  #at = 0;
+  #model = '';
+  /** @type {import('../board/geometry.js').Style} */
+  #style = 'text';
+
+  constructor() {
+    this.board = new BoardView(byId('board'), () => {});
+    this.graph = new ValueGraph(byId('graph'), (ply) => this.go(ply));
+    const steps = {first: -Infinity, back: -1, forward: 1, last: Infinity};
+    for (const [id, step] of Object.entries(steps)) byId(id).addEventListener('click', () => this.go(this.#at + step));
+  }
+
+  /**
+   * @param {string} model
+   * @param {RecordedGame} game
+   */
+  open(model, game) {
+    this.#model = model;
+    this.#game = game;
+    this.#style = styleOf(game.positions[0].board);
+    document.documentElement.dataset.style = this.#style;
+    byId('replay').hidden = false;
+    this.go(0, false);
+  }
+
+  /** Hide the replay. */
+  close() {
+    this.#game = null;
+    byId('replay').hidden = true;
+  }
+
+  /**
+   * @param {number} to index of a position; clamped to the game
+   * @param {boolean} [spoken]
+   */
+  go(to, spoken = true) {
+    const positions = this.#game?.positions;
+    if (!positions) return;
+    const stepped = to === this.#at + 1;
+    this.#at = Math.max(0, Math.min(positions.length - 1, to));
+    const position = positions[this.#at];
+    const before = this.#at > 0 ? positions[this.#at - 1].action : null;
+    const names = playerNames(this.#style, position.board, false);
+    this.board.show(
+      {...position, line: []},
+      {style: this.#style, names, playable: false, animate: stepped, last: before, initial: positions[0]},
+    );
+    this.board.write({opinions: opinionsOf(position)});
+    this.#describe(position, names);
+    this.graph.show(positions.map(toPoint), this.#at, names);
+    if (spoken) announce(byId('played').textContent ?? '');
+  }
+
+  /**
+   * @param {Recorded} position
+   * @param {[string, string]} names
+   */
+  #describe({ply, to_play: mover, label, root_value: expected}, names) {
+    const game = /** @type {RecordedGame} */ (this.#game);
+    const outcome = formatResult(game.result, names);
+    byId('replay-title').textContent = `Replay: ${outcome.replace(/^(Draw|Cut)/, (word) => word.toLowerCase())}`;
+    byId('played-dot').className = `dot player-${mover}`;
+    byId('played').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
+    byId('values').textContent = `search: ${formatValue(expected)} for ${names[mover]}`;
+    const moves = game.positions.map(({action, label}) => (game.labels_vary ? String(action) : label));
+    const first = game.positions[0];
+    const address = {
+      model: this.#model,
+      board: first.ply ? first.text : null,
+      moves: moves.join(moves.every((move) => move.length === 1) ? '' : ','),
+      ply: this.#at,
+    };
+    byId('explore').setAttribute('href', `./${writeAddress(address)}`);
+    const buttons = /** @type {Record<string, boolean>} */ ({
+      first: !this.#at,
+      back: !this.#at,
+      forward: this.#at === moves.length - 1,
+      last: this.#at === moves.length - 1,
+    });
+    for (const [id, disabled] of Object.entries(buttons))
+      /** @type {HTMLButtonElement} */ (byId(id)).disabled = disabled;
+  }
+}
+
+/**
+ * @param {Recorded} position
+ * @returns {Map<number, import('../board/marks.js').Opinion>}
+ */
+function opinionsOf({policy, label, labels}) {
+  const opinions = toPolicyOpinions(policy, label);
+  const actions = Object.entries(labels).map(
+    ([action, name]) => /** @type {const} */ ([Number(action), opinions.get(name)]),
+  );
+  return new Map(actions.flatMap(([action, opinion]) => (opinion ? [[action, opinion]] : [])));
+}
+
+/**
+ * @param {Recorded} position
+ * @returns {import('../analysis/graph.js').Point}
+ */
+function toPoint({to_play: mover, root_value: value, label}) {
+  return {value: mover === 0 ? value : -value, label, doubtful: false};
+}

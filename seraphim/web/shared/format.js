@@ -1,0 +1,96 @@
+/** Formats numbers and names for people. */
+
+/** @typedef {import('./types.js').Board} Board */
+
+const NUMBER = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+
+/**
+ * @param {number} count
+ * @returns {string} `12,345`
+ */
+export const formatCount = (count) => NUMBER.format(count);
+
+/**
+ * @param {number} count
+ * @returns {string} `345`, `1,234`, `12.3k`, `1.2M`: at most five characters
+ */
+export function formatShort(count) {
+  if (count < 10_000) return formatCount(count);
+  return count < 1_000_000 ? `${(count / 1000).toFixed(count < 100_000 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
+}
+
+/**
+ * @param {number} share in [0, 1]
+ * @returns {string} `57%`; `<1%` for a small share above 0
+ */
+export function formatShare(share) {
+  const percent = Math.round(100 * share);
+  return percent === 0 && share > 0 ? '<1%' : `${percent}%`;
+}
+
+/**
+ * @param {number} value in [-1, 1]
+ * @returns {string} `+0.42`, with a true minus sign
+ */
+export function formatValue(value) {
+  const digits = Math.abs(value).toFixed(2);
+  if (digits === '0.00') return '0.00';
+  return `${value < 0 ? '−' : '+'}${digits}`;
+}
+
+/**
+ * @param {number} seconds
+ * @returns {string} `0.25 s`, `12.3 s`
+ */
+export const formatSeconds = (seconds) => `${seconds.toFixed(seconds < 1 ? 2 : 1)} s`;
+
+/**
+ * @param {number} value expected result in [-1, 1]
+ * @returns {number} expected points in [0, 1]; a draw is 0.5
+ */
+export const toPoints = (value) => (1 + value) / 2;
+
+/**
+ * @param {import('./types.js').Exact} exact
+ * @returns {{short: string, long: string, tone: 'win' | 'draw' | 'loss'}}
+ */
+export function formatExact({result, plies}) {
+  const tone = result > 0 ? 'win' : result < 0 ? 'loss' : 'draw';
+  if (tone === 'draw') return {short: 'D', long: 'draw', tone};
+  const after = plies === null ? '' : ` in ${plies}`;
+  return {short: `${tone === 'win' ? 'W' : 'L'}${plies ?? ''}`, long: `${tone}${after}`, tone};
+}
+
+/**
+ * Return a game's title.
+ * @param {string} name of its package
+ * @returns {string}
+ */
+export function gameTitle(name) {
+  const titles = /** @type {Record<string, string>} */ ({connectfour: 'Connect four', tictactoe: 'Tic-tac-toe'});
+  const last = name.split('.').at(-1) ?? name;
+  return titles[name] ?? last.charAt(0).toUpperCase() + last.slice(1).replaceAll('_', ' ');
+}
+
+/**
+ * Name the players: by color for discs in a rack, else by their marks.
+ * @param {import('../board/geometry.js').Style} style
+ * @param {Board | null} board
+ * @param {boolean} flipped whether the colors are swapped
+ * @returns {[string, string]}
+ */
+export function playerNames(style, board, flipped) {
+  if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
+  return board && board.marks.length === 2 ? [board.marks[0], board.marks[1]] : ['First', 'Second'];
+}
+
+/**
+ * @param {number | null} result for player 0; null if the game was cut off
+ * @param {[string, string]} names
+ * @returns {string} `Red wins`
+ */
+export function formatResult(result, names) {
+  if (result === null) return 'Cut off';
+  if (result === 0) return 'Draw';
+  return `${names[result > 0 ? 0 : 1]} wins`;
+}

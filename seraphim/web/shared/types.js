@@ -1,0 +1,78 @@
+/**
+ * The types of the engine's messages and of the server's answers. Contains no code.
+ *
+ * @typedef {[row: number, column: number]} Cell
+ *
+ * @typedef {object} Board a position as a grid of cells; row 0 is the top
+ * @property {number} rows
+ * @property {number} columns
+ * @property {number[][]} cells index into marks, -1 for an empty cell
+ * @property {string[]} marks what stands in a cell: the piece of player 0, of player 1
+ * @property {Record<string, Cell[]>} targets the cells of each legal action: the piece lands in the first; a piece that
+ *     moves comes from the second
+ * @property {string[]} [row_names]
+ * @property {string[]} [column_names] a cell's name is its column, then its row
+ *
+ * @typedef {object} GameInfo
+ * @property {string} name
+ * @property {number} num_actions
+ * @property {number} max_plies
+ * @property {string[]} labels of all actions
+ * @property {boolean} labels_vary whether labels depend on the position
+ * @property {boolean} solved whether the engine can solve positions
+ *
+ * @typedef {object} Opened
+ * @property {string} model
+ * @property {string} snapshot
+ * @property {string} engine description of the engine
+ * @property {GameInfo} game
+ *
+ * @typedef {object} Position
+ * @property {string[] | null} start words of the state where the game starts; null for the game's initial state
+ * @property {number[]} moves
+ * @property {0 | 1} to_play
+ * @property {boolean} ended
+ * @property {number | null} result for player 0
+ * @property {number[]} legal
+ * @property {Record<string, string>} labels of the legal actions
+ * @property {string[]} played labels of the moves
+ * @property {Board | null} board
+ * @property {string} text the board as text
+ * @property {number | null} last action
+ * @property {Cell[]} line the winning cells
+ *
+ * @typedef {object} Candidate
+ * @property {number} action
+ * @property {string} label
+ * @property {number} prior
+ * @property {number} searched_prior
+ * @property {number} visits
+ * @property {number} share of all visits
+ * @property {number} q for the player to move
+ * @property {number} u
+ * @property {boolean} proven
+ * @property {string[]} variation labels, this move first
+ * @property {number[]} actions of the variation
+ *
+ * @typedef {object} Analysis
+ * @property {number} readouts visits at the root
+ * @property {number} value for the player to move, in [-1, 1]
+ * @property {number} value_first the same for player 0
+ * @property {number} best action
+ * @property {number} seconds of this search
+ * @property {number} readouts_per_second
+ * @property {boolean} proven
+ * @property {Candidate[]} candidates most visited first
+ * @property {boolean} done
+ *
+ * @typedef {{result: number, best: boolean, plies: number | null}} Exact exact result of a move, for the player to move
+ * @typedef {Record<string, Exact>} Solution by action
+ *
+ * @typedef {object} Model
+ * @property {string} name
+ * @property {string} game
+ * @property {string} champion
+ * @property {string[]} snapshots
+ */
+
+export {};
