@@ -28,8 +28,8 @@ from benchmarks.raynodes import another_node, ray_environment, running_head
 from seraphim.errors import SeraphimError
 from seraphim.game import load_game
 from seraphim.machine import count_cores
-from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples
+from seraphim.records.schema import end_of
 from seraphim.selfplay.cluster.actor import Assignment
 from seraphim.selfplay.cluster.bundle import pack
 from seraphim.selfplay.cluster.nodes import Cluster

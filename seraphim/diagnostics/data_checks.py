@@ -16,10 +16,10 @@ from seraphim.errors import SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.inference import load_inference
 from seraphim.network import safety, saved_model
-from seraphim.records.examples import GameRecord, encode, end_of
+from seraphim.records.examples import GameRecord, encode
 from seraphim.records.files import PARTIAL, published_files, read_examples
 from seraphim.records.index import index_files
-from seraphim.records.schema import END_OF_GAME
+from seraphim.records.schema import END_OF_GAME, end_of
 from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames, frames
 from seraphim.search.analysis import LEAVES
 from seraphim.settings import Settings
@@ -140,7 +140,7 @@ def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis, 
             f"{', '.join(unfinished)}: is being written, or is removed by the next program that writes"
         )
     for snapshot in folder.folders():
-        fault = atomic.fault(snapshot.path, thorough)
+        fault = atomic.find_damage(snapshot.path, thorough)
         if fault is None:
             whole += 1
         else:

@@ -1,7 +1,6 @@
-"""Arrays of which each row has few entries that are not 0, such as policies over thousands of actions.
+"""Arrays whose rows have few entries that are not 0, such as policies over thousands of actions.
 
-Knows neither games nor files. Rows are picked as those of a NumPy array are; they become dense a few at a time, where
-somebody needs them.
+Knows neither games nor files. Rows are picked as from a NumPy array; they become dense a few at a time, where needed.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ class SparseRows:
     Attributes:
         starts: int64 [P + 1], from 0 to E.
         columns: int32 [E], ascending within a row.
-        values: [E], of any type; what is not an entry is 0.
+        values: [E], of any type; 0 elsewhere.
         num_columns: `A`.
     """
 
@@ -76,9 +75,8 @@ def concatenate(parts: Sequence[Array | SparseRows]) -> Array | SparseRows:
     sparse = [part for part in parts if isinstance(part, SparseRows)]
     if not sparse:
         return np.concatenate([part for part in parts if not isinstance(part, SparseRows)])
-    counts = np.concatenate([np.diff(part.starts) for part in sparse])
     return SparseRows(
-        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in sparse]))]),
         np.concatenate([part.columns for part in sparse]),
         np.concatenate([part.values for part in sparse]),
         sparse[0].num_columns,

@@ -14,7 +14,7 @@ import numpy as np
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.writer import GameRecord
+from seraphim.records.examples import GameRecord
 from seraphim.search.rng import fork, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
 from seraphim.search.terminal_value import worth

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, Self
 
 from seraphim.game import Game
 from seraphim.inference import Inference, Runtime, Uniform, load_inference
-from seraphim.records.writer import GameRecord, encode_games
+from seraphim.records.examples import GameRecord, encode_games
 from seraphim.selfplay.games import SelfPlay, number_in, play_together
 from seraphim.settings import Settings
 

@@ -15,8 +15,9 @@ from seraphim.errors import RecordError, SettingsError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Array, Game, load_game
 from seraphim.game.notation import label_in, labels_in, labels_vary
-from seraphim.records.examples import Positions, decode, end_of
+from seraphim.records.examples import Positions, decode
 from seraphim.records.files import published_files, reading
+from seraphim.records.schema import end_of
 from seraphim.records.tfrecord import FRAME_BYTES, HEADER_BYTES, LENGTH, VARINT_BITS, DamageError, frames, parse_example
 from seraphim.server.engine.messages import Message, to_board
 from seraphim.storage.models import ModelFolder

@@ -17,7 +17,8 @@ from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_d
 from seraphim.inference import Uniform
 from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
-from seraphim.records.writer import GameWriter, total_positions
+from seraphim.records.index import total_positions
+from seraphim.records.writer import GameWriter
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
@@ -111,7 +112,8 @@ def test_what_a_killed_writer_left_is_told_and_no_problem(folder: ModelFolder) -
     program = """
 import os, sys
 from pathlib import Path
-from seraphim.records.writer import GameWriter, RecordOptions
+from seraphim.options import RecordOptions
+from seraphim.records.writer import GameWriter
 import test_doctor as t
 player = t.SelfPlay(t.GAME, t.Uniform(t.GAME), t.SearchOptions(readouts=4), t.SelfPlayOptions(concurrent_games=2), "x")
 writer = GameWriter(Path(sys.argv[1]), RecordOptions())

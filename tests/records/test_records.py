@@ -16,12 +16,13 @@ from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 from seraphim.errors import RecordError, SettingsError
 from seraphim.game import PlainRules, load_game
 from seraphim.options import RecordOptions
-from seraphim.records.examples import decode
+from seraphim.records.examples import decode, encode, encode_games
 from seraphim.records.files import published_files, read_examples, reading
-from seraphim.records.index import NumberSet, played_numbers, stream_and_number
+from seraphim.records.index import NumberSet, played_numbers, stream_and_number, total_positions
 from seraphim.records.sparse import SparseRows
-from seraphim.records.tfrecord import Feature, frame, frames, parse_example, to_example
-from seraphim.records.writer import DamageError, GameWriter, encode, encode_games, read_window, total_positions
+from seraphim.records.tfrecord import DamageError, Feature, frame, frames, parse_example, to_example
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 from seraphim.storage import atomic
 
 HERE = Path(__file__).parent
@@ -262,19 +263,19 @@ def test_examples_of_another_layout_are_read_by_their_names(game):
             {"policies": np.zeros((PLIES, 9), np.float32)},
             r"game 'game-0001' of pairs: policies .* \(6, 9\), not \(6, 300\)",
         ),
-        ({"states": np.zeros((PLIES, 3), np.int64)}, r"states have the shape \(6, 3\), not \(6, 2\)"),
-        ({"root_values": np.zeros(PLIES - 1, np.float32)}, r"root_values have the shape \(5,\), not \(6,\)"),
-        ({"actions": np.array([0, 0, 3, 4, 0, 0])}, "game 'game-0001', ply 3, action 4: that is no legal action"),
-        ({"actions": np.array([0, 0, -3, 3, 0, 0])}, "ply 2, action -3: that is no legal action"),
+        ({"states": np.zeros((PLIES, 3), np.int64)}, r"states have shape \(6, 3\), not \(6, 2\)"),
+        ({"root_values": np.zeros(PLIES - 1, np.float32)}, r"root_values have shape \(5,\), not \(6,\)"),
+        ({"actions": np.array([0, 0, 3, 4, 0, 0])}, "game 'game-0001', ply 3, action 4: the action is not legal"),
+        ({"actions": np.array([0, 0, -3, 3, 0, 0])}, "ply 2, action -3: the action is not legal"),
         ({"actions": np.array([], np.int32)}, "has 0 plies: expected an id, and 1 to 200 plies"),
         ({"game_id": ""}, "expected an id"),
-        ({"policies": np.full((PLIES, 300), 1 / 300, np.float32)}, "ply 0, .* no distribution over legal actions"),
+        ({"policies": np.full((PLIES, 300), 1 / 300, np.float32)}, "ply 0, .* not a distribution over legal actions"),
         (
             {"policies": np.tile(np.float32([2, 0, 0, -1] + [0] * 296), (PLIES, 1))},
-            "no distribution over legal actions",
+            "not a distribution over legal actions",
         ),
-        ({"policies": np.full((PLIES, 300), np.nan, np.float32)}, "no distribution over legal actions"),
-        ({"policies": np.eye(300, dtype=np.float32)[:PLIES] * 2}, "no distribution over legal actions"),
+        ({"policies": np.full((PLIES, 300), np.nan, np.float32)}, "not a distribution over legal actions"),
+        ({"policies": np.eye(300, dtype=np.float32)[:PLIES] * 2}, "not a distribution over legal actions"),
     ],
 )
 def test_a_record_that_breaks_the_rules_is_refused(change, message):
@@ -431,7 +432,7 @@ def test_files_are_in_order_of_their_numbers_beyond_seven_digits(tmp_path):
 
 def test_several_processes_write_to_one_folder_at_once(tmp_path):
     program = (
-        "import sys, test_records as t; from pathlib import Path; from seraphim.records.writer import RecordOptions;"
+        "import sys, test_records as t; from pathlib import Path; from seraphim.options import RecordOptions;"
         "t.write(Path(sys.argv[1]), range(int(sys.argv[2]), int(sys.argv[2]) + 20), RecordOptions(games_per_file=3))"
     )
     environment = os.environ | {"PYTHONPATH": f"{HERE}:{SUPPORT}"}
@@ -750,7 +751,7 @@ def test_something_else_under_the_name_of_a_file_is_skipped(tmp_path):
     (tmp_path / "batch-0000002.tfrecord").mkdir()
     write_payloads(tmp_path / "batch-0000003.tfrecord", [b"no example"])
     reasons = [reason for _, reason in read_window(tmp_path, GAME, ALL)[1].damaged]
-    assert reasons == ["a record is no tf.train.Example", "unreadable: Is a directory"]
+    assert reasons == ["a record is not a tf.train.Example", "unreadable: Is a directory"]
 
 
 def test_another_schema_version_is_skipped_with_its_number(tmp_path):
@@ -774,7 +775,7 @@ def test_one_record_of_another_schema_spoils_its_file(tmp_path):
 def test_a_missing_feature_is_damage():
     features = parse_example(encode(GAME, play(0))[0])
     del features["policy"]
-    with pytest.raises(DamageError, match="feature 'policy' is missing or no float_list"):
+    with pytest.raises(DamageError, match="feature 'policy' is missing or not a float_list"):
         decode(GAME, [to_example(features)])
 
 

@@ -13,7 +13,7 @@ from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.writer import GameRecord, encode_games
+from seraphim.records.examples import GameRecord, encode_games
 from seraphim.selfplay.games import SelfPlay, game_id, number_in, play_together
 from seraphim.selfplay.pool import play_games
 from seraphim.settings import Settings

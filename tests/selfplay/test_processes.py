@@ -18,9 +18,10 @@ from seraphim.errors import ModelError, RecordError, WorkerError
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
 from seraphim.records.files import published_files, read_examples, whole_games
-from seraphim.records.index import played_numbers
+from seraphim.records.index import played_numbers, total_positions
 from seraphim.records.tfrecord import parse_example
-from seraphim.records.writer import GameWriter, read_window, total_positions
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
@@ -296,7 +297,7 @@ def test_games_that_retention_removed_are_not_played_again(folder: ModelFolder, 
 
 def test_of_two_who_play_the_same_stream_the_second_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
     with GameWriter(folder.game_data, RecordOptions(), "7"), WorkerPool(small_settings, num_workers=1) as pool:
-        with pytest.raises(RecordError, match="another program writes the games of the stream '7' .*: wait for its"):
+        with pytest.raises(RecordError, match="another program writes the games of stream '7' .*: wait for it"):
             generate_games(pool, folder, small_settings, "7", 5)
         assert generate_games(pool, folder, small_settings, "8", 5).games == 5
         assert played_numbers(folder.game_data, "8") == set(range(5))

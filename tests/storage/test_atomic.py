@@ -56,7 +56,7 @@ def test_a_manifest_lists_every_file_with_its_size_and_checksum(sealed: Path) ->
         "files": {"variables/data": {"size": 7, "crc32c": crc32c(b"weights")}},
     }
     assert crc32c(b"123456789") == "e3069283"  # as in the definition of CRC32C
-    assert atomic.fault(sealed, thorough=True) is None
+    assert atomic.find_damage(sealed, thorough=True) is None
 
 
 def crc32c(content: bytes) -> str:
@@ -81,30 +81,30 @@ def test_a_file_that_does_not_match_is_named(sealed: Path, content: bytes | None
     (sealed / "variables/data").unlink()
     if content is not None:
         (sealed / "variables/data").write_bytes(content)
-    assert atomic.fault(sealed, thorough=True) == message
+    assert atomic.find_damage(sealed, thorough=True) == message
     # Without reading the file, only its size tells.
-    assert (atomic.fault(sealed) is None) == (content == b"WEIGHTS")
+    assert (atomic.find_damage(sealed) is None) == (content == b"WEIGHTS")
 
 
 def test_a_manifest_cut_short_anywhere_publishes_nothing(sealed: Path) -> None:
     whole = (sealed / "snapshot.json").read_bytes()
     for length in range(len(whole.rstrip())):
         (sealed / "snapshot.json").write_bytes(whole[:length])
-        assert atomic.fault(sealed) is not None, length
+        assert atomic.find_damage(sealed) is not None, length
     (sealed / "snapshot.json").unlink()
-    assert atomic.fault(sealed) == "snapshot.json is missing or not whole"
+    assert atomic.find_damage(sealed) == "snapshot.json is missing or incomplete"
 
 
 @pytest.mark.parametrize("files", [[], {"variables/data": 7}, {"variables/data": {"size": 7}}, {"\0": {"size": 1}}])
 def test_a_manifest_of_nonsense_is_no_manifest(sealed: Path, files: object) -> None:
     (sealed / "snapshot.json").write_text(json.dumps({"files": files}))
-    assert atomic.fault(sealed, thorough=True)
+    assert atomic.find_damage(sealed, thorough=True)
 
 
 def test_a_manifest_cannot_make_us_read_a_device(sealed: Path) -> None:
     files = {"/dev/zero": {"size": 0, "crc32c": ""}}
     (sealed / "snapshot.json").write_text(json.dumps({"files": files}))
-    assert atomic.fault(sealed, thorough=True) == "/dev/zero is no file"
+    assert atomic.find_damage(sealed, thorough=True) == "/dev/zero is not a regular file"
 
 
 def test_a_snapshot_with_a_missing_file_is_none(folder: ModelFolder) -> None:

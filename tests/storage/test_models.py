@@ -12,8 +12,8 @@ import pytest
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import default_settings
-from seraphim.storage import models
-from seraphim.storage.models import ModelFolder, Snapshot, check_name
+from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.storage.snapshots import MAX_NAME, check_name
 
 SETTINGS = default_settings("tictactoe")
 
@@ -49,7 +49,7 @@ def test_names_of_letters_digits_and_a_few_signs_are_valid(name: str) -> None:
     "name", ["", ".", "..", ".hidden", "-x", "a/b", "../a", "/etc", "a\\b", "a b", "a\n", "ä", "x\0", "~", "x" * 65]
 )
 def test_names_that_could_be_paths_or_tricks_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be the name of a model: use up to 64 letters, digits"):
+    with pytest.raises(SettingsError, match="is not a valid model name: use up to 64 letters, digits"):
         ModelFolder(tmp_path, name)
     assert not list(tmp_path.iterdir())
 
@@ -75,7 +75,7 @@ def test_settings_of_another_game_are_refused(folder: ModelFolder) -> None:
 
 def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
-    message = f"model 'first' does not exist below {tmp_path / 'models'}: start it with train.py first --init"
+    message = f"model 'first' does not exist below {tmp_path / 'models'}: create it with train.py first --init"
     for method in (folder.settings, folder.champion, lambda: folder.publish(0, write)):
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             method()
@@ -84,7 +84,7 @@ def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
 
 
 def test_missing_champion_names_the_cure(folder: ModelFolder) -> None:
-    with pytest.raises(ModelError, match=r"^model 'first' has no champion: start it with train\.py first --init$"):
+    with pytest.raises(ModelError, match=r"^model 'first' has no champion: create it with train\.py first --init$"):
         folder.champion()
 
 
@@ -192,7 +192,7 @@ def test_pruning_keeps_the_newest_and_the_champion(folder: ModelFolder) -> None:
 
 def test_existing_model_is_not_created_again(folder: ModelFolder) -> None:
     folder.promote(folder.publish(0, write))
-    message = f"model 'first' exists: leave --init out to train it on, or choose another name, or remove {folder.path}"
+    message = f"model 'first' exists: omit --init to continue training, or choose another name, or remove {folder.path}"
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         folder.create(default_settings("tictactoe").override({"readouts": 7}))
     assert folder.settings() == SETTINGS
@@ -350,7 +350,7 @@ def test_importing_the_store_does_not_import_tensorflow() -> None:
     program = "import sys; import seraphim.storage.models; print('tensorflow' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
-    assert models.MAX_NAME == 64
+    assert MAX_NAME == 64
 
 
 def test_figures_are_added_to_those_of_a_snapshot(folder: ModelFolder) -> None:

@@ -85,7 +85,7 @@ def problem(folder: ModelFolder) -> str:
             return f"{snapshot.name} is half a snapshot"
     try:
         if folder.champion() not in folder.snapshots():
-            return "the champion is no snapshot"
+            return "the champion is not a snapshot"
         if folder.champion().step == 2:
             return "the champion did not pass the gate"
     except ModelError as error:

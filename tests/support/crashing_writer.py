@@ -22,7 +22,8 @@ from seraphim.options import RecordOptions
 from seraphim.records.examples import encode
 from seraphim.records.files import published_files, read_examples
 from seraphim.records.tfrecord import parse_example
-from seraphim.records.writer import GameWriter, read_window
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "unlink", "close")
 FAILED = 3

@@ -10,11 +10,12 @@ from rich.console import Console
 
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
-from seraphim.records.examples import decode, encode
+from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.files import published_files, read_examples
 from seraphim.records.index import total_positions
-from seraphim.records.viewer import Choice, show_records, show_summary
-from seraphim.records.writer import GameWriter, Positions, read_window
+from seraphim.records.viewer import RecordFilter, show_records, show_summary
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 
 GAME = load_game("tictactoe")
 ALL = 1_000_000
@@ -59,7 +60,7 @@ def look_at(good: Path, victim: Path, damaged: bytes) -> str:
         positions, report = read_window(good.parent, GAME, ALL)
         total_positions(good.parent)
         show_summary(good.parent, output)
-        show_records(victim, output, Choice())
+        show_records(victim, output, RecordFilter())
     except Exception as error:  # noqa: BLE001 (whatever it is, it should not be)
         return f"{len(damaged)} bytes: {error!r}"
     if [path for path, _ in report.damaged] != [victim]:

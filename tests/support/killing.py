@@ -25,9 +25,9 @@ from seraphim.evaluation.match_csv import RESULTS, read_matches
 from seraphim.game import load_game
 from seraphim.inference import load_inference
 from seraphim.network.saved_model import load_model
-from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples, whole_games
 from seraphim.records.index import id_of
+from seraphim.records.schema import end_of
 from seraphim.records.tfrecord import DamageError
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training.curve import read_curve

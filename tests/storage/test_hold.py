@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.storage.locks import HeldError, hold
+from seraphim.storage.atomic import HeldError, hold
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from seraphim.storage.locks import hold
+from seraphim.storage.atomic import hold
 with hold(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -44,5 +44,5 @@ def test_a_hold_ends_with_its_block_also_by_an_error(tmp_path: Path) -> None:
 def test_a_holder_that_has_not_said_who_it_is_keeps_others_out_too(tmp_path: Path) -> None:
     with hold(tmp_path / "held"):
         (tmp_path / "held").write_text("")
-        with pytest.raises(HeldError, match="^a process that begins right now$"), hold(tmp_path / "held"):
+        with pytest.raises(HeldError, match="^a process that is just starting$"), hold(tmp_path / "held"):
             pass
