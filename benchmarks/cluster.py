@@ -76,10 +76,10 @@ def main() -> None:
                     print(f"turn {number + 1}, {way}: {turns[way][-1].games_per_hour:,.0f} games/h", flush=True)
         print_ratios(turns)
         with cluster_of(TWO_NODES, arguments.workers, environment, Path(root)) as address:
-            seconds, parcel_bytes = handover(folder, settings, arguments.workers, address or "")
+            seconds, bundle_bytes = handover(folder, settings, arguments.workers, address or "")
         workers = f"all {arguments.workers} workers of two nodes"
         print(
-            f"a new champion, {parcel_bytes / 1e6:.1f} MB: {workers} have played a game with it after {seconds:.2f} s"
+            f"a new champion, {bundle_bytes / 1e6:.1f} MB: {workers} have played a game with it after {seconds:.2f} s"
         )
         print_costs(folder, settings, turns[ONE_NODE], arguments)
 
@@ -167,12 +167,12 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
     with tempfile.TemporaryDirectory() as other, Cluster(quick, address, 0, False, quiet) as cluster:
         copy_tree(folder.champion().path, Path(other))
         (Path(other) / "snapshot.json").write_text(f"{time.time()}\n")  # no worker has this one yet
-        here = sum(1 for _ in greeted(cluster, num_workers))
+        here = sum(1 for _ in ready_workers(cluster, num_workers))
         for run in range(2):  # the first one loads libraries and kernels
             began = time.perf_counter()
             (Path(other) / "snapshot.json").write_text(f"{time.time()}\n")
-            parcel = pack(Path(other))
-            reference = cluster.put(parcel)
+            bundle = pack(Path(other))
+            reference = cluster.put(bundle)
             for number, worker in enumerate(cluster.workers):
                 cluster.call(worker, "begin", Assignment("openvino", f"run-{run}", 1), reference, [number])
                 cluster.call(worker, "exchange", [], True, 60.0)
@@ -180,10 +180,10 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
             while ended < here:
                 ended += sum(1 for _ in cluster.answers(1.0))
             seconds = time.perf_counter() - began
-    return seconds, len(parcel)
+    return seconds, len(bundle)
 
 
-def greeted(cluster: Cluster, num_workers: int) -> Iterator[object]:
+def ready_workers(cluster: Cluster, num_workers: int) -> Iterator[object]:
     """Wait until all workers are there, and yield them."""
     found = 0
     while found < num_workers:

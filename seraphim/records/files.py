@@ -91,13 +91,8 @@ def whole_games(content: bytes) -> list[list[bytes]]:
 def publish(folder: Path, games: Sequence[Sequence[bytes]], games_per_file: int, first_number: int) -> None:
     """Publish games in files of at most `games_per_file`; the newest file is rewritten if they fit into it as well.
 
-    The caller is in a block of `writing`. Each file appears atomically; after a kill, a later call continues.
-
-    Args:
-        folder: of the game data.
-        games: the examples of each.
-        games_per_file: the maximum.
-        first_number: of the first file, if the folder has none; later ones count on from the newest.
+    The caller is in a block of `writing`. Each file appears atomically; after a kill, a later call continues. Files are
+    numbered from `first_number`, or from the newest file on if that is larger.
     """
     for start in range(0, len(games), games_per_file):
         chunk = games[start : start + games_per_file]

@@ -4,6 +4,7 @@ Knows neither games nor files. Rows are picked as from a NumPy array; they becom
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -11,30 +12,18 @@ import numpy as np
 from seraphim.game import Array
 
 
+@dataclass(frozen=True, eq=False)
 class SparseRows:
-    """An array [P, A] as a compressed sparse row matrix: row p has the entries `starts[p]` to `starts[p + 1]`.
+    """An array [P, A] as a compressed sparse row matrix: row p has the entries `starts[p]` to `starts[p + 1]`."""
 
-    Attributes:
-        starts: int64 [P + 1], from 0 to E.
-        columns: int32 [E], ascending within a row.
-        values: [E], of any type; 0 elsewhere.
-        num_columns: `A`.
-    """
-
-    def __init__(self, starts: Array, columns: Array, values: Array, num_columns: int) -> None:
-        self.starts = starts
-        self.columns = columns
-        self.values = values
-        self.num_columns = num_columns
+    starts: Array  # int64 [P + 1], from 0 to E
+    columns: Array  # int32 [E], ascending within a row
+    values: Array  # [E], of any type; 0 elsewhere
+    num_columns: int  # A
 
     def __len__(self) -> int:
         """Return P."""
         return len(self.starts) - 1
-
-    @property
-    def nbytes(self) -> int:
-        """Return the memory of all arrays, in bytes."""
-        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
 
     @overload
     def __getitem__(self, rows: int) -> Array: ...

@@ -55,11 +55,7 @@ class RecordFilter:
 def show_records(path: Path, console: Console, selected: RecordFilter, game: str | None = None) -> None:
     """Print single records of a file, or of a folder's newest file, or of the one that holds the selected game.
 
-    Args:
-        path: a file or folder.
-        console: where to print.
-        selected: which records.
-        game: module of the game; by default the name in the records.
+    `game` is the module of the game, by default the name in the records.
 
     Raises:
         RecordError: there is no such file, record or game.

@@ -36,12 +36,10 @@ class Journal:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Begin a journal.
+        """Begin a journal in a folder of game data.
 
-        Args:
-            folder: of the game data.
-            name: of the journal. If it begins with the name of a stream and a dot, a later writer of that stream waits
-                until the process has ended.
+        If its name begins with that of a stream and a dot, a later writer of the stream waits until the process has
+        ended.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -98,11 +96,8 @@ class GameWriter:
     ) -> None:
         """Open a folder, created if necessary, and publish the finished games of processes that were killed.
 
-        Args:
-            folder: of the game data.
-            options: of the files.
-            stream: whose games are written; no other writer may write them at the same time. Empty: any stream's.
-            max_positions: the largest window that is read; files outside it are removed. None keeps all files.
+        If a stream is named, no other writer may write its games at the same time. Files are removed once no window of
+        `max_positions` reads them.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.

@@ -72,14 +72,12 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
 def find_damage(folder: Path, thorough: bool = False) -> str | None:
     """Return what is wrong with a published folder, as the end of a sentence; None if nothing is.
 
-    Args:
-        folder: a manifest without a list of files predates those lists, and is accepted.
-        thorough: compare checksums as well as sizes.
+    Compares sizes, and checksums if `thorough`.
     """
     facts = read_manifest(folder)
     if facts is None:
         return f"{MANIFEST} is missing or incomplete"
-    files = facts.get("files", {})
+    files = facts.get("files", {})  # manifests used to have none
     if not isinstance(files, dict):
         return f"{MANIFEST} lists no files"
     for name, expected in files.items():
@@ -131,10 +129,7 @@ def write_file(path: Path, content: bytes) -> None:
 def replace_file(path: Path, content: bytes, unfinished: str | None = None) -> None:
     """Write a file, atomically replacing an older one; readers see the old content or the new, never a mixture.
 
-    Args:
-        path: of the file.
-        content: all of it.
-        unfinished: name of the temporary file beside it.
+    Until it is complete, it is named `unfinished`, by default after the file.
 
     Raises:
         OSError: the disk is full, for example; the old file is still there.

@@ -36,12 +36,7 @@ class ModelFolder:
     """The folder of one model below `root`; it need not exist yet."""
 
     def __init__(self, root: Path, name: str, trust: bool = False) -> None:
-        """Prepare.
-
-        Args:
-            root: the folder that holds `models/` and `gamedata/`.
-            name: of the model.
-            trust: whether models outside `models/` may be loaded as well; see docs/security.md.
+        """Prepare; with `trust`, models outside `models/` may be loaded as well, see docs/security.md.
 
         Raises:
             SettingsError: the name is not valid.
@@ -81,10 +76,7 @@ class ModelFolder:
             )
 
     def settings(self, game: str | None = None) -> Settings:
-        """Return the model's settings.
-
-        Args:
-            game: package or module of the game that the model must be for; any, if None.
+        """Return the model's settings; with `game`, check that the model is for that package or module.
 
         Raises:
             ModelError: there is no such model, or it is for another game.

@@ -128,8 +128,8 @@ def _learn(
                 settings.self_play.games_per_generation,
                 _mute if generations else announce,
                 trainer.log,
-                lap.count_evaluations,
             )
+            lap.count_evaluations(generated.work.evaluations)
             interrupted = generated.interrupted
             if interrupted:
                 break

@@ -1,4 +1,4 @@
-"""The store: names, snapshots and the champion, and what a program killed at any moment leaves behind."""
+"""Model folders: names, snapshots and the champion, and what a program killed at any moment leaves behind."""
 
 import json
 import re
@@ -48,7 +48,7 @@ def test_names_of_letters_digits_and_a_few_signs_are_valid(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", ".hidden", "-x", "a/b", "../a", "/etc", "a\\b", "a b", "a\n", "ä", "x\0", "~", "x" * 65]
 )
-def test_names_that_could_be_paths_or_tricks_are_refused(name: str, tmp_path: Path) -> None:
+def test_names_that_could_be_paths_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="is not a valid model name: use up to 64 letters, digits"):
         ModelFolder(tmp_path, name)
     assert not list(tmp_path.iterdir())
@@ -102,7 +102,7 @@ def test_dangling_champion_without_other_snapshots_names_the_cure(folder: ModelF
         folder.champion()
 
 
-def test_champion_that_is_no_link_is_refused(folder: ModelFolder) -> None:
+def test_champion_that_is_not_a_link_is_refused(folder: ModelFolder) -> None:
     (folder.path / "champion").mkdir()
     snapshot = folder.publish(1, write)
     with pytest.raises(ModelError, match="must be a symbolic link to a snapshot: remove it, then run again"):
@@ -134,7 +134,7 @@ def test_failed_write_publishes_nothing_and_leaves_nothing(folder: ModelFolder) 
     assert leftovers(folder) == []
 
 
-def test_snapshots_of_one_step_and_second_get_names_of_their_own(folder: ModelFolder) -> None:
+def test_snapshots_of_one_step_and_second_get_distinct_names(folder: ModelFolder) -> None:
     published = [folder.publish(5, write) for _ in range(3)]
     assert len({snapshot.name for snapshot in published}) == 3
     assert len(folder.snapshots()) == 3
