@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import RecordError
-from seraphim.game import Array, Game
+from seraphim.game import Game
 from seraphim.records.examples import Positions, concatenate, decode, pick
 from seraphim.records.files import number_of, read_examples, reading
 from seraphim.records.index import FileIndex, Selection, index_files, kept_files, select_newest
@@ -79,26 +79,16 @@ def _read_file(game: Game, path: Path, parts: dict[Path, Positions], damaged: di
 
 
 def _assemble(files: Sequence[FileIndex], chosen: Selection, parts: dict[Path, Positions]) -> Positions:
-    # Takes the rows of the games from each file, then puts the games in order.
-    picked: list[Positions] = []
-    games_of: list[Array] = []
-    for file in np.unique(chosen.files).tolist():
-        games = np.flatnonzero(chosen.files == file)
-        starts = np.cumsum(files[file].positions) - files[file].positions
-        places = chosen.places[games]
-        rows = _ranges(starts[places], files[file].positions[places])
-        picked.append(pick(parts.pop(files[file].path), rows))
-        games_of.append(games)
-    lengths = np.concatenate([files[file].positions[[place]] for file, place in zip(*chosen[:2], strict=True)])
-    stored = np.concatenate(games_of)  # the games in the order of the rows so far
-    starts = np.empty(len(stored), np.int64)
-    starts[stored] = np.cumsum(lengths[stored]) - lengths[stored]
-    together = concatenate(picked)
-    picked.clear()  # frees half of the memory before the rows are copied once more
-    return pick(together, _ranges(starts, lengths)[chosen.cut :])
-
-
-def _ranges(starts: Array, lengths: Array) -> Array:
-    # All numbers of each range, one range after the other.
+    # Concatenates the files, and picks the rows of the games in order.
+    used = np.unique(chosen.files)
+    positions = [files[file].positions for file in used]
+    lengths = np.concatenate(positions)
+    starts = np.cumsum(lengths) - lengths
+    first_games = np.cumsum([0, *map(len, positions)])  # of each file, among the games of all
+    games = first_games[np.searchsorted(used, chosen.files)] + chosen.places
+    together = concatenate([parts[files[file].path] for file in used])
+    parts.clear()  # frees half of the memory before the rows are copied once more
+    lengths, starts = lengths[games], starts[games]
     ends = np.cumsum(lengths)
-    return np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)
+    rows = np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)  # one range after the other
+    return pick(together, rows[chosen.cut :])

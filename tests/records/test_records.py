@@ -345,7 +345,7 @@ def test_we_read_what_tensorflow_writes(tf, tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "batch-0000001.tfrecord")) as writer:
         for example in read_examples(published_files(ours)[0]):
             message = tf.train.Example.FromString(example)
-            # Made anew, from values alone.
+            # Rebuilt from values alone.
             again = tf.train.Example()
             for name, feature in message.features.feature.items():
                 kind = feature.WhichOneof("kind")
@@ -477,7 +477,7 @@ def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_pa
     assert [line for line in lines if line.split()[1:] != ["kept"]] == []
 
 
-def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
+def test_a_full_disk_is_the_callers_error_and_a_later_writer_continues(tmp_path):
     write(tmp_path, [0])
     # As on a full disk, the system takes half a game and then no more.
     program = (
@@ -493,7 +493,7 @@ def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
     assert seeds_in(tmp_path) == [0, 1, 3]
 
 
-def test_a_writer_goes_on_when_a_full_disk_has_room_again(tmp_path):
+def test_a_writer_continues_when_a_full_disk_has_room_again(tmp_path):
     program = (
         "import resource, sys, pytest, test_records as t; from pathlib import Path;"
         "size = sum(len(t.frame(example)) for example in t.encode(t.GAME, t.play(1)));"
@@ -569,7 +569,7 @@ def test_games_that_a_killed_writer_had_published_are_not_published_again(tmp_pa
 # Retention
 
 
-def test_files_that_no_window_reads_go(tmp_path):
+def test_files_that_no_window_reads_are_removed(tmp_path):
     write(tmp_path, range(5), ONE_EACH, max_positions=2 * PLIES)
     assert seeds_in(tmp_path) == [3, 4]
     write(tmp_path, [5], ONE_EACH, max_positions=2 * PLIES + 1)  # of one more game, a position
@@ -585,7 +585,7 @@ def test_runs_of_one_game_do_not_push_out_the_window(tmp_path):
     assert len(seeds_in(tmp_path)) < 70
 
 
-def test_no_file_goes_while_someone_reads_the_folder(tmp_path):
+def test_no_file_is_removed_while_another_program_reads_the_folder(tmp_path):
     write(tmp_path, range(2), ONE_EACH)
     with reading(tmp_path):
         write(tmp_path, range(2, 4), ONE_EACH, max_positions=2 * PLIES)
@@ -659,7 +659,7 @@ def test_a_window_is_the_newest_positions_in_the_order_of_the_games(tmp_path):
         np.testing.assert_array_equal(column, whole[-20:])
 
 
-def stored_anyhow(folder, streams, rng):
+def store_in_any_order(folder, streams, rng):
     """Store the games of streams, one stream after the other: its games in any order, by several runs and writers."""
     for stream, count in streams:
         numbers = rng.permutation(count).tolist()
@@ -674,8 +674,8 @@ def stored_anyhow(folder, streams, rng):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_games_give_the_same_window_however_they_were_stored(tmp_path, seed):
-    streams = [("0-0", 17), ("0-8", 9), ("luck", 12)]
-    stored_anyhow(tmp_path, streams, np.random.default_rng(seed))
+    streams = [("0-0", 17), ("0-8", 9), ("other", 12)]
+    store_in_any_order(tmp_path, streams, np.random.default_rng(seed))
     stored = [stream_and_number(name) for name in dict.fromkeys(game_ids(tmp_path))]
     names = [stream for stream, _ in streams]
     stored.sort(key=lambda game: (names.index(game[0]), game[1]))
@@ -689,7 +689,7 @@ def test_the_same_games_give_the_same_window_however_they_were_stored(tmp_path, 
 
 def test_what_is_removed_leaves_the_window_as_it_is(tmp_path):
     rng = np.random.default_rng(1)
-    stored_anyhow(tmp_path, [("0-0", 40), ("0-8", 60)], rng)
+    store_in_any_order(tmp_path, [("0-0", 40), ("0-8", 60)], rng)
     before = read_window(tmp_path, GAME, 100)[0]
     write(tmp_path, [], max_positions=100)
     assert total_positions(tmp_path) > len(read_window(tmp_path, GAME, ALL)[0].plies) >= 100
@@ -763,7 +763,7 @@ def test_another_schema_version_is_skipped_with_its_number(tmp_path):
     assert report.damaged == ((newest, reason),)
 
 
-def test_one_record_of_another_schema_spoils_its_file(tmp_path):
+def test_one_record_of_another_schema_makes_its_file_damaged(tmp_path):
     write(tmp_path, range(2), RecordOptions(games_per_file=1))
     newest = published_files(tmp_path)[1]
     examples = read_examples(newest)

@@ -144,7 +144,7 @@ def test_the_announced_champion_counts_once_its_snapshot_is_there(folder: ModelF
     champion, after = folder.snapshots()[1:]
     for name, expected in (("00000009-20250101T000000Z", champion), (after.name, after)):
         (folder.path / ".next-champion").symlink_to(name)
-        assert folder.champion() == champion  # until somebody writes
+        assert folder.champion() == champion  # until a program writes
         folder.recover()
         assert folder.champion() == expected
         assert not (folder.path / ".next-champion").is_symlink()

@@ -141,7 +141,7 @@ def test_snapshots_of_one_step_and_second_get_distinct_names(folder: ModelFolder
     assert {snapshot.step for snapshot in folder.snapshots()} == {5}
 
 
-def test_snapshots_sort_by_step_whatever_the_clock_said(folder: ModelFolder) -> None:
+def test_snapshots_sort_by_step_whatever_their_times(folder: ModelFolder) -> None:
     for name in ("99999999-20200101T000000Z", "00000100-20300101T000000Z", "100000000-20190101T000000Z"):
         (folder.path / name).mkdir()
         (folder.path / name / "snapshot.json").write_text("{}")
@@ -294,7 +294,7 @@ def steps_of(folder: ModelFolder) -> list[int]:
     return [folder.champion().step] if (folder.path / "champion").is_symlink() else []
 
 
-def test_program_killed_at_any_moment_goes_on_when_run_again(tmp_path: Path) -> None:
+def test_program_killed_at_any_moment_continues_when_run_again(tmp_path: Path) -> None:
     """Kill a program that starts and retrains a model, again and again; whatever is visible must be whole."""
     folder = ModelFolder(tmp_path, "first")
     steps = []
@@ -321,7 +321,7 @@ def test_program_killed_at_any_moment_goes_on_when_run_again(tmp_path: Path) -> 
     assert leftovers(folder) == []
 
 
-def test_a_program_killed_at_any_call_leaves_whole_snapshots_and_goes_on(tmp_path: Path) -> None:
+def test_a_program_killed_at_any_call_leaves_complete_snapshots_and_continues(tmp_path: Path) -> None:
     command = [sys.executable, Path(__file__).parents[1] / "support" / "crashing_store.py", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()

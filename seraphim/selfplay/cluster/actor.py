@@ -28,7 +28,7 @@ _MAX_GAMES = 4096  # in a message, which may exceed this, and MAX_BYTES, by one 
 
 
 class Assignment(NamedTuple):
-    """What an actor plays, until it is told that no more numbers follow."""
+    """What an actor plays, until no more numbers follow."""
 
     runtime: Runtime
     stream: str

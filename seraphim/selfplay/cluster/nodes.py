@@ -15,7 +15,7 @@ from seraphim.selfplay.cluster.ray_session import connect, import_ray, preserved
 from seraphim.settings import Settings
 
 _SECONDS_BETWEEN_UPDATES = 2.0  # of the list of nodes
-_SECONDS_WITHOUT_WORKERS = 20.0  # before the user is told
+_SECONDS_WITHOUT_WORKERS = 20.0  # before the user is notified
 _MAX_FAILURES = 3  # times in a row that workers of a node died before one finished a game; then it is excluded
 SECONDS_TO_ANSWER = 60.0
 """How long a worker may take, beyond the time that it was asked to wait, before its games are given to others."""
