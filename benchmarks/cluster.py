@@ -28,8 +28,8 @@ from benchmarks.raynodes import another_node, ray_environment, running_head
 from seraphim.errors import SeraphimError
 from seraphim.game import load_game
 from seraphim.machine import count_cores
-from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples
+from seraphim.records.schema import end_of
 from seraphim.selfplay.cluster.actor import Assignment
 from seraphim.selfplay.cluster.bundle import pack
 from seraphim.selfplay.cluster.nodes import Cluster
@@ -76,10 +76,10 @@ def main() -> None:
                     print(f"turn {number + 1}, {way}: {turns[way][-1].games_per_hour:,.0f} games/h", flush=True)
         print_ratios(turns)
         with cluster_of(TWO_NODES, arguments.workers, environment, Path(root)) as address:
-            seconds, parcel_bytes = handover(folder, settings, arguments.workers, address or "")
+            seconds, bundle_bytes = handover(folder, settings, arguments.workers, address or "")
         workers = f"all {arguments.workers} workers of two nodes"
         print(
-            f"a new champion, {parcel_bytes / 1e6:.1f} MB: {workers} have played a game with it after {seconds:.2f} s"
+            f"a new champion, {bundle_bytes / 1e6:.1f} MB: {workers} have played a game with it after {seconds:.2f} s"
         )
         print_costs(folder, settings, turns[ONE_NODE], arguments)
 
@@ -171,8 +171,8 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
         for run in range(2):  # the first one loads libraries and kernels
             began = time.perf_counter()
             (Path(other) / "snapshot.json").write_text(f"{time.time()}\n")
-            parcel = pack(Path(other))
-            reference = cluster.put(parcel)
+            bundle = pack(Path(other))
+            reference = cluster.put(bundle)
             for number, worker in enumerate(cluster.workers):
                 cluster.call(worker, "begin", Assignment("openvino", f"run-{run}", 1), reference, [number])
                 cluster.call(worker, "exchange", [], True, 60.0)
@@ -180,7 +180,7 @@ def handover(folder: ModelFolder, settings: Settings, num_workers: int, address:
             while ended < here:
                 ended += sum(1 for _ in cluster.answers(1.0))
             seconds = time.perf_counter() - began
-    return seconds, len(parcel)
+    return seconds, len(bundle)
 
 
 def greeted(cluster: Cluster, num_workers: int) -> Iterator[object]:

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from memory import INTERRUPTED, ROOT
 
-from seraphim.records.examples import end_of
 from seraphim.records.files import published_files
+from seraphim.records.schema import end_of
 from seraphim.records.tfrecord import frames
 
 

@@ -19,8 +19,7 @@ from seraphim.game.conformance import check_game
 from seraphim.game.openspiel import PREFIX, playable_games
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.examples import decode
-from seraphim.records.writer import encode_games
+from seraphim.records.examples import decode, encode_games
 from seraphim.selfplay.games import SelfPlay
 
 RANDOM_GAMES = 5

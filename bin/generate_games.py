@@ -1,9 +1,9 @@
-"""Self-play: the champion of a model plays itself, and the games become its game data.
+"""Generate game data: the champion of a model plays against itself.
 
     python bin/generate_games.py NAME
 
-plays until --games are played, or Ctrl-C; files appear as gamedata/NAME/batch-0000001.tfrecord and so on. A snapshot
-that becomes the champion meanwhile plays the games after that.
+plays until --games are finished, or Ctrl-C; files appear as gamedata/NAME/batch-0000001.tfrecord and so on. If another
+snapshot becomes the champion, it plays the following games.
 """
 
 import secrets
@@ -13,10 +13,12 @@ from absl import flags
 
 from seraphim import cli
 
-GAMES = flags.DEFINE_integer("games", None, "How many games. Default: until Ctrl-C.", lower_bound=1)
+GAMES = flags.DEFINE_integer("games", None, "Number of games. Default: until Ctrl-C.", lower_bound=1)
 RUNTIME, WORKERS = cli.define_workers()
 CLUSTER = cli.define_cluster()
-SEED = flags.DEFINE_integer("seed", None, "The same seed and champion give the same games. Default: a random one.")
+SEED = flags.DEFINE_integer(
+    "seed", None, "Random seed; the same seed and champion give the same games. Default: random."
+)
 cli.define_tracking()
 cli.define_options(["self_play"])
 cli.define_trust()
@@ -30,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
 
     folder = cli.model_folder(arguments)
     settings = cli.with_flags(folder.settings(), ["self_play"])
-    folder.champion()  # a missing one is told before the workers start
+    folder.champion()  # raises an error if there is none, before the workers start
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)
     count = GAMES.value or ENDLESS
     with (

@@ -1,4 +1,4 @@
-"""The viewer: looks into game data, or into any TFRecord file.
+"""Show game data, or any TFRecord file.
 
 python bin/tfrecord_viewer.py gamedata/NAME             the first game of the newest file, position by position
 python bin/tfrecord_viewer.py gamedata/NAME --summary   how many games, who won, what was played, what is damaged
@@ -12,7 +12,7 @@ from absl import flags
 from seraphim import cli
 from seraphim.errors import SettingsError
 
-SUMMARY = flags.DEFINE_bool("summary", False, "Counts over all files instead of single records.")
+SUMMARY = flags.DEFINE_bool("summary", False, "Show counts over all files instead of single records.")
 RECORD = flags.DEFINE_integer("record", None, "Number of the record to show, from 0 in its file.", lower_bound=0)
 LIMIT = flags.DEFINE_integer("limit", None, "How many records to show. Default: one game.", lower_bound=1)
 GAME_ID = flags.DEFINE_string("game_id", None, "Show the game with this id, whichever file it is in.")
@@ -23,15 +23,15 @@ def main(arguments: Sequence[str]) -> None:
     """Show records."""
     from rich.console import Console
 
-    from seraphim.records import viewer
+    from seraphim.records.viewer import RecordFilter, show_records, show_summary
 
     if len(arguments) != 2:
         raise SettingsError(f"expected one file or folder, not {len(arguments) - 1}: try gamedata/NAME")
     path, console = Path(arguments[1]), Console(highlight=False)
     if SUMMARY.value:
-        viewer.show_summary(path, console, GAME.value)
+        show_summary(path, console, GAME.value)
     else:
-        viewer.show_records(path, console, viewer.Choice(RECORD.value, LIMIT.value, GAME_ID.value), GAME.value)
+        show_records(path, console, RecordFilter(RECORD.value, LIMIT.value, GAME_ID.value), GAME.value)
 
 
 if __name__ == "__main__":

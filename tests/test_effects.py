@@ -20,7 +20,7 @@ from seraphim.network import architectures
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.play.opponent import PlayOptions
 from seraphim.play.session import Session, SessionOptions
-from seraphim.records.writer import Positions
+from seraphim.records.examples import Positions
 from seraphim.search.search import Search
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import OPTIONS, SECTIONS, Settings

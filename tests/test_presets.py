@@ -13,7 +13,8 @@ from seraphim.game import load_game, load_game_module
 from seraphim.inference import Uniform
 from seraphim.network import architectures
 from seraphim.network.saved_model import load_model
-from seraphim.records.writer import GameWriter, encode
+from seraphim.records.examples import encode
+from seraphim.records.writer import GameWriter
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.storage.models import ModelFolder

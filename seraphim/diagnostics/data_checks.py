@@ -121,7 +121,7 @@ def _check_snapshots(folder: ModelFolder, thorough: bool, diagnosis: Diagnosis) 
             f"{', '.join(unfinished)}: either being written, or left over and removed by the next program that writes"
         )
     for snapshot in folder.folders():
-        damage = atomic.fault(snapshot.path, thorough)
+        damage = atomic.find_damage(snapshot.path, thorough)
         if damage is None:
             intact += 1
         else:

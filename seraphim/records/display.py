@@ -1,4 +1,4 @@
-"""Draws records for a terminal: a position with its board, a summary of many games, or what is in a foreign record.
+"""Formats records for a terminal: a position with its board, a summary of many games, or a foreign record.
 
 Knows how records look, not where they are: that is `seraphim.records.viewer`.
 """
@@ -17,20 +17,20 @@ from seraphim.game.notation import label_in, labels_in
 from seraphim.records.examples import Positions
 from seraphim.records.tfrecord import Feature
 
-BAR_WIDTH = 30  # characters of a probability of 1
-MOST_ACTIONS = 12  # shown of one distribution
-MOST_VALUES = 8  # shown of one feature
-MOST_PLIES = 12  # shown of a summary
-MOST_BYTES = 256  # shown of one record that is no example
-DUMP_WIDTH = 16  # bytes in a line
+_BAR_WIDTH = 30  # characters of a probability of 1
+_MAX_ACTIONS = 12  # shown of a distribution
+_MAX_VALUES = 8  # shown of a feature
+_MAX_PLIES = 12  # shown of a summary
+_MAX_BYTES = 256  # shown of a record that is not an example
+_DUMP_WIDTH = 16  # bytes in a line
 
 
 class Summary(NamedTuple):
-    """What there is to count in many games."""
+    """Counts over many games."""
 
     games: int
     positions: int
-    mean_plies: float  # of a game, also those that are not recorded
+    mean_plies: float  # of a game, including those that are not recorded
     first_wins: int  # by player 0
     draws: int
     second_wins: int
@@ -42,7 +42,7 @@ class Summary(NamedTuple):
 
 
 def summarize(game: Game, positions: Positions) -> Summary:
-    """Return what there is to count in the positions of whole games."""
+    """Return the counts over the positions of whole games."""
     ends = np.flatnonzero(positions.ends)
     results = positions.values[ends] * np.where(game.to_play(positions.states[ends]) == 0, 1, -1)
     finished = positions.value_weights[ends] > 0
@@ -51,7 +51,7 @@ def summarize(game: Game, positions: Positions) -> Summary:
     for ply in range(int(positions.plies.max()) + 1):
         at_ply = positions.plies == ply
         moves.append(Counter(labels_in(game, positions.states[at_ply], positions.actions[at_ply])))
-        distinct.append(_distinct(positions.states[at_ply]))
+        distinct.append(_count_distinct(positions.states[at_ply]))
     return Summary(
         games=len(ends),
         positions=len(positions.plies),
@@ -61,104 +61,101 @@ def summarize(game: Game, positions: Positions) -> Summary:
         second_wins=int((finished & (results < 0)).sum()),
         cut_off=int((~finished).sum()),
         distinct_games=len({actions.tobytes() for actions in games}),
-        distinct_positions=_distinct(positions.states),
+        distinct_positions=_count_distinct(positions.states),
         moves=moves,
         distinct=distinct,
     )
 
 
 def draw_summary(game: Game, summary: Summary) -> RenderableType:
-    """Return a summary as it is printed."""
+    """Return a summary in printable form."""
+    games = summary.games
+    results = {
+        "won by the first player": summary.first_wins,
+        "drawn": summary.draws,
+        "won by the second player": summary.second_wins,
+        "cut off": summary.cut_off,
+    }
     facts = Table.grid(padding=(0, 2))
-    results = [
-        (summary.first_wins, "won by the first player"),
-        (summary.draws, "drawn"),
-        (summary.second_wins, "won by the second player"),
-        (summary.cut_off, "cut off"),
-    ]
+    facts.add_row("games", f"{games:,} of {game.name}, {_with_share(summary.distinct_games, games)} distinct")
     facts.add_row(
-        "games", f"{summary.games:,} of {game.name}, {_share(summary.distinct_games, summary.games)} distinct"
+        "results", ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
     )
-    facts.add_row("results", ", ".join(f"{_share(n, summary.games)} {what}" for n, what in results if n))
     facts.add_row("length", f"{summary.mean_plies:.1f} plies on average, at most {len(summary.moves)}")
-    distinct = _share(summary.distinct_positions, summary.positions)
+    distinct = _with_share(summary.distinct_positions, summary.positions)
     facts.add_row("positions", f"{summary.positions:,}, {distinct} distinct")
     plies = Table("ply", "positions", "distinct", "most played", box=None)
-    for ply, moves in enumerate(summary.moves[:MOST_PLIES]):
-        if not moves:
-            continue  # no game is recorded from its start
-        most = "  ".join(f"{label} {n / moves.total():.1%}" for label, n in moves.most_common(5))
-        plies.add_row(str(ply), f"{moves.total():,}", _share(summary.distinct[ply], moves.total()), most)
+    for ply, moves in enumerate(summary.moves[:_MAX_PLIES]):
+        if moves:  # else no game is recorded from here
+            most = "  ".join(f"{label} {count / moves.total():.1%}" for label, count in moves.most_common(5))
+            plies.add_row(str(ply), f"{moves.total():,}", _with_share(summary.distinct[ply], moves.total()), most)
     first = [(label, count / summary.moves[0].total()) for label, count in summary.moves[0].most_common()]
     return Group(facts, Text("\nfirst moves"), _bars(first), Text(), plies, Text())
 
 
 def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableType:
-    """Return the only one of `positions` as it is printed."""
+    """Return the only one of `positions` in printable form."""
     policy, action, value = positions.policies[0], int(positions.actions[0]), float(positions.values[0])
-    result = f"{value:+.2f} ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'})"
+    result = f"{value:+.2f} ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'}) for the player to move"
+    played = label_in(game, positions.states[0], action)
     facts = Table.grid(padding=(0, 2))
     facts.add_row("game", f"{game_id}, ply {positions.plies[0]}")
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
     facts.add_row("search", f"{positions.root_values[0]:+.2f} for the player to move")
-    facts.add_row("result", f"{result} for the player to move" if positions.value_weights[0] else "none: cut off")
-    played = label_in(game, positions.states[0], action)
+    facts.add_row("result", result if positions.value_weights[0] else "none: cut off")
     facts.add_row("played", played)
-    board = Group(Text(game.render(positions.states[0])), Text(), facts)
     legal = np.flatnonzero(positions.legal[0])
     order = legal[np.argsort(-policy[legal], kind="stable")].tolist()
     shares = [(label_in(game, positions.states[0], each), float(policy[each])) for each in order]
     side_by_side = Table.grid(padding=(0, 4))
-    side_by_side.add_row(board, _bars(shares, played))
+    side_by_side.add_row(Group(Text(game.render(positions.states[0])), Text(), facts), _bars(shares, played))
     return side_by_side
 
 
 def draw_features(features: dict[str, Feature]) -> RenderableType:
-    """Return the features of any example as they are printed."""
+    """Return the features of any example in printable form."""
     table = Table("feature", "type", "values", "", box=None)
     for name, (kind, values) in features.items():
-        some = ", ".join(_value(value) for value in values[:MOST_VALUES])
-        more = ", …" if len(values) > MOST_VALUES else ""
-        table.add_row(Text(name), kind.removesuffix("_list"), f"{len(values):,}", Text(some + more))
+        shown = ", ".join(_format_value(value) for value in values[:_MAX_VALUES])
+        more = ", …" if len(values) > _MAX_VALUES else ""
+        table.add_row(Text(name), kind.removesuffix("_list"), f"{len(values):,}", Text(shown + more))
     return table
 
 
 def hexdump(data: bytes) -> Text:
-    """Return any bytes as they are printed: offset, hexadecimal, and what is printable of it."""
-    lines = [f"{len(data):,} bytes, no tf.train.Example"]
-    for start in range(0, min(len(data), MOST_BYTES), DUMP_WIDTH):
-        row = data[start : start + DUMP_WIDTH]
+    """Return any bytes in printable form: offset, hexadecimal, and printable characters."""
+    lines = [f"{len(data):,} bytes, not a tf.train.Example"]
+    for start in range(0, min(len(data), _MAX_BYTES), _DUMP_WIDTH):
+        row = data[start : start + _DUMP_WIDTH]
         printable = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        lines.append(f"{start:06x}  {row.hex(' '):{3 * DUMP_WIDTH - 1}}  {printable}")
-    if len(data) > MOST_BYTES:
-        lines.append(f"… {len(data) - MOST_BYTES:,} more bytes")
+        lines.append(f"{start:06x}  {row.hex(' '):{3 * _DUMP_WIDTH - 1}}  {printable}")
+    if len(data) > _MAX_BYTES:
+        lines.append(f"… {len(data) - _MAX_BYTES:,} more bytes")
     return Text("\n".join(lines))
 
 
-def _distinct(states: Array) -> int:
+def _count_distinct(states: Array) -> int:
     return len(np.unique(states, axis=0))
 
 
-def _share(count: int, total: int) -> str:
+def _with_share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})"
 
 
 def _bars(shares: Sequence[tuple[str, float]], played: str = "") -> Table:
-    # One line per action, as many as fit on a screen, and the one that was played.
+    # One line for each of the first actions, and for the one that was played.
     bars = Table.grid(padding=(0, 1))
     for rank, (label, share) in enumerate(shares):
-        if rank < MOST_ACTIONS or label == played:
-            bar = Text("█" * round(share * BAR_WIDTH) or ("▏" if share else ""), style="cyan")
+        if rank < _MAX_ACTIONS or label == played:
+            bar = Text("█" * round(share * _BAR_WIDTH) or ("▏" if share else ""), style="cyan")
             mark = Text("← played" if label == played else "", style="bold")
             bars.add_row(Text(label), f"{share:6.1%}", bar, mark)
-    if len(shares) > MOST_ACTIONS:
-        bars.add_row(
-            "…", f"{sum(share for _, share in shares[MOST_ACTIONS:]):6.1%}", f"{len(shares) - MOST_ACTIONS} more"
-        )
+    if rest := shares[_MAX_ACTIONS:]:
+        bars.add_row("…", f"{sum(share for _, share in rest):6.1%}", f"{len(rest)} more")
     return bars
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if not isinstance(value, bytes):

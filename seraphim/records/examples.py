@@ -1,6 +1,6 @@
 """A finished game as one `tf.train.Example` per position, and back, many at a time.
 
-What an example holds, and how it is stored, is `seraphim.records.schema`.
+`seraphim.records.schema` defines what an example holds and how it is stored.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,35 +11,22 @@ import numpy as np
 from seraphim.errors import RecordError
 from seraphim.game import Array, Game
 from seraphim.records import sparse
-from seraphim.records.schema import (
-    END_OF_FILE,
-    END_OF_GAME,
-    is_end_of_file,
-    is_of_this_schema,
-    is_sparse,
-    read_columns,
-    shapes_of,
-    write_columns,
-)
+from seraphim.records.schema import END_OF_GAME, is_sparse, read_columns, shapes_of, write_columns
 from seraphim.records.sparse import SparseRows
-from seraphim.records.tfrecord import parse_example
 
-POLICY_TOLERANCE = 1e-3  # by which the sum of a visit distribution in float32 may miss 1
+POLICY_TOLERANCE = 1e-3  # by which the sum of a visit distribution in float32 may differ from 1
 _DENSE_AT_A_TIME = 256  # positions of a game with sparse policies, while they are read
 
 
 class GameRecord(NamedTuple):
     """A finished game of `T` plies, `T >= 1`."""
 
-    game_id: str  # not empty, and of no other game
+    game_id: str  # not empty, and unique
     states: Array  # int64 [T, W], before each action
     actions: Array  # int [T], what was played
-    policies: Array  # float32 [T, A], what the searches teach, untouched by the temperature of play
+    policies: Array  # float32 [T, A], the policy targets, unaffected by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
-    result: (
-        float | None
-    )  # for player 0, in [-1, 1], see `seraphim.search.terminal_value.worth`; None if the game was cut off
-    policy_weights: Array | None = None  # float32 [T], how much each policy teaches; all 1 if None
+    result: float | None  # for player 0, in [-1, 1], as the search values it; None if the game was cut off
     first_ply: int = 0  # of the first position; the moves before it are not recorded
 
 
@@ -47,17 +34,15 @@ class Positions(NamedTuple):
     """`P` positions, those of a game in succession; see `pick` and `concatenate`."""
 
     observations: Array  # uint8 [P, *O], as seen by the player to move
-    policies: (
-        Array | SparseRows
-    )  # float32 [P, A], what the searches teach; sparse by `seraphim.records.schema.is_sparse`
+    policies: Array | SparseRows  # float32 [P, A], the policy targets; sparse if `schema.is_sparse`
     values: Array  # float32 [P] in [-1, 1], the game's result for the player to move
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
-    policy_weights: Array  # float32 [P], how much each policy teaches
+    policy_weights: Array  # float32 [P], weight of each policy in training
     root_values: Array  # float32 [P] in [-1, 1], the search's value for the player to move
     states: Array  # int64 [P, W]
-    legal: Array | SparseRows  # bool [P, A], likewise
+    legal: Array | SparseRows  # bool [P, A], sparse if the policies are
     actions: Array  # int64 [P], what was played
-    plies: Array  # int64 [P], how many moves the game is old
+    plies: Array  # int64 [P], moves before the position
     ends: Array  # bool [P], True for the last position of a game
 
 
@@ -70,7 +55,7 @@ def encode_games(game: Game, records: Sequence[GameRecord]) -> list[list[bytes]]
     """Return the examples of each game; many games at once take a fraction of the time of one by one.
 
     Raises:
-        RecordError: an array of a record has the wrong shape, a played action is not legal, or a policy is no
+        RecordError: an array of a record has the wrong shape, a played action is not legal, or a policy is not a
             distribution over legal actions.
     """
     groups: dict[int, list[int]] = {}  # by the length of the game's id, on which the layout depends
@@ -88,7 +73,7 @@ def decode(game: Game, examples: Sequence[bytes]) -> Positions:
     """Return the positions that the examples hold, in their order.
 
     Raises:
-        DamageError: an example misses a feature or is of another schema version.
+        DamageError: an example lacks a feature or has another schema version.
         RecordError: an example is of another game, by its name or its shapes.
     """
     if not is_sparse(game.num_actions):
@@ -98,7 +83,7 @@ def decode(game: Game, examples: Sequence[bytes]) -> Positions:
 
 
 def concatenate(parts: Sequence[Positions]) -> Positions:
-    """Return the positions of all parts of one game, in order."""
+    """Return the positions of all parts, which are of one game, in order."""
     columns: Iterable[Any] = (sparse.concatenate(columns) for columns in zip(*parts, strict=True))
     return Positions(*columns)
 
@@ -132,28 +117,8 @@ def _with_sparse_moves(positions: Positions) -> Positions:
     return positions._replace(policies=policies, legal=legal)
 
 
-def end_of(example: bytes) -> int:
-    """Return what ends with a position: 0 for nothing, END_OF_GAME or END_OF_FILE."""
-    return example[-1] if example else 0
-
-
-def with_end_of_file(example: bytes) -> bytes:
-    """Return the example of a game's last position as the last one of a file."""
-    return example[:-1] + bytes([END_OF_FILE])
-
-
-def is_cut_off(example: bytes) -> bool:
-    """Return whether a file that ends with this example, if it is of a schema of ours, was longer once.
-
-    Raises:
-        DamageError: this is no `tf.train.Example`.
-    """
-    features = parse_example(example)
-    return is_of_this_schema(features) and not is_end_of_file(features)
-
-
 def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[bytes]]:
-    """Yield the examples of each game; the games' ids are of one length."""
+    # Yields the examples of each game; the games' ids are of one length.
     lengths = np.array([len(record.actions) for record in records])
     stops = np.cumsum(lengths)
     first_plies = np.array([record.first_ply for record in records])
@@ -172,7 +137,7 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
         "action": actions,
         "value": np.where(game.to_play(states) == 0, results, 0.0 - results),
         "value_weight": np.repeat([float(record.result is not None) for record in records], lengths),
-        "policy_weight": np.concatenate([_policy_weights(record) for record in records]),
+        "policy_weight": np.ones(len(states), np.float32),
         "root_value": np.concatenate([record.root_values for record in records]),
         "observation": game.observe(states).reshape(len(states), -1),
         "state": states,
@@ -185,40 +150,33 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
         yield examples[stop - length : stop]
 
 
-def _policy_weights(record: GameRecord) -> Array:
-    return np.ones(len(record.actions), np.float32) if record.policy_weights is None else record.policy_weights
-
-
 def _check_shapes(game: Game, record: GameRecord) -> None:
     plies = len(record.actions)
     if not record.game_id or not 1 <= plies <= game.max_plies - record.first_ply:
         raise RecordError(
             f"game {record.game_id!r} of {game.name} has {plies} plies: expected an id, and 1 to {game.max_plies} plies"
         )
-    for name, expected in (
-        ("states", (plies, game.state_words)),
-        ("policies", (plies, game.num_actions)),
-        ("root_values", (plies,)),
-    ):
-        shape = np.shape(getattr(record, name))
-        if shape != expected:
-            raise RecordError(f"game {record.game_id!r} of {game.name}: {name} have the shape {shape}, not {expected}")
+    expected = {"states": (plies, game.state_words), "policies": (plies, game.num_actions), "root_values": (plies,)}
+    for name, shape in expected.items():
+        found = np.shape(getattr(record, name))
+        if found != shape:
+            raise RecordError(f"game {record.game_id!r} of {game.name}: {name} have shape {found}, not {shape}")
 
 
 def _check_moves(records: Sequence[GameRecord], stops: Array, actions: Array, policies: Array, legal: Array) -> None:
     played = (actions >= 0) & (actions < legal.shape[1])
     played &= legal[np.arange(len(actions)), np.where(played, actions, 0)]
-    # A comparison with NaN is false, so that NaN fails too.
+    # Comparisons with NaN are false, so that NaN fails as well.
     searched = (policies >= 0).all(axis=1)
     searched &= np.abs(np.where(legal, policies, 0).sum(axis=1) - 1) <= POLICY_TOLERANCE
     searched &= np.abs(policies.sum(axis=1) - 1) <= POLICY_TOLERANCE
-    for good, fault in (
-        (played, "that is no legal action"),
-        (searched, "the policy is no distribution over legal actions"),
+    for valid, problem in (
+        (played, "the action is not legal"),
+        (searched, "the policy is not a distribution over legal actions"),
     ):
-        if not good.all():
-            row = int(np.argmin(good))
+        if not valid.all():
+            row = int(np.argmin(valid))
             index = int(np.searchsorted(stops, row, side="right"))
             record = records[index]
             ply = record.first_ply + row - int(stops[index]) + len(record.actions)
-            raise RecordError(f"game {record.game_id!r}, ply {ply}, action {actions[row]}: {fault}")
+            raise RecordError(f"game {record.game_id!r}, ply {ply}, action {actions[row]}: {problem}")

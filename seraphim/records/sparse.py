@@ -1,10 +1,10 @@
-"""Arrays of which each row has few entries that are not 0, such as policies over thousands of actions.
+"""Arrays whose rows have few entries that are not 0, such as policies over thousands of actions.
 
-Knows neither games nor files. Rows are picked as those of a NumPy array are; they become dense a few at a time, where
-somebody needs them.
+Knows neither games nor files. Rows are picked as from a NumPy array; they become dense a few at a time, where needed.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -12,30 +12,18 @@ import numpy as np
 from seraphim.game import Array
 
 
+@dataclass(frozen=True, eq=False)
 class SparseRows:
-    """An array [P, A] as a compressed sparse row matrix: row p has the entries `starts[p]` to `starts[p + 1]`.
+    """An array [P, A] as a compressed sparse row matrix: row p has the entries `starts[p]` to `starts[p + 1]`."""
 
-    Attributes:
-        starts: int64 [P + 1], from 0 to E.
-        columns: int32 [E], ascending within a row.
-        values: [E], of any type; what is not an entry is 0.
-        num_columns: `A`.
-    """
-
-    def __init__(self, starts: Array, columns: Array, values: Array, num_columns: int) -> None:
-        self.starts = starts
-        self.columns = columns
-        self.values = values
-        self.num_columns = num_columns
+    starts: Array  # int64 [P + 1], from 0 to E
+    columns: Array  # int32 [E], ascending within a row
+    values: Array  # [E], of any type; 0 elsewhere
+    num_columns: int  # A
 
     def __len__(self) -> int:
         """Return P."""
         return len(self.starts) - 1
-
-    @property
-    def nbytes(self) -> int:
-        """Return the memory of all arrays, in bytes."""
-        return self.starts.nbytes + self.columns.nbytes + self.values.nbytes
 
     @overload
     def __getitem__(self, rows: int) -> Array: ...
@@ -76,9 +64,8 @@ def concatenate(parts: Sequence[Array | SparseRows]) -> Array | SparseRows:
     sparse = [part for part in parts if isinstance(part, SparseRows)]
     if not sparse:
         return np.concatenate([part for part in parts if not isinstance(part, SparseRows)])
-    counts = np.concatenate([np.diff(part.starts) for part in sparse])
     return SparseRows(
-        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in sparse]))]),
         np.concatenate([part.columns for part in sparse]),
         np.concatenate([part.values for part in sparse]),
         sparse[0].num_columns,

@@ -1,13 +1,14 @@
-"""TFRecord framing and `tf.train.Example` messages, without TensorFlow, whose import takes five seconds.
+"""TFRecord framing and `tf.train.Example` messages, without TensorFlow, which takes five seconds to import.
 
-Knows both formats and none of our features: those are `seraphim.records.examples`. The messages are declared here,
-field by field as in TensorFlow's `example.proto` and `feature.proto`, in a descriptor pool of their own:
-TensorFlow may be imported in the same process. Examples whose features have fixed sizes have a `Layout`, by which
-NumPy fills and reads whole columns of them, some ten times as fast as the message library.
+Knows both formats and none of our features: those are in `seraphim.records.schema`. The messages are declared here as
+in TensorFlow's `example.proto` and `feature.proto`, in a descriptor pool of their own, since TensorFlow may be imported
+into the same process. Examples whose features have fixed sizes have a `Layout`, with which NumPy writes and reads whole
+columns, about ten times as fast as the message library.
 """
 
+import mmap
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,20 +26,23 @@ LENGTH = struct.Struct("<Q")
 CHECKSUM = struct.Struct("<I")
 HEADER_BYTES = LENGTH.size + CHECKSUM.size
 FRAME_BYTES = HEADER_BYTES + CHECKSUM.size
-VARINT_BITS = 7  # of an integer, in each byte of its varint; the eighth says whether more follow
+VARINT_BITS = 7  # of an integer in each byte of its varint; the eighth says whether more bytes follow
 
-Kind = Literal["bytes_list", "float_list", "int64_list", "empty"]
+FeatureKind = Literal["bytes_list", "float_list", "int64_list", "empty"]
 
 
 class DamageError(RecordError):
-    """A file is damaged, or is not what its name says: it is skipped whole."""
+    """A file is damaged, or is not what its name says; it is skipped as a whole."""
 
 
 class Feature(NamedTuple):
     """One feature of an example."""
 
-    kind: Kind
+    kind: FeatureKind
     values: list[Any]  # bytes, float or int; none if empty
+
+
+# ---------------------------------------------------------------- framing
 
 
 def frame(payload: bytes) -> bytes:
@@ -51,72 +55,56 @@ def frames(data: Any) -> Iterator[bytes]:
     """Yield the payload of each record of a TFRecord file's content (`bytes` or an `mmap`), in order.
 
     Raises:
-        DamageError: a record is cut short or its checksum is wrong; those before it have been yielded.
+        DamageError: a record is truncated or its checksum is wrong; those before it have been yielded.
     """
-    start, size = 0, len(data)
-    while start < size:
-        header = data[start : start + HEADER_BYTES]
-        if len(header) < HEADER_BYTES:
-            raise DamageError(f"truncated: the header at byte {start:,} is cut short")
-        if header[LENGTH.size :] != _checksum(header[: LENGTH.size]):
-            raise DamageError(f"corrupt: the checksum of the length at byte {start:,} is wrong")
-        payload_start = start + HEADER_BYTES
-        payload_end = payload_start + LENGTH.unpack_from(header)[0]
-        end = payload_end + CHECKSUM.size
-        if end > size:
-            raise DamageError(f"truncated: the record at byte {start:,} is cut short")
-        payload = data[payload_start:payload_end]
-        if data[payload_end:end] != _checksum(payload):
-            raise DamageError(f"corrupt: the checksum of the record at byte {start:,} is wrong")
+    for start, stop in frame_bounds(data, verify=True):
+        payload = data[start:stop]
+        if data[stop : stop + CHECKSUM.size] != _checksum(payload):
+            raise DamageError(f"corrupt: the checksum of the record at byte {start - HEADER_BYTES:,} is wrong")
         yield payload
-        start = end
+
+
+def frame_bounds(data: Any, verify: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield where the payload of each record starts and stops, by the lengths alone; see `frames`."""
+    position, size = 0, len(data)
+    while position < size:
+        header = data[position : position + HEADER_BYTES]
+        if len(header) < HEADER_BYTES:
+            raise DamageError(f"truncated: the header at byte {position:,} is cut short")
+        if verify and header[LENGTH.size :] != _checksum(header[: LENGTH.size]):
+            raise DamageError(f"corrupt: the checksum of the length at byte {position:,} is wrong")
+        start = position + HEADER_BYTES
+        stop = start + LENGTH.unpack_from(header)[0]
+        if stop + CHECKSUM.size > size:
+            raise DamageError(f"truncated: the record at byte {position:,} is cut short")
+        yield start, stop
+        position = stop + CHECKSUM.size
 
 
 def count_frames(path: Path) -> int:
     """Return the number of records of a file by their lengths alone, unverified; 0 if these do not add up."""
-    count, size = 0, path.stat().st_size
-    with path.open("rb") as file:
-        position = 0
-        while position < size:
-            header = file.read(LENGTH.size)
-            if len(header) < LENGTH.size:
-                return 0
-            position += LENGTH.unpack(header)[0] + FRAME_BYTES
-            if position > size:
-                return 0
-            file.seek(position)
-            count += 1
-    return count
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return sum(1 for _ in frame_bounds(content))
+    except (DamageError, ValueError):  # a ValueError: the file is empty
+        return 0
+
+
+def _checksum(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    # Masked as the format asks, since the checksum of data that holds checksums is weak.
+    return CHECKSUM.pack(((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+# ---------------------------------------------------------------- examples
 
 
 def to_example(features: Mapping[str, Feature]) -> bytes:
     """Return a serialized `tf.train.Example`, its features in the order given."""
-    return example_message(features).SerializeToString()
+    return bytes(_to_message(features).SerializeToString())
 
 
-def parse_example(payload: bytes) -> dict[str, Feature]:
-    """Return the features of a serialized `tf.train.Example`, in the order in which they are stored.
-
-    Raises:
-        DamageError: the payload is no `Example`, or has no feature.
-    """
-    example = _Example()
-    try:
-        example.ParseFromString(payload)
-    except DecodeError as error:
-        raise DamageError("a record is no tf.train.Example") from error
-    features = {}
-    for entry in example.features.feature:
-        kind: Kind = entry.value.WhichOneof("kind") or "empty"
-        features[entry.key] = Feature(kind, [] if kind == "empty" else list(getattr(entry.value, kind).value))
-    # Almost any bytes parse as a message of unknown fields.
-    if not features or len(UnknownFieldSet(example)):
-        raise DamageError("a record is no tf.train.Example")
-    return features
-
-
-def example_message(features: Mapping[str, Feature]) -> Any:
-    """Return a `tf.train.Example` as a protobuf message, whose entries stand in the order given."""
+def _to_message(features: Mapping[str, Feature]) -> Any:
     example = _Example()
     for name, (kind, values) in features.items():
         entry = example.features.feature.add(key=name)
@@ -127,8 +115,29 @@ def example_message(features: Mapping[str, Feature]) -> Any:
     return example
 
 
+def parse_example(payload: bytes) -> dict[str, Feature]:
+    """Return the features of a serialized `tf.train.Example`, in the order in which they are stored.
+
+    Raises:
+        DamageError: the payload is not an `Example`, or has no feature.
+    """
+    example = _Example()
+    try:
+        example.ParseFromString(payload)
+    except DecodeError as error:
+        raise DamageError("a record is not a tf.train.Example") from error
+    features = {}
+    for entry in example.features.feature:
+        kind: FeatureKind = entry.value.WhichOneof("kind") or "empty"
+        features[entry.key] = Feature(kind, [] if kind == "empty" else list(getattr(entry.value, kind).value))
+    # Almost any bytes parse as a message of unknown fields.
+    if not features or len(UnknownFieldSet(example)):
+        raise DamageError("a record is not a tf.train.Example")
+    return features
+
+
 class Layout(NamedTuple):
-    """Where the values stand in the `L` bytes of an example whose features have fixed sizes."""
+    """Where the values are in the `L` bytes of an example whose features have fixed sizes."""
 
     row: np.dtype[Any]  # one field per feature that varies; itemsize L
     template: Array  # uint8 [L], one example
@@ -136,25 +145,25 @@ class Layout(NamedTuple):
 
 
 def make_layout(
-    constants: Sequence[tuple[str, Kind, Any]], stored: Sequence[tuple[str, Kind, np.dtype[Any]]]
+    constants: Mapping[str, tuple[FeatureKind, Any]], stored: Mapping[str, tuple[FeatureKind, np.dtype[Any]]]
 ) -> Layout:
     """Return the layout of examples with these features, in this order, as the message library makes them.
 
     Args:
-        constants: name, kind and value of each feature that is the same in every example.
-        stored: name, kind and type of the bytes of each feature that varies: a little-endian `<f4`, alone or a vector,
-            for `float_list`; anything for the one value of a `bytes_list`; `uint8 [n]`, filled by `to_varint`, for the
-            one value of an `int64_list`.
+        constants: kind and value of each feature that is the same in every example.
+        stored: kind and type of the bytes of each feature that varies: a little-endian `<f4`, scalar or vector, for
+            `float_list`; anything for the one value of a `bytes_list`; `uint8 [n]`, filled by `to_varint`, for the one
+            value of an `int64_list`.
     """
-    features = {name: Feature(kind, [value]) for name, kind, value in constants}
-    for name, kind, dtype in stored:
+    features = {name: Feature(kind, [value]) for name, (kind, value) in constants.items()}
+    for name, (kind, dtype) in stored.items():
         if kind == "bytes_list":
             features[name] = Feature(kind, [bytes(dtype.itemsize)])
         elif kind == "float_list":
             features[name] = Feature(kind, [0.0] * (dtype.itemsize // 4))
         else:
             features[name] = Feature(kind, [(1 << VARINT_BITS * dtype.itemsize) - 1])  # the largest of this size
-    message = example_message(features)
+    message = _to_message(features)
     template = np.frombuffer(message.SerializeToString(), np.uint8)
     ends = {}
     position = len(template) - message.features.ByteSize()
@@ -162,23 +171,22 @@ def make_layout(
         # A tag, the entry's size and the entry, which ends with its value.
         position += 1 + varint_bytes(entry.ByteSize()) + entry.ByteSize()
         ends[entry.key] = position
-    offsets = [ends[name] - dtype.itemsize for name, _, dtype in stored]
-    formats = [dtype for _, _, dtype in stored]
+    formats = [dtype for _, dtype in stored.values()]
+    offsets = [ends[name] - dtype.itemsize for name, (_, dtype) in stored.items()]
     varies = np.zeros(len(template), np.bool_)
     for offset, dtype in zip(offsets, formats, strict=True):
         varies[offset : offset + dtype.itemsize] = True
-    names = [name for name, _, _ in stored]
-    row = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": len(template)})
+    row = np.dtype({"names": list(stored), "formats": formats, "offsets": offsets, "itemsize": len(template)})
     return Layout(row, template, np.flatnonzero(~varies))
 
 
 def varint_bytes(largest: int) -> int:
-    """Return the number of bytes that hold every integer from 0 to `largest` as protobuf stores it."""
+    """Return the number of bytes in which protobuf stores every integer from 0 to `largest`."""
     return max(1, -(-largest.bit_length() // VARINT_BITS))
 
 
 def to_varint(values: Array, size: int) -> Array:
-    """Return non-negative integers [N] as uint8 [N, size], with leading zeros, which every reader accepts."""
+    """Return non-negative integers [N] as uint8 [N, size], padded with zeros, which every reader accepts."""
     groups = values[:, None] >> VARINT_BITS * np.arange(size) & 0x7F
     groups[:, :-1] |= 0x80  # more bytes follow
     return groups.astype(np.uint8)
@@ -189,12 +197,6 @@ def from_varint(stored: Array) -> tuple[Array, Array]:
     more = stored & 0x80 != 0
     values = ((stored & 0x7F).astype(np.int64) << VARINT_BITS * np.arange(stored.shape[1])).sum(axis=1)
     return values, more[:, :-1].all(axis=1) & ~more[:, -1]
-
-
-def _checksum(data: bytes) -> bytes:
-    crc = google_crc32c.value(data)
-    # Masked as the format asks, since the checksum of data that holds checksums is weak.
-    return CHECKSUM.pack(((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def _declare_example() -> Any:

@@ -1,6 +1,6 @@
-"""Shows the records of a file or folder to a person, ours or those of any foreign TFRecord file.
+"""Shows the records of a file or folder: ours, or those of any TFRecord file.
 
-Knows which records are meant; how they look is `seraphim.records.display`.
+Knows which records to show; `seraphim.records.display` formats them.
 """
 
 import contextlib
@@ -19,33 +19,43 @@ from rich.text import Text
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Game, load_game
 from seraphim.records.display import draw_features, draw_position, draw_summary, hexdump, summarize
-from seraphim.records.examples import Positions, concatenate, decode, is_cut_off
+from seraphim.records.examples import Positions, concatenate, decode
 from seraphim.records.files import published_files
+from seraphim.records.schema import is_cut_off
 from seraphim.records.tfrecord import DamageError, Feature, frames, parse_example
 
-FOREIGN_RECORDS = 3  # shown of a foreign file where nothing says how many
+_FOREIGN_RECORDS = 3  # shown of a foreign file by default
 
 
 @dataclass(frozen=True)
-class Choice:
+class RecordFilter:
     """Which records to show; by default the first game."""
 
     record: int | None = None
-    """Number of the first one, counted from 0 in each file; alone, only that one."""
+    """Number of the first one, counted from 0 in each file; without a limit, the only one."""
     limit: int | None = None
-    """How many."""
+    """How many at most."""
     game_id: str | None = None
     """Only those of the game with this id."""
 
+    def select(self, payloads: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Yield the selected records of a file with their numbers."""
+        records: Iterator[tuple[int, bytes]] = islice(enumerate(payloads), self.record or 0, None)
+        if self.game_id:
+            records = (record for record in records if _game_id(record[1]) == self.game_id)
+        if self.limit is not None or self.game_id:
+            return islice(records, self.limit)
+        if self.record is not None:
+            return islice(records, 1)
+        for game_id, game in groupby(records, lambda record: _game_id(record[1])):
+            return islice(game, _FOREIGN_RECORDS if game_id is None else None)
+        return iter(())
 
-def show_records(path: Path, console: Console, choice: Choice, game: str | None = None) -> None:
-    """Print single records of a file; a folder stands for its newest file, or the one that holds the game chosen.
 
-    Args:
-        path: a file or folder.
-        console: where to print.
-        choice: of the records.
-        game: module of the game, if not the name in the records.
+def show_records(path: Path, console: Console, selected: RecordFilter, game: str | None = None) -> None:
+    """Print single records of a file, or of a folder's newest file, or of the one that holds the selected game.
+
+    `game` is the module of the game, by default the name in the records.
 
     Raises:
         RecordError: there is no such file, record or game.
@@ -53,24 +63,24 @@ def show_records(path: Path, console: Console, choice: Choice, game: str | None 
     """
     files = record_files(path)
     shown = 0
-    for file in reversed(files if choice.game_id else files[-1:]):
+    for file in reversed(files if selected.game_id else files[-1:]):
         try:
-            for number, payload in _chosen(read_payloads(file), choice):
+            for number, payload in selected.select(read_payloads(file)):
                 console.print(Rule(Text(f"{file.name} · record {number}"), align="left"))
-                console.print(draw_record(payload, game))
+                console.print(_draw_record(payload, game))
                 shown += 1
         except DamageError as error:
             console.print(Text(f"{file} is damaged ({error}): training skips it", style="bold red"))
         if shown:
             return
-    if choice.game_id:
-        raise RecordError(f"no game {choice.game_id!r} in {path}: without --game_id, the first one is shown")
-    if choice.record:
-        raise RecordError(f"no record {choice.record} in {files[-1]}: records are counted from 0 in each file")
+    if selected.game_id:
+        raise RecordError(f"no game {selected.game_id!r} in {path}: omit --game_id to show the first game")
+    if selected.record:
+        raise RecordError(f"no record {selected.record} in {files[-1]}: records are counted from 0 in each file")
 
 
 def show_summary(path: Path, console: Console, game: str | None = None) -> None:
-    """Print counts of a file or folder: of games where the records are ours, of records and bytes where not.
+    """Print counts over a file or folder: of games for our records, of records and bytes for foreign ones.
 
     Raises:
         RecordError: there is no such file, or files of different games.
@@ -83,7 +93,7 @@ def show_summary(path: Path, console: Console, game: str | None = None) -> None:
         games = "foreign"
         try:
             payloads = list(read_payloads(file))
-            name = _game_name(_features(payloads[0])) if payloads else None
+            name = _read_text(_parse(payloads[0]), "game") if payloads else None
             if not payloads or (name and is_cut_off(payloads[-1])):
                 raise DamageError("truncated: the end of the file is missing")
             if name:
@@ -117,7 +127,7 @@ def record_files(path: Path) -> list[Path]:
 
 
 def read_payloads(path: Path) -> Iterator[bytes]:
-    """Yield the payload of each record of a TFRecord file, also of one compressed as gzip or zlib.
+    """Yield the payload of each record of a TFRecord file, which may be compressed as gzip or zlib.
 
     Raises:
         DamageError: a record is damaged; those before it have been yielded.
@@ -134,17 +144,12 @@ def read_payloads(path: Path) -> Iterator[bytes]:
         yield from frames(content)
 
 
-def draw_record(payload: bytes, game: str | None = None) -> RenderableType:
-    """Return a record as it is printed: a position, the features of a foreign example, or else its bytes.
-
-    Raises:
-        GameError: there is no game `game`.
-        RecordError: the record is of another game than `game`.
-    """
-    features = _features(payload)
+def _draw_record(payload: bytes, game: str | None) -> RenderableType:
+    # A position, the features of a foreign example, or else bytes.
+    features = _parse(payload)
     if not features:
         return hexdump(payload)
-    name = _game_name(features)
+    name = _read_text(features, "game")
     if name is None:
         return draw_features(features)
     try:
@@ -156,43 +161,21 @@ def draw_record(payload: bytes, game: str | None = None) -> RenderableType:
         return Group(draw_features(features), Text(f"{error}; --game names the game's module", style="bold red"))
 
 
-def _chosen(payloads: Iterator[bytes], choice: Choice) -> Iterator[tuple[int, bytes]]:
-    records: Iterator[tuple[int, bytes]] = islice(enumerate(payloads), choice.record or 0, None)
-    if choice.game_id:
-        records = (record for record in records if _game_id(record[1]) == choice.game_id)
-    if choice.limit is not None or choice.game_id:
-        return islice(records, choice.limit)
-    if choice.record is not None:
-        return islice(records, 1)
-    return _first_game(records)
-
-
-def _first_game(records: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    for game_id, game in groupby(records, lambda record: _game_id(record[1])):
-        return islice(game, FOREIGN_RECORDS if game_id is None else None)
-    return iter(())
-
-
-def _features(payload: bytes) -> dict[str, Feature]:
-    # None of them where the payload is no example.
+def _parse(payload: bytes) -> dict[str, Feature]:
+    # The features of an example; none if the payload is not an example.
     try:
         return parse_example(payload)
     except DamageError:
         return {}
 
 
-def _game_name(features: dict[str, Feature]) -> str | None:
-    # None where the record is not ours.
-    return _text(features, "game") if "schema" in features else None
-
-
 def _game_id(payload: bytes) -> str | None:
-    features = _features(payload)
-    return _text(features, "game_id") if "schema" in features else None
+    return _read_text(_parse(payload), "game_id")
 
 
-def _text(features: dict[str, Feature], name: str) -> str | None:
+def _read_text(features: dict[str, Feature], name: str) -> str | None:
+    # The value of a feature of our own records; None in foreign ones.
     feature = features.get(name)
-    if feature is None or feature.kind != "bytes_list" or not feature.values:
+    if "schema" not in features or feature is None or feature.kind != "bytes_list" or not feature.values:
         return None
     return str(feature.values[0].decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""The window of the newest positions that training reads: the same games give the same window, wherever they lie.
+"""The window of the newest positions that training reads: the same games give the same window, however stored.
 
 Knows the files and the order of their games (`seraphim.records.index`), and the schema (`seraphim.records.examples`).
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import RecordError
-from seraphim.game import Array, Game
+from seraphim.game import Game
 from seraphim.records.examples import Positions, concatenate, decode, pick
 from seraphim.records.files import number_of, read_examples, reading
 from seraphim.records.index import FileIndex, Selection, index_files, kept_files, select_newest
@@ -21,7 +21,7 @@ class WindowReport(NamedTuple):
     """What `read_window` read."""
 
     files: int
-    games: int  # of which at least one position is in the window
+    games: int  # with at least one position in the window
     positions: int
     damaged: tuple[tuple[Path, str], ...]  # files that were skipped, and why
     newest: int  # number of the newest file that was read
@@ -30,8 +30,8 @@ class WindowReport(NamedTuple):
 def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions, WindowReport]:
     """Return the newest positions of a folder, at most `max_positions`, oldest first.
 
-    The games of a stream come in the order of their numbers, however they were stored: see `gameindex`. Damaged files
-    are skipped whole, and named in the report.
+    The games of a stream come in the order of their numbers, however they were stored: see `seraphim.records.index`.
+    Damaged files are skipped as a whole, and named in the report.
 
     Raises:
         RecordError: there is no game data, all of it is damaged, or it is of another game.
@@ -42,24 +42,30 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
         parts: dict[Path, Positions] = {}
         damaged: dict[Path, str] = {}
         while True:
-            whole = [index for path, index in indices.items() if path not in damaged]
-            chosen = select_newest(whole, max_positions)
-            unread = {whole[file].path for file in np.unique(chosen.files).tolist()} - parts.keys()
+            intact = [index for path, index in indices.items() if path not in damaged]
+            chosen = select_newest(intact, max_positions)
+            unread = {intact[file].path for file in np.unique(chosen.files).tolist()} - parts.keys()
             if not unread:
                 break
             for path in unread:
                 _read_file(game, path, parts, damaged)
-        has_all = sum(int(index.positions.sum()) for index in whole) < max_positions
-        for path in files:  # of those without an index, nothing is known
-            if path not in indices and (has_all or number_of(path) > number_of(whole[chosen.oldest].path)):
+        has_all = sum(int(index.positions.sum()) for index in intact) < max_positions
+        for path in files:  # name those without an index that the window would have needed
+            if path not in indices and (has_all or number_of(path) > number_of(intact[chosen.oldest].path)):
                 _read_file(game, path, {}, damaged)
                 damaged.setdefault(path, "its games cannot be told apart")
     skipped = tuple((path, damaged[path]) for path in reversed(files) if path in damaged)
     if not len(chosen.files):
-        raise RecordError(_nothing_in(folder, skipped))
-    window = _assemble(whole, chosen, parts)
+        if not skipped:
+            raise RecordError(f"no game data in {folder}: run bin/generate_games.py first")
+        path, reason = skipped[0]
+        raise RecordError(
+            f"all {len(skipped)} files in {folder} are damaged ({path.name} is {reason}): "
+            "remove them and run bin/generate_games.py"
+        )
+    window = _assemble(intact, chosen, parts)
     used = np.unique(chosen.files)
-    newest = number_of(whole[int(used[-1])].path)
+    newest = number_of(intact[int(used[-1])].path)
     return window, WindowReport(len(used), len(chosen.files), len(window.plies), skipped, newest)
 
 
@@ -72,38 +78,17 @@ def _read_file(game: Game, path: Path, parts: dict[Path, Positions], damaged: di
         raise RecordError(f"{path} {error}") from error
 
 
-def _nothing_in(folder: Path, damaged: Sequence[tuple[Path, str]]) -> str:
-    if not damaged:
-        return f"no game data in {folder}: run bin/generate_games.py first"
-    path, reason = damaged[0]
-    return (
-        f"all {len(damaged)} files in {folder} are damaged ({path.name} is {reason}): "
-        "remove them and run bin/generate_games.py"
-    )
-
-
 def _assemble(files: Sequence[FileIndex], chosen: Selection, parts: dict[Path, Positions]) -> Positions:
-    # Takes the rows of the games from each file, and then puts the games in order.
-    picked: list[Positions] = []
-    games_of: list[Array] = []
-    for file in np.unique(chosen.files).tolist():
-        games = np.flatnonzero(chosen.files == file)
-        starts = np.cumsum(files[file].positions) - files[file].positions
-        places = chosen.places[games]
-        rows = _ranges(starts[places], files[file].positions[places])
-        picked.append(pick(parts.pop(files[file].path), rows))
-        games_of.append(games)
-    lengths = np.concatenate([files[file].positions[[place]] for file, place in zip(*chosen[:2], strict=True)])
-    stored = np.concatenate(games_of)  # the games as they lie there now
-    starts = np.empty(len(stored), np.int64)
-    starts[stored] = np.cumsum(lengths[stored]) - lengths[stored]
-    together = concatenate(picked)
-    picked.clear()
-    rows = _ranges(starts, lengths)[chosen.cut :]
-    return pick(together, rows)
-
-
-def _ranges(starts: Array, lengths: Array) -> Array:
-    # All numbers of each range, one range after the other.
+    # Concatenates the files, and picks the rows of the games in order.
+    used = np.unique(chosen.files)
+    positions = [files[file].positions for file in used]
+    lengths = np.concatenate(positions)
+    starts = np.cumsum(lengths) - lengths
+    first_games = np.cumsum([0, *map(len, positions)])  # of each file, among the games of all
+    games = first_games[np.searchsorted(used, chosen.files)] + chosen.places
+    together = concatenate([parts[files[file].path] for file in used])
+    parts.clear()  # frees half of the memory before the rows are copied once more
+    lengths, starts = lengths[games], starts[games]
     ends = np.cumsum(lengths)
-    return np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)
+    rows = np.arange(int(lengths.sum())) + np.repeat(starts - (ends - lengths), lengths)  # one range after the other
+    return pick(together, rows[chosen.cut :])

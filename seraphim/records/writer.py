@@ -1,8 +1,7 @@
-"""Finished games on disk: a writer that loses none, and the journals of the processes that play.
+"""Writes finished games to disk without losing any; the processes that play keep journals.
 
 Game data is a folder of TFRecord files (`seraphim.records.files`), whose records are positions
-(`seraphim.records.examples`); which games they hold is `seraphim.records.index`, and how training reads them is
-`seraphim.records.window`.
+(`seraphim.records.examples`).
 """
 
 import contextlib
@@ -18,64 +17,38 @@ from typing import Self
 
 from seraphim.errors import RecordError
 from seraphim.options import RecordOptions
-from seraphim.records.examples import GameRecord, Positions, encode, encode_games, end_of
 from seraphim.records.files import PARTIAL, publish, whole_games, writing
-from seraphim.records.index import (
-    NumberSet,
-    id_of,
-    next_number,
-    played_numbers,
-    remove_surplus,
-    stream_and_number,
-    total_positions,
-)
-from seraphim.records.schema import END_OF_GAME
-from seraphim.records.tfrecord import DamageError, frame
-from seraphim.records.window import WindowReport, read_window
+from seraphim.records.index import NumberSet, id_of, next_number, played_numbers, remove_surplus, stream_and_number
+from seraphim.records.schema import END_OF_GAME, end_of
+from seraphim.records.tfrecord import frame
 from seraphim.storage import atomic
 
-__all__ = [
-    "DamageError",
-    "GameRecord",
-    "GameWriter",
-    "Journal",
-    "Positions",
-    "RecordOptions",
-    "WindowReport",
-    "encode",
-    "encode_games",
-    "read_window",
-    "total_positions",
-]
-
 SECONDS_TO_PUBLISH = 2.0
-"""How long a game may wait for others until it is published."""
+"""How long a game may wait for others before it is published."""
 
-_CHECKS = 20  # how often a writer looks for files to remove, while as many positions are written as are kept
+_CHECKS = 20  # for files to remove, while as many positions are written as are kept
 
 
 class Journal:
-    """A file of one process, to which it writes each game when it is finished, until somebody else has stored it.
+    """A file to which one process writes each game when it is finished, until the game is stored elsewhere.
 
-    If the process or its parent is killed, the next `GameWriter` publishes what only the journal holds.
+    If the process or its parent is killed, the next `GameWriter` publishes the games that only the journal holds.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Begin a journal.
+        """Begin a journal in a folder of game data.
 
-        Args:
-            folder: of the game data.
-            name: of the journal. Where it begins with that of a stream and a dot, a later writer of the stream waits
-                until the process has ended.
+        If its name begins with that of a stream and a dot, a later writer of the stream waits until the process has
+        ended.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
             BlockingIOError: a living process writes this journal.
         """
         self._folder = folder
-        self._path = folder / f".{name}{PARTIAL}"
+        self.path = folder / f".{name}{PARTIAL}"
         with writing(folder):
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 atomic.lock_file(self._file, LOCK_EX | LOCK_NB)
             except BaseException:
@@ -91,51 +64,40 @@ class Journal:
             os.ftruncate(self._file, size)
             raise
 
-    def is_at(self, path: Path) -> bool:
-        """Return whether this is the journal's file."""
-        return path == self._path
-
     def games(self) -> list[list[bytes]]:
         """Return the examples of each game that it holds."""
         return whole_games(os.pread(self._file, os.fstat(self._file).st_size, 0))
 
     def clear(self) -> None:
-        """Forget the games: they are stored elsewhere."""
+        """Drop the games, which are stored elsewhere."""
         os.ftruncate(self._file, 0)
 
     def close(self, remove: bool) -> None:
-        """Leave the folder.
-
-        Args:
-            remove: the games are stored elsewhere; otherwise they are left to a later writer.
-        """
+        """Close the journal; `remove` it if its games are stored elsewhere, else leave them to a later writer."""
         with writing(self._folder) if remove else contextlib.nullcontext():
             if remove:
-                self._path.unlink()
-            os.close(self._file)  # and with it the lock
+                self.path.unlink()
+            os.close(self._file)  # which releases the lock
 
 
 class GameWriter:
-    """Writes finished games to a folder; several writers, also of several processes, may write to one at once.
+    """Writes finished games to a folder; several writers, in several processes, may write to one folder.
 
-    A game is on disk when `add` returns, and published within seconds. A context manager: at its end, also by Ctrl-C,
-    everything is published.
+    A game is on disk when `add` returns, and published within seconds. Use it as a context manager: when that exits,
+    by Ctrl-C as well, everything is published.
 
     Attributes:
-        rescued: the positions of each game that was found in what ended processes had left, and published; when the
-            writer is closed, of those of the stream's workers that nobody had taken.
+        rescued: the number of positions of each game that was found in the journals of dead processes and published;
+            after the writer is closed, only of those that this stream's own workers left.
     """
 
     def __init__(
         self, folder: Path, options: RecordOptions, stream: str = "", max_positions: int | None = None
     ) -> None:
-        """Open a folder, made if need be, and publish the finished games of processes that were killed.
+        """Open a folder, created if necessary, and publish the finished games of processes that were killed.
 
-        Args:
-            folder: of the game data.
-            options: of the files.
-            stream: of which no other writer may write games at the same time; if empty, they are anybody's.
-            max_positions: the largest window that is read; files that hold nothing of it are removed. None: none are.
+        If a stream is named, no other writer may write its games at the same time. Files are removed once no window of
+        `max_positions` reads them.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -145,9 +107,10 @@ class GameWriter:
         self._options = options
         self._stream = stream
         self._max_positions = max_positions
-        self._games = self._positions = 0  # since it was last published, and since it was looked for files to remove
-        self._oldest = 0.0  # when the first of these games came
-        self._failed = False  # to publish them
+        self._games = 0  # not published yet
+        self._oldest = 0.0  # when the first of these was added
+        self._positions = 0  # written since the last check for files to remove
+        self._failed = False  # while publishing
         self._lock = threading.Lock()
         self._closed = threading.Event()
         folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +120,7 @@ class GameWriter:
             self._journal = Journal(folder, stream or uuid.uuid4().hex)
         except BlockingIOError:
             raise RecordError(
-                f"another program writes the games of the stream {stream!r} (in {folder}): wait for its end, or use "
+                f"another program writes the games of stream {stream!r} (in {folder}): wait for it to finish, or use "
                 "another --seed"
             ) from None
         with writing(folder):
@@ -168,10 +131,11 @@ class GameWriter:
         self._thread.start()
 
     def add(self, examples: Sequence[bytes]) -> None:
-        """Write one whole game, as `encode` made it, and publish a file if that is its last one.
+        """Write one whole game, as returned by `encode`, and publish a file when it is full.
 
         Raises:
-            OSError: the disk is full, say; the games added before are safe, and published by a later call or writer.
+            OSError: the disk is full, for example; games added before are safe, and published by a later call or
+                writer.
             RecordError: the examples are not those of one whole game.
         """
         ends = [end_of(example) for example in examples]
@@ -185,20 +149,11 @@ class GameWriter:
             if self._games >= self._options.games_per_file:
                 self._publish()
 
-    def publish(self) -> None:
-        """Publish the games added so far, if there are any.
-
-        Raises:
-            OSError: the disk is full, say; the games are kept, for a later call or writer.
-        """
-        with self._lock:
-            self._publish()
-
     def close(self) -> None:
-        """Publish the rest, also of workers that have ended, and leave the folder.
+        """Publish the rest, including games of workers that have ended, and close the journal.
 
         Raises:
-            OSError: the disk is full, say; the games are kept for a later writer.
+            OSError: the disk is full, for example; the games are kept for a later writer.
         """
         self._closed.set()
         self._thread.join()
@@ -220,11 +175,11 @@ class GameWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the writer; if the disk is full, what is not published is left to a later writer."""
+        """Close the writer; if the disk is full, a later writer publishes the rest."""
         try:
             self.close()
         except OSError:
-            if not isinstance(error, OSError):  # which says it already
+            if not isinstance(error, OSError):  # else the first error is the one to report
                 raise
 
     def _publish(self) -> None:
@@ -232,7 +187,7 @@ class GameWriter:
         if not games:
             return
         with writing(self._folder):
-            if self._failed:  # in the middle, maybe
+            if self._failed:  # some of these games may be published already
                 self._publish_new(games)
             else:
                 self._failed = True
@@ -246,7 +201,7 @@ class GameWriter:
         publish(self._folder, games, self._options.games_per_file, next_number(self._folder))
 
     def _publish_new(self, games: Sequence[Sequence[bytes]]) -> list[int]:
-        # Publishes what was left, but for games that are published; returns how many positions each game has.
+        # Publishes games, except those that are published already; returns the number of positions of each.
         known: dict[str, NumberSet] = {}
         new: list[Sequence[bytes]] = []
         for game in games:
@@ -260,12 +215,12 @@ class GameWriter:
         return list(map(len, new))
 
     def _rescue(self, stream: str) -> list[int]:
-        # Publishes what ended processes left, of a stream or of all; returns how many positions each game has. The
-        # workers of a killed program end after it: whoever goes on with its stream waits for them.
+        # Publishes the journals of dead processes, of one stream or of all; returns the number of positions of each
+        # game. Workers of a killed program outlive it for a moment: a writer that continues their stream waits.
         rescued: list[int] = []
         for partial in sorted(self._folder.glob(f".{stream}*{PARTIAL}")):
             is_ours = bool(self._stream) and partial.name.startswith(f".{self._stream}.w")
-            if self._journal.is_at(partial) or (stream and not is_ours):
+            if partial == self._journal.path or (stream and not is_ours):
                 continue
             file = os.open(partial, os.O_RDWR)
             try:
@@ -284,8 +239,8 @@ class GameWriter:
             remove_surplus(self._folder, self._max_positions)
 
     def _publish_in_time(self) -> None:
-        # The main function of a thread: games need not wait until others come.
+        # The main function of a thread, so that games do not wait until the next one is added.
         while not self._closed.wait(SECONDS_TO_PUBLISH / 4):
-            with self._lock, contextlib.suppress(OSError):  # if that stays, the next call meets it too
+            with self._lock, contextlib.suppress(OSError):  # if the problem persists, the next call reports it
                 if self._games and time.monotonic() - self._oldest > SECONDS_TO_PUBLISH:
                     self._publish()

@@ -5,6 +5,6 @@ In dependency order:
     games        many games at once, played by the search against itself
     pool         what all pools of workers share
     processes    a pool of worker processes
-    generate     the workers' games into files
+    generate     writes the workers' games to files
     cluster/     a pool of workers on the machines of a Ray cluster
 """

@@ -1,12 +1,10 @@
-"""Self-play: many games at once, each move searched, each finished game given out as a `GameRecord`.
+"""Self-play: many games at once, each move searched, each finished game returned as a `GameRecord`.
 
-Knows games and the search; knows neither files nor processes. A game is a function of the stream's name, its number
-and the model: it does not depend on which other games are under way, so any process may play any game.
+Knows games and the search, but neither files nor processes. A game is a function of the stream's name, its number and
+the model; it does not depend on which other games are under way, so that any process may play any game.
 """
 
-import threading
-from collections.abc import Iterator, Sequence
-from queue import Queue
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +12,14 @@ import numpy as np
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.writer import GameRecord
+from seraphim.records.examples import GameRecord
 from seraphim.search.rng import fork, stream_key, uniform_of
 from seraphim.search.search import Search, draw_actions
 from seraphim.search.terminal_value import worth
 
-# Trees that have spent their readouts wait until this share of all has, so that moves are made in batches too.
+# Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
-_PURPOSES = 4  # streams of a ply
+_PURPOSES = 4  # random streams of a ply
 _NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
 
 
@@ -31,16 +29,16 @@ def game_id(stream: str, number: int) -> str:
 
 
 def number_in(identity: str) -> int:
-    """Return the number in a game's id; the inverse of `game_id` but for the stream."""
+    """Return the number in a game's id, the inverse of `game_id`."""
     return int(identity.rpartition("-")[2])
 
 
 class _Slots(NamedTuple):
-    # The games under way: G of them, with the plies so far. Every ply's search is kept.
-    numbers: Array  # int64 [G]: the games' numbers, which their luck depends on
-    first_plies: Array  # int64 [G]: how many the random openings had; from here on games are recorded
-    plies: Array  # int64 [G]: how many have been played
-    states: Array  # int64 [G, W]: the positions to move in
+    # The G games under way, with the search of every ply so far.
+    numbers: Array  # int64 [G], the games' numbers, on which their random streams depend
+    first_plies: Array  # int64 [G], plies of the random openings; from here on games are recorded
+    plies: Array  # int64 [G], played so far
+    states: Array  # int64 [G, W], the positions to move in
     past_states: Array  # int64 [G, plies, W]
     past_actions: Array  # int32 [G, plies]
     past_policies: Array  # float32 [G, plies, A]
@@ -58,12 +56,12 @@ class SelfPlay:
         Args:
             game: the rules.
             inference: the model.
-            search: how each move is searched, and for how many plies moves are drawn in proportion to visits.
-            options: how many games at a time.
-            stream: any name, for instance a seed; with a game's number it determines the game's luck.
+            search: options of the search of each move, and of the choice of the move.
+            options: how many games at a time, and how they open.
+            stream: seed string of the games' random streams, which also depend on each game's number.
 
         Raises:
-            SettingsError: the options do not go together.
+            SettingsError: the options contradict each other.
         """
         self._game = game
         self._tempering_point = search.tempering_point
@@ -76,8 +74,8 @@ class SelfPlay:
         """Play the games with these numbers, and yield each when it is finished.
 
         Raises:
-            ModelError: the model gave a NaN or an infinity.
-            GameError: the game breaks its contract.
+            ModelError: the model returned a NaN or an infinity.
+            GameError: the game violates its contract.
         """
         taken = [number for _, number in zip(range(self._options.concurrent_games), numbers, strict=False)]
         slots = self._allocate(np.array(taken, np.int64))
@@ -94,14 +92,14 @@ class SelfPlay:
             ended, results = self._game.outcome(slots.states[trees])
             results = worth(self._game, slots.states[trees], results, self._fast_wins)
             cut_off = ~ended & (slots.plies[trees] >= self._game.max_plies)
-            going_on = trees[~(ended | cut_off)]
+            ongoing = trees[~(ended | cut_off)]
             for tree, result in zip(trees[ended], results[ended], strict=True):
                 yield self._record(slots, tree, float(result))
             for tree in trees[cut_off]:
                 yield self._record(slots, tree, None)
             fresh = self._refill(slots, trees[ended | cut_off], numbers)
-            busy += len(going_on) + len(fresh) - len(trees)
-            self._search(slots, np.concatenate([going_on, fresh]))
+            busy += len(ongoing) + len(fresh) - len(trees)
+            self._search(slots, np.concatenate([ongoing, fresh]))
 
     def _allocate(self, numbers: Array) -> _Slots:
         games, plies = len(numbers), min(self._game.max_plies, 64)
@@ -127,12 +125,12 @@ class SelfPlay:
         return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
 
     def _open(self, numbers: Array) -> tuple[Array, Array]:
-        # The positions that games begin with, and their plies: as many random moves as drawn, short of the game's end.
+        # Returns the positions that games begin with, and their plies: a random number of moves, short of the end.
         states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
-        most, share = self._options.random_plies, self._options.random_share
+        longest, share = self._options.random_plies, self._options.random_share
         drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
-        lengths = np.where(drawn < 1, (drawn * (most + 1)).astype(np.int64), 0)
-        for _ in range(most):
+        lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
+        for _ in range(longest):
             moving = np.flatnonzero(plies < lengths)
             streams = self._streams(numbers[moving], plies[moving], _OPENING)
             actions = draw_actions(self._game.legal(states[moving]), streams)
@@ -144,11 +142,11 @@ class SelfPlay:
         return states, plies
 
     def _move(self, slots: _Slots, trees: Array) -> _Slots:
-        # Plays one move in each of some games whose search is done.
+        # Plays a move in each of the games whose search is done.
         result = self.search.result(trees)
         plies = slots.plies[trees]
-        hot = plies < self._tempering_point
-        actions = self.search.choose(result, hot, self._streams(slots.numbers[trees], plies, _CHOICE))
+        sampled = plies < self._tempering_point
+        actions = self.search.choose(result, sampled, self._streams(slots.numbers[trees], plies, _CHOICE))
         recorded = plies - slots.first_plies[trees]
         if recorded.max() >= slots.past_actions.shape[1]:
             slots = slots._replace(
@@ -176,7 +174,7 @@ class SelfPlay:
         )
 
     def _refill(self, slots: _Slots, trees: Array, numbers: Iterator[int]) -> Array:
-        # Starts a new game in each of some slots, as long as there are numbers; returns the slots that got one.
+        # Starts a new game in each of these slots while there are numbers; returns the slots that got one.
         taken = [number for _, number in zip(trees, numbers, strict=False)]
         fresh = trees[: len(taken)]
         slots.numbers[fresh] = taken
@@ -184,58 +182,6 @@ class SelfPlay:
         slots.plies[fresh] = slots.first_plies[fresh]
         self.search.reset(fresh)
         return fresh
-
-
-def play_together(players: Sequence[SelfPlay], numbers: Iterator[int]) -> Iterator[GameRecord]:
-    """Play the games with these numbers by several players, each in a thread of its own, and yield them as they end.
-
-    While the network works for one player, and leaves the processor free, another one moves its trees: with two of
-    them neither side waits. They play the games that one would play.
-
-    Raises:
-        ModelError: as `SelfPlay.play`.
-        GameError: likewise.
-    """
-    if len(players) == 1:
-        yield from players[0].play(numbers)
-        return
-    ended: Queue[GameRecord | BaseException | None] = Queue(len(players))  # who is not asked for games plays no more
-    lock, given_up = threading.Lock(), threading.Event()
-
-    def shared() -> Iterator[int]:
-        while True:
-            with lock:
-                number = next(numbers, None)
-            if number is None:
-                return
-            yield number
-
-    def play(player: SelfPlay) -> None:
-        try:
-            for record in player.play(shared()):
-                if given_up.is_set():
-                    return
-                ended.put(record)
-            ended.put(None)
-        except BaseException as error:  # noqa: BLE001 (raised again by whoever takes the games)
-            ended.put(error)
-
-    for player in players:
-        threading.Thread(target=play, args=[player], daemon=True).start()
-    try:
-        at_work = len(players)
-        while at_work:
-            found = ended.get()
-            if isinstance(found, BaseException):
-                raise found
-            if found is None:
-                at_work -= 1
-            else:
-                yield found
-    finally:
-        given_up.set()
-        while not ended.empty():  # so that nobody waits for a place in it
-            ended.get()
 
 
 def _twice_as_long(past: Array) -> Array:

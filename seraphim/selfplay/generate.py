@@ -1,8 +1,7 @@
-"""Game data made: the champion's games go from the workers into files, with progress, until enough or interrupted."""
+"""Generates game data: the champion's games go from the workers into files, until there are enough or on Ctrl-C."""
 
 import contextlib
 import dataclasses
-import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -19,14 +18,13 @@ from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking.tensorboard import Log
 
-# Games between two looks at whether there is a new champion.
-_GAMES_BETWEEN_LOOKS = 100
-_SECONDS_BETWEEN_FIGURES = 60
+_GAMES_BETWEEN_CHECKS = 100  # for a new champion
+_SECONDS_BETWEEN_METRICS = 60
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What came of generating games."""
+    """The games that a call of `generate_games` added."""
 
     games: int
     positions: int
@@ -34,18 +32,17 @@ class Generated:
     work: Work
     interrupted: bool
     earlier_games: int = 0
-    """Games of the stream that were there already."""
+    """Games of the stream that were stored before."""
 
     def figures(self) -> dict[str, float]:
-        """Return the figures by name."""
-        stages = {f"self_play/share_of_{stage}": share for stage, share in self._shares().items()}
+        """Return the metrics by name."""
         return {
             "self_play/games_per_hour": 3600 * self.games / self.seconds,
             "self_play/plies": self.positions / max(1, self.games),
             "self_play/readouts_per_second": self.work.readouts / self.seconds,
             "self_play/evaluations_per_second": self.work.evaluations / self.seconds,
             "self_play/cache_hits": self.work.hit_rate,
-            **stages,
+            **{f"self_play/share_of_{stage}": share for stage, share in self._shares().items()},
         }
 
     def _shares(self) -> dict[str, float]:
@@ -67,44 +64,43 @@ def generate_games(
     settings: Settings,
     stream: str,
     count: int = ENDLESS,
-    announce: Callable[[str], None] = print,
+    notify: Callable[[str], None] = print,
     log: Log | None = None,
-    count_evaluations: Callable[[int], None] | None = None,
 ) -> Generated:
     """Let the champion play the first `count` games of a stream, and write them to the model's game data.
 
-    Games of the stream that are there already, because an earlier call was interrupted, are not played again. When
-    another snapshot becomes the champion, the games under way are finished, and it plays the next ones. On Ctrl-C (or
-    SIGTERM) all finished games are written; a second one ends the program at once.
+    Games of the stream that an interrupted call has stored are not played again. When another snapshot becomes the
+    champion, the games under way are finished, and it plays the next ones. On Ctrl-C (or SIGTERM) all finished games
+    are written; a second one ends the program at once.
 
     Args:
         pool: the workers; not to be used again after an interrupt.
         folder: of the model.
         settings: of the model.
-        stream: the name of the games' luck.
-        count: how many games.
-        announce: takes a sentence for the person, such as which model plays on what.
-        log: takes the figures, once a minute and at the end, at the step of the champion.
-        count_evaluations: takes how many positions the network has evaluated since it was called last.
+        stream: seed string of the games' random streams.
+        count: number of games.
+        notify: receives a line on the workers, the snapshot and the runtime.
+        log: receives the metrics, once a minute and at the end, at the champion's step.
 
     Raises:
         ModelError: the model has no champion, or it is damaged.
         RecordError: another program plays the same stream.
         WorkerError: a worker died.
     """
-    interrupted: list[bool] = []
+    interrupted = False
 
-    def interrupt() -> None:
-        interrupted.append(True)
+    def stop() -> None:
+        nonlocal interrupted
+        interrupted = True
         pool.stop()
 
     with (
         GameWriter(folder.game_data, settings.records, stream, settings.training.max_window) as writer,
-        _interrupts_call(interrupt),
-        _progress() as progress,
+        _on_interrupt(stop),
+        _progress_bar() as progress,
     ):
         played = played_numbers(folder.game_data, stream)
-        tally = _Tally(len(played), log, count_evaluations)
+        tally = _Tally(len(played), log)
         bar = progress.add_task("games", total=None if count == ENDLESS else count, completed=len(played), rate="")
         runtime, ended = "", False
         while not ended:
@@ -118,78 +114,57 @@ def generate_games(
                     tally.add(len(game.examples))
                     if not runtime:
                         runtime = pool.work().runtime
-                        announce(f"{pool.num_workers} workers play {champion.name} by {runtime}")
-                    if tally.games % _GAMES_BETWEEN_LOOKS == 0:
-                        so_far = tally.look(champion.step, pool.work())
-                        rate = f"{so_far.work.readouts / so_far.seconds:,.0f} readouts/s"
+                        notify(f"self-play: {pool.num_workers} workers, snapshot {champion.name}, {runtime}")
+                    if tally.games % _GAMES_BETWEEN_CHECKS == 0:
+                        generated = tally.summarize(pool.work(), champion.step)
+                        rate = f"{generated.work.readouts / generated.seconds:,.0f} readouts/s"
                         progress.update(bar, completed=len(played), rate=rate)
                         if folder.champion() != champion:
                             pool.finish()
                             ended = False
-            tally.end_of_play(pool.work())
+            tally.past_work += pool.work()
     for positions in writer.rescued:  # games that workers had finished when they were interrupted
         tally.add(positions)
-    return dataclasses.replace(tally.end(champion.step), interrupted=bool(interrupted))
+    return dataclasses.replace(tally.summarize(Work(), champion.step, final=True), interrupted=interrupted)
 
 
 class _Tally:
-    # What was generated so far, and who is told about it.
-    def __init__(self, earlier_games: int, log: Log | None, count_evaluations: Callable[[int], None] | None) -> None:
+    # Counts what was generated so far, and logs it when that is due.
+    def __init__(self, earlier_games: int, log: Log | None) -> None:
         self.games = 0
+        self.past_work = Work()  # of calls of `play` that have ended
         self._positions = 0
-        self._work = Work()  # of calls of `play` that have ended
         self._earlier_games = earlier_games
         self._log = log
-        self._count_evaluations = count_evaluations
-        self._counted = 0
         self._started = self._logged = time.perf_counter()
 
     def add(self, positions: int) -> None:
         self.games += 1
         self._positions += positions
 
-    def look(self, step: int, work: Work) -> Generated:
-        # Tells what is due; `work` is that of the call of `play` under way.
+    def summarize(self, work: Work, step: int, final: bool = False) -> Generated:
+        # Adds the `work` of the call of `play` under way.
         now = time.perf_counter()
-        total = self._work + work
-        if self._count_evaluations:
-            self._count_evaluations(total.evaluations - self._counted)
-            self._counted = total.evaluations
-        seconds = now - self._started
-        generated = Generated(self.games, self._positions, seconds, total, False, self._earlier_games)
-        if self._log and now - self._logged > _SECONDS_BETWEEN_FIGURES:
+        generated = Generated(
+            self.games, self._positions, now - self._started, self.past_work + work, False, self._earlier_games
+        )
+        if self._log and ((final and self.games) or now - self._logged > _SECONDS_BETWEEN_METRICS):
             self._logged = now
             self._log.write(step, generated.figures())
         return generated
 
-    def end_of_play(self, work: Work) -> None:
-        self._work += work
 
-    def end(self, step: int) -> Generated:
-        if self.games:
-            self._logged = -math.inf
-        return self.look(step, Work())
-
-
-def _progress() -> Progress:
+def _progress_bar() -> Progress:
     console = Console()
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[rate]}"),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    )
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[rate]}")
+    name = TextColumn("{task.description}")
+    return Progress(name, *columns, console=console, disable=not console.is_terminal, transient=True)
 
 
 @contextlib.contextmanager
-def _interrupts_call(action: Callable[[], None]) -> Iterator[None]:
-    # While the block runs, the first interrupt calls `action`; the next one is a KeyboardInterrupt again.
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.getsignal(number) for number in signals}
+def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
+    # The first interrupt during the block calls `action`; the next one raises KeyboardInterrupt as usual.
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -199,7 +174,7 @@ def _interrupts_call(action: Callable[[], None]) -> Iterator[None]:
         restore()
         action()
 
-    for number in signals:
+    for number in before:
         signal.signal(number, handle)
     try:
         yield

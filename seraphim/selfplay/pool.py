@@ -1,13 +1,13 @@
-"""What a pool of workers is: they play the games of a stream, and each game comes back when it is finished.
+"""Pools of workers: they play the games of a stream, and each game comes back when it is finished.
 
-Here is what all pools share: what a worker does, and what it reports. How reports travel is the business of `workers`
-(processes of this machine) and of `crew` (many machines).
+This module has what all pools share: what a worker does and reports. How reports travel is up to
+`seraphim.selfplay.processes` (this machine) and `seraphim.selfplay.cluster` (many machines).
 """
 
 import contextlib
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, Queue
@@ -15,24 +15,22 @@ from typing import NamedTuple, Protocol, Self
 
 from seraphim.game import Game
 from seraphim.inference import Inference, Runtime, Uniform, load_inference
-from seraphim.records.writer import GameRecord, encode_games
-from seraphim.selfplay.games import SelfPlay, number_in, play_together
+from seraphim.records.examples import GameRecord, encode_games
+from seraphim.selfplay.games import SelfPlay, number_in
 from seraphim.settings import Settings
 
-ENDLESS = 2**62  # the number of a game that nobody gets to
-
+ENDLESS = 2**62  # a number of games that is never reached
 STAGES = ("network", "rules", "search", "other")
+SECONDS_TO_STOP = 0.2  # until a pool notices `stop`
 
-LONGEST_WAIT = 0.2  # seconds until a pool notices `stop`
-
-MOST_GAMES, MOST_BYTES = 64, 16 << 20
-"""The most that one report holds, unless a single game is larger; a worker pauses while so many games wait."""
+MAX_GAMES, MAX_BYTES = 64, 16 << 20
+"""Limits of one report, which a single larger game may exceed; a worker pauses while that many games wait."""
 
 _SECONDS_BETWEEN_REPORTS = 1.0  # while no game is finished
 
 
 class FinishedGame(NamedTuple):
-    """A game as it travels."""
+    """A game as workers send it."""
 
     number: int
     examples: list[bytes]  # one serialized example for each ply
@@ -48,11 +46,11 @@ class Work:
     batches: int = 0
     """Calls of the network."""
     cache_hits: int = 0
-    """Positions whose evaluation the cache knew."""
+    """Positions whose evaluation was in the cache."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds by stage: network, rules, search, and other; summed over workers."""
     playing_seconds: float = 0.0
-    """Seconds from the first game's start, by the clock."""
+    """Wall-clock seconds since the first game began."""
     runtime: str = ""
     """What runs the network, and on which device."""
 
@@ -73,14 +71,14 @@ class Work:
         )
 
 
-def at_the_same_time(works: Iterable[Work]) -> Work:
-    """Return what workers who play at the same time have done together."""
+def sum_parallel(works: Iterable[Work]) -> Work:
+    """Return the total work of workers that play at the same time."""
     each = list(works)
     return replace(sum(each, Work()), playing_seconds=max((work.playing_seconds for work in each), default=0.0))
 
 
 class Pool(Protocol):
-    """Workers, to be used in a `with` statement."""
+    """Workers, used as a context manager."""
 
     def __enter__(self) -> Self: ...
 
@@ -88,7 +86,7 @@ class Pool(Protocol):
 
     @property
     def num_workers(self) -> int:
-        """Return how many workers there are now."""
+        """Return the current number of workers."""
 
     def play(
         self,
@@ -101,43 +99,43 @@ class Pool(Protocol):
     ) -> Generator[FinishedGame, None, None]:
         """Play games `first` … `end - 1` of a stream, and yield each when it is finished, in any order.
 
-        A game counts as stored when the next one is asked for. An iteration that is closed early ends the workers.
+        A game counts as stored when the next one is requested. Closing the iteration early ends the workers.
 
         Args:
             snapshot: the model; None plays with uniform priors.
-            stream: the name of the games' luck.
-            first: the number of the first game.
+            stream: seed string of the games' random streams.
+            first: number of the first game.
             end: the number after the last game's.
-            skip: numbers that are left out.
-            journals: folder where workers of this machine keep finished games until they are stored, in a
-                `records.Journal` each; None: they keep none.
+            skip: numbers to leave out.
+            journals: folder in which workers of this machine keep finished games until they are stored, each in a
+                `seraphim.records.writer.Journal`; None: they keep none.
 
         Raises:
-            SeraphimError: what a worker ran into.
-            WorkerError: workers died, and cannot be replaced.
+            SeraphimError: an error of a worker.
+            WorkerError: workers died and cannot be replaced.
         """
 
     def work(self) -> Work:
-        """Return what the workers have reported since `play` was called; they report every second or so."""
+        """Return what the workers have reported since `play` was called, about once a second."""
 
     def finish(self) -> None:
         """Start no further games: `play` ends when those under way are finished."""
 
     def stop(self) -> None:
-        """End `play` at once: games under way are lost, and so is the use of the pool."""
+        """End `play` at once; games under way are lost, and the pool cannot be used again."""
 
 
-class Report(NamedTuple):
-    """What a worker tells of its work."""
+class WorkerReport(NamedTuple):
+    """What a worker reports."""
 
     games: list[FinishedGame]  # finished since the last report
-    work: Work  # all of it
+    work: Work  # since it began
 
 
-def load_player(snapshot: Path | None, game: Game, runtime: Runtime, settings: Settings) -> Inference:
+def load_worker_inference(snapshot: Path | None, game: Game, runtime: Runtime, settings: Settings) -> Inference:
     """Return the model that a worker plays with; without a snapshot, uniform priors.
 
-    The runtimes round differently. `auto` depends on the settings and the machine alone, so workers agree on it.
+    Runtimes round differently. `auto` depends only on the settings and the machine, so all workers agree on it.
 
     Raises:
         ModelError: the model is missing or damaged, or was made for another game.
@@ -149,26 +147,22 @@ def load_player(snapshot: Path | None, game: Game, runtime: Runtime, settings: S
 
 def play_games(
     game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int]
-) -> Iterator[Report]:
+) -> Iterator[WorkerReport]:
     """Play the games with these numbers, as one worker; yield a report when games are finished, and every second.
 
-    Args:
-        game: the rules.
-        inference: the model.
-        settings: how it is searched, and how many games at a time.
-        stream: the name of the games' luck.
-        numbers: asked whenever a game can be started; may be asked by any thread, one at a time.
+    `stream` is the seed string of the games' random streams. `numbers` is advanced when a game can be started, by any
+    thread, one at a time.
 
     Raises:
-        SeraphimError: what the search runs into.
+        SeraphimError: an error of the search.
     """
     options = settings.self_play
-    if inference.overlaps:  # two groups, of which one moves while the network works for the other
-        options = replace(options, concurrent_games=max(1, options.concurrent_games // 2))
-    groups = 2 if inference.overlaps else 1
+    groups = 1
+    if inference.overlaps:  # one group moves while the network works for the other
+        options, groups = replace(options, concurrent_games=max(1, options.concurrent_games // 2)), 2
     players = [SelfPlay(game, inference, settings.self_play_search, options, stream) for _ in range(groups)]
     started = time.perf_counter()
-    for records in _collect(play_together(players, numbers)):
+    for records in play_together(players, numbers):
         encoded = zip(records, encode_games(game, records), strict=True)
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
         work, elapsed = Work(), time.perf_counter() - started
@@ -176,36 +170,63 @@ def play_games(
             seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
             counts = search.readouts, search.evaluations, search.batches, search.cache_hits
             work += Work(*counts, seconds, runtime=inference.description)
-        yield Report(games, replace(work, playing_seconds=elapsed))
+        yield WorkerReport(games, replace(work, playing_seconds=elapsed))
 
 
-def _collect(games: Iterator[GameRecord]) -> Iterator[list[GameRecord]]:
-    # Takes games from a thread of their own, so that none waits for the next one. Yields those that are there as soon
-    # as there is one, an empty list now and then while there is none, and what came last at the end.
-    waiting: Queue[GameRecord | BaseException | None] = Queue(MOST_GAMES)
+def play_together(players: Sequence[SelfPlay], numbers: Iterator[int]) -> Iterator[list[GameRecord]]:
+    """Play the games with these numbers, each player in its own thread, and yield those that are finished.
 
-    def play() -> None:
+    While the network works for one player and leaves the processor free, another one moves its trees. They play the
+    same games that one player would. Games are yielded as soon as there is one, with an empty list about every second
+    while there is none, and a last list at the end.
+
+    Raises:
+        ModelError: see `SelfPlay.play`.
+        GameError: see `SelfPlay.play`.
+    """
+    finished: Queue[GameRecord | BaseException | None] = Queue(MAX_GAMES)
+    lock, abandoned = threading.Lock(), threading.Event()
+
+    def take_numbers() -> Iterator[int]:
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            yield number
+
+    def play(player: SelfPlay) -> None:
         try:
-            for record in games:
-                waiting.put(record)
-            waiting.put(None)
-        except BaseException as error:  # noqa: BLE001 (raised again by whoever takes the games)
-            waiting.put(error)
+            for record in player.play(take_numbers()):
+                if abandoned.is_set():
+                    return
+                finished.put(record)
+            finished.put(None)
+        except BaseException as error:  # noqa: BLE001 (raised again by the consumer)
+            finished.put(error)
 
-    threading.Thread(target=play, daemon=True).start()
-    last: BaseException | bool = False
-    while not last:
-        records: list[GameRecord] = []
-        with contextlib.suppress(Empty):
-            while not last and len(records) < MOST_GAMES and sum(map(_size, records)) < MOST_BYTES:
-                found = waiting.get(timeout=0.0 if records else _SECONDS_BETWEEN_REPORTS)
-                if isinstance(found, GameRecord):
-                    records.append(found)
-                else:
-                    last = found or True
-        yield records
-    if isinstance(last, BaseException):
-        raise last
+    for player in players:
+        threading.Thread(target=play, args=[player], daemon=True).start()
+    playing, error = len(players), None
+    try:
+        while playing and error is None:
+            records: list[GameRecord] = []
+            with contextlib.suppress(Empty):
+                while playing and error is None and len(records) < MAX_GAMES and sum(map(_size, records)) < MAX_BYTES:
+                    found = finished.get(timeout=0.0 if records else _SECONDS_BETWEEN_REPORTS)
+                    if isinstance(found, GameRecord):
+                        records.append(found)
+                    elif isinstance(found, BaseException):
+                        error = found
+                    else:
+                        playing -= 1
+            yield records
+        if error is not None:
+            raise error
+    finally:
+        abandoned.set()
+        while not finished.empty():  # so that no player waits for room
+            finished.get()
 
 
 def _size(record: GameRecord) -> int:

@@ -1,8 +1,8 @@
-"""A pool of processes on this machine: one a core, each with its own search and its own copy of the model.
+"""A pool of worker processes on this machine, one per core, each with its own search and its own copy of the model.
 
 Processes are spawned, never forked, since TensorFlow does not survive a fork. Whole games travel, as serialized
-examples. A worker that dies ends the parent's iteration with its error. A parent that dies takes its workers along, as
-soon as they have written the games that were finished to their journals.
+examples. If a worker dies, the parent's iteration ends with an error. If the parent dies, its workers end as well, once
+they have written finished games to their journals.
 """
 
 import contextlib
@@ -23,14 +23,23 @@ from seraphim.game import load_game
 from seraphim.inference import Runtime
 from seraphim.machine import count_cores
 from seraphim.records.writer import Journal
-from seraphim.selfplay.pool import ENDLESS, LONGEST_WAIT, FinishedGame, Work, at_the_same_time, load_player, play_games
+from seraphim.selfplay.pool import (
+    ENDLESS,
+    SECONDS_TO_STOP,
+    FinishedGame,
+    Work,
+    load_worker_inference,
+    play_games,
+    sum_parallel,
+)
 from seraphim.settings import Settings
 
-_SECONDS_ALONE = 1.0  # that a worker has, when its parent is gone, to write down which games are finished
+_SECONDS_AFTER_PARENT = 1.0  # that a worker has, when its parent is gone, to write finished games to its journal
 _GONE = (EOFError, BrokenPipeError, ConnectionResetError)
 
 
 class _Play(NamedTuple):
+    # The command to play.
     snapshot: Path | None  # None plays with uniform priors
     runtime: Runtime
     stream: str
@@ -38,31 +47,40 @@ class _Play(NamedTuple):
     journals: Path | None
 
 
+class _Shared(NamedTuple):
+    # Numbers in memory that the parent shares with its workers.
+    next: Any  # number of the next game
+    end: Any  # no game with this number or a higher one is started
+    stored: Any  # for each worker, how many of its games are stored
+
+    def take_numbers(self, skip: Set[int]) -> Iterator[int]:
+        while True:
+            with self.next.get_lock():
+                number = self.next.value
+                if number >= self.end.value:
+                    return
+                self.next.value = number + 1
+            if number not in skip:
+                yield number
+
+
 class WorkerPool:
     """Worker processes; see `Pool`."""
 
     def __init__(self, settings: Settings, runtime: Runtime = "auto", num_workers: int = 0) -> None:
-        """Start the processes.
-
-        Args:
-            settings: those of the model.
-            runtime: what runs the network.
-            num_workers: how many; 0 is one for each processor that this process may use.
-        """
+        """Start the processes: `num_workers`, or one per core if it is 0."""
         context = multiprocessing.get_context("spawn")
         self.num_workers = num_workers or count_cores()
         self._runtime = runtime
         self._work: dict[Any, Work] = {}
         self._stopped = False
-        self._next = context.Value("q", 0)  # the number of the next game
-        self._end = context.Value("q", 0)  # no game with this number or a higher one is started
-        self._stored = context.Array("q", self.num_workers)  # how many of the games of each worker are stored
+        self._shared = _Shared(context.Value("q", 0), context.Value("q", 0), context.Array("q", self.num_workers))
         self._connections: list[Connection] = []
         self._processes: list[SpawnProcess] = []
         for index in range(self.num_workers):
             ours, theirs = context.Pipe()
-            arguments = (theirs, index, settings, self._next, self._end, self._stored)
-            process = context.Process(target=_work, args=arguments, name=f"worker {index}", daemon=True)
+            arguments = (theirs, index, settings, self._shared)
+            process = context.Process(target=_run_worker, args=arguments, name=f"worker {index}", daemon=True)
             process.start()
             theirs.close()
             self._connections.append(ours)
@@ -88,34 +106,34 @@ class WorkerPool:
         """See `Pool.play`.
 
         Raises:
-            SeraphimError: what a worker ran into.
+            SeraphimError: an error of a worker.
             WorkerError: a worker died.
         """
-        self._next.value = first
-        self._end.value = end
+        self._shared.next.value = first
+        self._shared.end.value = end
         self._work = {}
         self._stopped = False
         playing: dict[Any, int] = {connection: index for index, connection in enumerate(self._connections)}
         try:
             for connection, index in playing.items():
-                self._stored[index] = 0
+                self._shared.stored[index] = 0
                 self._send(connection, self._processes[index], _Play(snapshot, self._runtime, stream, skip, journals))
             while playing and not self._stopped:
-                for ready in wait(list(playing), timeout=LONGEST_WAIT):
+                for ready in wait(list(playing), timeout=SECONDS_TO_STOP):
                     report = self._receive(ready, self._processes[playing[ready]])
                     if report is None:
                         del playing[ready]
                         continue
                     self._work[ready] = report.work
                     yield from report.games
-                    self._stored[playing[ready]] += len(report.games)
+                    self._shared.stored[playing[ready]] += len(report.games)
         finally:
-            if playing:  # what they have finished is in their journals
+            if playing:  # their finished games are in their journals
                 self._end_workers()
 
     def work(self) -> Work:
         """See `Pool.work`."""
-        return at_the_same_time(self._work.values())
+        return sum_parallel(self._work.values())
 
     def process_ids(self) -> list[int]:
         """Return the workers' process ids."""
@@ -123,8 +141,8 @@ class WorkerPool:
 
     def finish(self) -> None:
         """See `Pool.finish`."""
-        with self._next.get_lock():
-            self._end.value = min(self._end.value, self._next.value)
+        with self._shared.next.get_lock():
+            self._shared.end.value = min(self._shared.end.value, self._shared.next.value)
 
     def stop(self) -> None:
         """See `Pool.stop`."""
@@ -140,19 +158,19 @@ class WorkerPool:
         try:
             connection.send(message)
         except (BrokenPipeError, ConnectionResetError) as error:
-            raise _death_of(process) from error
+            raise _to_error(process) from error
 
     def _receive(self, connection: Any, process: SpawnProcess) -> Any:
         try:
             message = connection.recv()
-        except (EOFError, OSError) as error:  # also in the middle of a message
-            raise _death_of(process) from error
+        except (EOFError, OSError) as error:  # possibly in the middle of a message
+            raise _to_error(process) from error
         if isinstance(message, BaseException):
             raise message
         return message
 
 
-def _death_of(process: SpawnProcess) -> WorkerError:
+def _to_error(process: SpawnProcess) -> WorkerError:
     process.join(timeout=5)
     return WorkerError(
         f"{process.name} died with exit code {process.exitcode}; finished games are kept: if memory ran out, "
@@ -160,20 +178,18 @@ def _death_of(process: SpawnProcess) -> WorkerError:
     )
 
 
-def _work(connection: Connection, index: int, settings: Settings, next_number: Any, end: Any, stored: Any) -> None:
+def _run_worker(connection: Connection, index: int, settings: Settings, shared: _Shared) -> None:
     # The main function of a worker process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while True:
-            command = connection.recv()
-            numbers = _numbers(next_number, end, command.skip)
-            _play(connection, settings, command, numbers, _WorkerJournal(command, index, stored))
+            _play(connection, settings, connection.recv(), shared, index)
     except _GONE:
         pass
-    except (SeraphimError, OSError) as error:  # which is the person's business, such as a full disk
+    except (SeraphimError, OSError) as error:  # which the user can fix, such as a full disk
         connection.send(error)
-    except Exception:  # noqa: BLE001 (whatever it is, the parent has to know)
+    except Exception:  # noqa: BLE001 (the parent has to know of any error)
         with contextlib.suppress(*_GONE):
             connection.send(WorkerError(f"a worker failed:\n{traceback.format_exc()}"))
 
@@ -182,53 +198,26 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])
-        time.sleep(_SECONDS_ALONE)
+        time.sleep(_SECONDS_AFTER_PARENT)
         os._exit(1)
 
 
-def _numbers(next_number: Any, end: Any, skip: Set[int]) -> Iterator[int]:
-    while True:
-        with next_number.get_lock():
-            number = next_number.value
-            if number >= end.value:
-                return
-            next_number.value = number + 1
-        if number not in skip:
-            yield number
-
-
-class _WorkerJournal:
-    # The journal of a worker, if it is to keep one.
-    def __init__(self, command: _Play, index: int, stored: Any) -> None:
-        self._journal = Journal(command.journals, f"{command.stream}.w{index}") if command.journals else None
-        self._index = index
-        self._stored = stored
-        self._games = 0
-
-    def add(self, games: list[FinishedGame]) -> None:
-        if self._journal and games:
-            if self._stored[self._index] == self._games:
-                self._journal.clear()
-            for game in games:
-                self._journal.add(game.examples)
-            self._games += len(games)
-
-    def close(self) -> None:
-        # When the last game is stored; this process ends with its parent, if that is killed before.
-        while self._journal and self._stored[self._index] < self._games:
-            time.sleep(0.01)
-        if self._journal:
-            self._journal.close(remove=True)
-
-
-def _play(
-    connection: Connection, settings: Settings, command: _Play, numbers: Iterator[int], journal: _WorkerJournal
-) -> None:
+def _play(connection: Connection, settings: Settings, command: _Play, shared: _Shared, index: int) -> None:
+    journal = Journal(command.journals, f"{command.stream}.w{index}") if command.journals else None
+    written = 0  # games in the journal since it was begun
     game = load_game(settings.game)
-    inference = load_player(command.snapshot, game, command.runtime, settings)
-    for report in play_games(game, inference, settings, command.stream, numbers):
-        journal.add(report.games)
-        with contextlib.suppress(*_GONE):  # the parent is: until this process ends too, it writes down what is finished
+    inference = load_worker_inference(command.snapshot, game, command.runtime, settings)
+    for report in play_games(game, inference, settings, command.stream, shared.take_numbers(command.skip)):
+        if journal and report.games:
+            if shared.stored[index] == written:
+                journal.clear()
+            for finished in report.games:
+                journal.add(finished.examples)
+            written += len(report.games)
+        with contextlib.suppress(*_GONE):  # without a parent, this process keeps its journal until it ends as well
             connection.send(report)
-    journal.close()
+    if journal:
+        while shared.stored[index] < written:  # if the parent dies meanwhile, this process ends as well
+            time.sleep(0.01)
+        journal.close(remove=True)
     connection.send(None)

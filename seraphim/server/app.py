@@ -31,7 +31,7 @@ from seraphim.server.middleware import Access, Guard, client_of, status_of
 from seraphim.server.service import ServerLimits, Service
 from seraphim.server.sockets import serve_client, service_of
 from seraphim.server.webfiles import WEB, WebFiles
-from seraphim.storage.models import MAX_NAME
+from seraphim.storage.snapshots import MAX_NAME
 
 _FOREVER = "public, max-age=31536000, immutable"
 

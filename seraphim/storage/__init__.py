@@ -2,8 +2,7 @@
 
 In dependency order:
 
-    atomic       files that appear whole, pointers, locks
-    locks        a file that one process holds at a time
-    snapshots    the snapshots of a model
+    atomic       crash-safe files: manifests, atomic replacement, locks
+    snapshots    snapshots of a model: names, metrics, trust
     models       the folder of a model
 """

@@ -1,18 +1,18 @@
-"""Models and game data on disk: names, snapshots, the champion, atomic publication, retention.
+"""The folders of a model: names, snapshots, the champion, atomic publication, retention.
 
     models/NAME/settings.json               every option of the model
     models/NAME/00001000-20250131T120000Z   a snapshot: step and time (UTC)
       snapshot.json                         its manifest
-      figures.json                          figures of what was found out about it later
-    models/NAME/champion                    a link to one of the snapshots
-    models/NAME/.next-champion              the same, while the champion is replaced
+      figures.json                          metrics that were added later
+    models/NAME/champion                    a symbolic link to one of the snapshots
+    models/NAME/.next-champion              the next champion, while the link is being replaced
     models/NAME/.unfinished-SNAPSHOT        a snapshot that is being written or removed
-    models/NAME/logs                        TensorBoard's: a folder for each program
+    models/NAME/logs                        TensorBoard's, a folder for each program
     gamedata/NAME                           the games that the model played against itself
 
-A program may be killed at any moment (`seraphim.storage.atomic`): what has the name of a snapshot is whole, and what a
-killed program left behind is removed by the next that writes. Writers of one model wait for each other; of two that
-would train it for hours, the second is refused. Knows files, no network.
+A program may be killed at any moment (see `seraphim.storage.atomic`): a folder with the name of a snapshot is complete,
+and the next program that writes removes what a killed one left behind. Writers of one model wait for each other; only
+one process may train it. Knows files, no network.
 """
 
 import contextlib
@@ -25,73 +25,65 @@ from pathlib import Path
 from seraphim.errors import ModelError
 from seraphim.settings import Settings, dump_settings, load_settings
 from seraphim.storage import atomic
-from seraphim.storage.atomic import Pointer
-from seraphim.storage.locks import HeldError, hold
-from seraphim.storage.snapshots import MAX_NAME, Snapshot, annotate, check_inside, check_name, to_snapshot
+from seraphim.storage.snapshots import Snapshot, check_name, to_snapshot
 
-__all__ = ["MAX_NAME", "ModelFolder", "Snapshot", "check_name"]
+__all__ = ["ModelFolder", "Snapshot"]
 
-_UNFINISHED = ".unfinished-"  # prefix of all that is not whole yet
+_UNFINISHED = ".unfinished-"  # prefix of folders that are not complete
 
 
 class ModelFolder:
-    """The folder of one model below `root`; nothing need exist yet."""
+    """The folder of one model below `root`; it need not exist yet."""
 
     def __init__(self, root: Path, name: str, trust: bool = False) -> None:
-        """Prepare.
-
-        Args:
-            root: the folder that holds `models/` and `gamedata/`.
-            name: of the model.
-            trust: whether what lies outside `models/` is loaded as well; see docs/security.md.
+        """Prepare; with `trust`, models outside `models/` may be loaded as well, see docs/security.md.
 
         Raises:
             SettingsError: the name is not valid.
         """
         self.name = check_name(name)
-        self._trust = trust
         self.path = root / "models" / name
         self.game_data = root / "gamedata" / name
-        self._pointer = Pointer(self._champion, self._is_published)
-        self._locks = 0
-        self._checked = False  # whether the file system has what it takes
+        self._trust = trust
+        self._settings = self.path / "settings.json"
+        self._champion = self.path / "champion"
+        self._next_champion = self.path / ".next-champion"
+        self._locks = 0  # nested blocks that hold the lock
+        self._checked = False  # whether the file system supports what this needs
 
     def create(self, settings: Settings) -> None:
-        """Make a new model, without a snapshot yet; what an unfinished start of it left is replaced.
+        """Create a new model, without a snapshot; replaces what an interrupted start left behind.
 
         Raises:
             ModelError: the model exists.
         """
         with self.lock():
             self.check_new()
-            for unfinished in self.folders():
-                self._remove(unfinished.path)
+            for leftover in self.folders():
+                self._remove(leftover.path)
             atomic.replace_file(self._settings, dump_settings(settings).encode())
 
     def is_new(self) -> bool:
-        """Return whether there is no such model yet: none that has a champion or was ever trained."""
-        return self._pointer.read() is None and all(each.step == 0 for each in self.folders())
+        """Return whether the model does not exist yet: it has no champion and was never trained."""
+        return _read_link(self._champion) is None and all(each.step == 0 for each in self.folders())
 
     def check_new(self) -> None:
         """Raise a ModelError if the model exists."""
         if not self.is_new():
             raise ModelError(
-                f"model {self.name!r} exists: leave --init out to train it on, or choose another name, "
+                f"model {self.name!r} exists: omit --init to continue training, or choose another name, "
                 f"or remove {self.path}"
             )
 
     def settings(self, game: str | None = None) -> Settings:
-        """Return the model's settings.
-
-        Args:
-            game: package or module of the game that the model must be for; any, if None.
+        """Return the model's settings; with `game`, check that the model is for that package or module.
 
         Raises:
             ModelError: there is no such model, or it is for another game.
             SettingsError: the file is not valid.
         """
         if not self._settings.is_file():
-            raise ModelError(self._unknown())
+            raise ModelError(self._describe_missing())
         self._check_trust(self.path)
         settings = load_settings(self._settings)
         if game is not None and settings.game != game:
@@ -102,18 +94,18 @@ class ModelFolder:
         return settings
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots, oldest first: by step, then by name, so that a clock put back does no harm."""
-        return [each for each in self.folders() if atomic.fault(each.path) is None]
+        """Return the snapshots, oldest first: by step, then by name, so that a clock set back does no harm."""
+        return [each for each in self.folders() if atomic.find_damage(each.path) is None]
 
     def folders(self) -> list[Snapshot]:
-        """Return the snapshots, and what is damaged but has the name of one, in the same order."""
+        """Return the snapshots in the same order, damaged ones included."""
         if not self.path.is_dir():
             return []
         found = [to_snapshot(entry) for entry in self.path.iterdir() if not entry.is_symlink() and entry.is_dir()]
         return sorted((each for each in found if each is not None), key=lambda each: (each.step, each.name))
 
     def unfinished(self) -> list[str]:
-        """Return the names of snapshots that are being written or removed, or that a killed program has left so."""
+        """Return the names of snapshots that are being written or removed, or that a killed program left so."""
         return sorted(path.name.removeprefix(_UNFINISHED) for path in self.path.glob(f"{_UNFINISHED}*"))
 
     def snapshot(self, name: str) -> Snapshot:
@@ -129,10 +121,7 @@ class ModelFolder:
         return found[name]
 
     def choose(self, text: str | None) -> Snapshot:
-        """Return what a person asks for: the champion, a snapshot by its name, or one anywhere by its path.
-
-        Args:
-            text: a name; a path, which has a `/`; or None for the champion.
+        """Return the champion (None), a snapshot by its name, or one anywhere by its path, which contains a `/`.
 
         Raises:
             ModelError: there is none, or it lies outside `models/` and is not trusted.
@@ -142,37 +131,36 @@ class ModelFolder:
         return self.elsewhere(Path(text)) if "/" in text else self.snapshot(text)
 
     def elsewhere(self, path: Path) -> Snapshot:
-        """Return the snapshot in a folder that need not be one of this model.
+        """Return the snapshot in a folder that need not belong to this model.
 
         Raises:
             ModelError: it is damaged, or lies outside `models/` and is not trusted.
         """
         path = path.expanduser()
         self._check_trust(path)
-        facts = atomic.read_manifest(path)
-        if facts is None or atomic.fault(path):
-            raise ModelError(f"{path} is no snapshot: {atomic.fault(path)}")
-        step = facts.get("step")
+        if damage := atomic.find_damage(path):
+            raise ModelError(f"{path} is not a snapshot: {damage}")
+        step = (atomic.read_manifest(path) or {}).get("step")
         return Snapshot(path, step if isinstance(step, int) else 0)
 
     def champion(self) -> Snapshot:
-        """Return the snapshot that generates games.
+        """Return the snapshot that plays.
 
         Raises:
-            ModelError: there is no such model, or it has no champion, or the champion is gone, or is not trusted.
+            ModelError: the model does not exist or has no champion, or the champion is gone, damaged or not trusted.
         """
-        name = self._pointer.read()
+        name = _read_link(self._champion)
         if name is None:
-            raise ModelError(self._unknown())
+            raise ModelError(self._describe_missing())
         snapshot = to_snapshot(self.path / name)
         if snapshot is None or not snapshot.path.is_dir():
             raise ModelError(
                 f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._cure()}"
             )
         self._check_trust(snapshot.path)
-        if fault := atomic.fault(snapshot.path):
+        if damage := atomic.find_damage(snapshot.path):
             raise ModelError(
-                f"the champion of model {self.name!r} is damaged: {snapshot.path}: {fault}; {self._cure()}"
+                f"the champion of model {self.name!r} is damaged: {snapshot.path}: {damage}; {self._cure()}"
             )
         return snapshot
 
@@ -183,22 +171,22 @@ class ModelFolder:
         metrics: Mapping[str, float] | None = None,
         promote: Callable[[], bool] = lambda: False,
     ) -> Snapshot:
-        """Write a snapshot; it appears when all of it is on the disk.
+        """Write a snapshot; it appears once all of it is on disk.
 
         Args:
             step: batches that the model has been trained on.
-            write: fills the folder that it is given, which gets its name afterwards.
-            metrics: figures to be kept in the snapshot's `snapshot.json`; `write` may add some.
-            promote: asked after `write`; whether the snapshot becomes the champion. If the program is killed between
-                the two, it becomes that when the next program begins to write.
+            write: fills the folder it is given, which is renamed afterwards.
+            metrics: are kept in the manifest; `write` may add some.
+            promote: called after `write`; returns whether the snapshot becomes the champion. If the program is killed
+                before that has happened, the next program that writes completes it.
 
         Raises:
-            ModelError: there is no such model, or `champion` is not a pointer.
+            ModelError: there is no such model, or `champion` is not a link.
         """
         if not self._settings.is_file():
-            raise ModelError(self._unknown())
+            raise ModelError(self._describe_missing())
         with self.lock():
-            snapshot = Snapshot(self._free(f"{step:08d}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"), step)
+            snapshot = Snapshot(self._unused(f"{step:08d}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"), step)
             unfinished = self._unfinished(snapshot.path)
             unfinished.mkdir()
             try:
@@ -207,44 +195,43 @@ class ModelFolder:
                 becomes_champion = promote()
                 atomic.seal(unfinished, {"step": step, "created": created, "metrics": dict(metrics or {})})
                 if becomes_champion:
-                    self._check_champion()
-                    self._pointer.announce(snapshot.name)
-                atomic.move(unfinished, snapshot.path)
+                    self._announce_champion(snapshot)
+                unfinished.rename(snapshot.path)
+                atomic.sync(self.path)
             except BaseException:
-                shutil.rmtree(unfinished, ignore_errors=True)  # what stays is removed by the next that writes
+                shutil.rmtree(unfinished, ignore_errors=True)  # the next program that writes removes the rest
                 raise
-            self._pointer.succeed()
+            self._complete_promotion()
             return snapshot
 
     def annotate(self, snapshot: Snapshot, metrics: Mapping[str, float]) -> None:
-        """Add figures to those of a snapshot; if it is gone meanwhile, do nothing."""
+        """Add metrics to those of a snapshot; does nothing if it was removed in the meantime."""
         with self.lock(), contextlib.suppress(FileNotFoundError):
-            annotate(snapshot, metrics)
+            snapshot.annotate(metrics)
 
     def promote(self, snapshot: Snapshot) -> None:
-        """Make a snapshot the champion; whoever looks sees the old one or the new one.
+        """Make a snapshot the champion, atomically.
 
         Raises:
-            ModelError: the snapshot is gone or not whole, or `champion` is not a pointer.
+            ModelError: the snapshot is gone or damaged, or `champion` is not a link.
         """
         with self.lock():
             if not snapshot.path.is_dir():
                 raise ModelError(f"{snapshot.path} is gone: another program removed it; train again")
-            if fault := atomic.fault(snapshot.path):
-                raise ModelError(f"{snapshot.path} cannot become the champion: {fault}; train again")
-            self._check_champion()
-            self._pointer.announce(snapshot.name)
-            self._pointer.succeed()
+            if damage := atomic.find_damage(snapshot.path):
+                raise ModelError(f"{snapshot.path} cannot become the champion: {damage}; train again")
+            self._announce_champion(snapshot)
+            self._complete_promotion()
 
     def recover(self) -> None:
-        """Finish what a program that was killed had begun: remove what is not whole, promote what it had to promote."""
-        with self.lock():
-            pass  # the rest is done by whoever has the lock
+        """Finish what a killed program began: remove incomplete folders, complete a promotion."""
+        with self.lock():  # which does that
+            pass
 
     def prune(self, keep: int) -> list[Snapshot]:
         """Remove all but the newest `keep` snapshots and the champion; return those removed."""
         with self.lock():
-            champion = self._pointer.read()
+            champion = _read_link(self._champion)
             removed = [each for each in self.snapshots()[:-keep] if each.name != champion]
             for snapshot in removed:
                 self._remove(snapshot.path)
@@ -252,24 +239,26 @@ class ModelFolder:
 
     @contextlib.contextmanager
     def learner(self) -> Iterator[None]:
-        """Be the only one who trains this model while the block runs; games may be generated meanwhile.
+        """Be the only process that trains this model during the block; games may be generated at the same time.
 
         Raises:
-            ModelError: another program trains it.
+            ModelError: another process trains it.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         try:
-            with hold(self.path / ".learner"):
+            with atomic.hold(self.path / ".learner"):
                 yield
-        except HeldError as error:
-            raise ModelError(f"model {self.name!r} is being trained by {error}: wait for its end, or end it") from None
+        except atomic.HeldError as error:
+            raise ModelError(
+                f"model {self.name!r} is being trained by {error}: wait for it to finish, or stop it"
+            ) from None
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other writers of this model waiting; a lock ends with its process. May be nested.
+        """Make other writers of this model wait during the block, which may be nested; recovers first.
 
         Raises:
-            SettingsError: the file system lacks what this takes.
+            SettingsError: the file system lacks what this needs.
         """
         if self._locks:
             yield
@@ -283,27 +272,40 @@ class ModelFolder:
                     self._checked = True
                 for leftover in self.path.glob(f"{_UNFINISHED}*"):
                     shutil.rmtree(leftover)
-                self._pointer.succeed()
+                self._complete_promotion()
                 yield
             finally:
                 self._locks -= 1
 
     def _remove(self, folder: Path) -> None:
         unfinished = self._unfinished(folder)
-        atomic.move(folder, unfinished)
+        folder.rename(unfinished)
+        atomic.sync(self.path)
         shutil.rmtree(unfinished)
 
     def _unfinished(self, folder: Path) -> Path:
         return folder.with_name(f"{_UNFINISHED}{folder.name}")
 
-    def _check_champion(self) -> None:
+    def _announce_champion(self, snapshot: Snapshot) -> None:
+        # Names the next champion, whose folder need not be there yet; `_complete_promotion` makes it the champion.
         if self._champion.is_dir() and not self._champion.is_symlink():
             raise ModelError(f"{self._champion} must be a symbolic link to a snapshot: remove it, then run again")
+        self._next_champion.unlink(missing_ok=True)
+        self._next_champion.symlink_to(snapshot.name)
+        atomic.sync(self.path)
 
-    def _is_published(self, name: str) -> bool:
-        return to_snapshot(Path(name)) is not None and atomic.fault(self.path / name) is None
+    def _complete_promotion(self) -> None:
+        # Promotes the announced snapshot if it was published; can be interrupted anywhere and repeated.
+        name = _read_link(self._next_champion)
+        if name is None:
+            return
+        if to_snapshot(Path(name)) is not None and atomic.find_damage(self.path / name) is None:
+            self._next_champion.replace(self._champion)
+        else:
+            self._next_champion.unlink()
+        atomic.sync(self.path)
 
-    def _free(self, name: str) -> Path:
+    def _unused(self, name: str) -> Path:
         path, count = self.path / name, 1
         while os.path.lexists(path):
             count += 1
@@ -311,24 +313,25 @@ class ModelFolder:
         return path
 
     def _check_trust(self, path: Path) -> None:
-        if not self._trust:
-            check_inside(path, self.path.parent)
+        models = self.path.parent.resolve()
+        if not self._trust and not path.resolve().is_relative_to(models):
+            raise ModelError(
+                f"{path} lies outside {models}, and a model can run code of whoever made it: "
+                "if you trust the source, add --trust"
+            )
 
     def _cure(self) -> str:
-        # Of a champion that cannot be used.
+        # What to do about a champion that cannot be used.
         others = self.snapshots()
-        if not others:
-            return f"try: rm -r {self.path}, then --init"
-        return f"try: ln -sfn {others[-1].name} {self._champion}"
+        return f"try: ln -sfn {others[-1].name} {self._champion}" if others else f"try: rm -r {self.path}, then --init"
 
-    def _unknown(self) -> str:
+    def _describe_missing(self) -> str:
         what = "has no champion" if self._settings.is_file() else f"does not exist below {self.path.parent}"
-        return f"model {self.name!r} {what}: start it with train.py {self.name} --init"
+        return f"model {self.name!r} {what}: create it with train.py {self.name} --init"
 
-    @property
-    def _settings(self) -> Path:
-        return self.path / "settings.json"
 
-    @property
-    def _champion(self) -> Path:
-        return self.path / "champion"
+def _read_link(path: Path) -> str | None:
+    # The name that a link holds; empty for something that is not a link, None for nothing.
+    if path.is_symlink():
+        return str(path.readlink())
+    return "" if path.exists() else None

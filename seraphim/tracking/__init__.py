@@ -1,7 +1,7 @@
-"""The figures of a run, as TensorBoard and MLflow show them.
+"""Metrics of a run for TensorBoard and MLflow.
 
 In dependency order:
 
     tensorboard    event files
-    mlflow         runs in MLflow, and the log of both
+    mlflow         runs in MLflow, and the log for both
 """

@@ -1,4 +1,4 @@
-"""Figures over steps, in the files that TensorBoard shows; written without TensorFlow, whose import takes five seconds.
+"""Metrics over steps in TensorBoard's files, written without TensorFlow, which takes five seconds to import.
 
 Such a file is a sequence of records, framed as in `seraphim.records.tfrecord`, each of them a message
 `tensorflow.Event`.
@@ -26,17 +26,17 @@ _NAME, _SIMPLE_VALUE = 0x0A, 0x15  # of a Value
 
 
 class Log(Protocol):
-    """Where figures go."""
+    """Receives metrics."""
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
-        """Take figures, by name, at a step: the number of batches that the model has been trained on."""
+        """Write metrics, by name, at a step: the number of batches that the model has been trained on."""
 
 
 class ScalarLog:
-    """A `Log` that TensorBoard shows."""
+    """A `Log` for TensorBoard."""
 
     def __init__(self, folder: Path) -> None:
-        """Write below `folder`, in a file of this log's own, which appears with the first figures."""
+        """Write to a new file in `folder`, which appears with the first metrics."""
         name = f"events.out.tfevents.{time.time():.6f}.{platform.node()}.{os.getpid()}.{next(_NUMBERS)}"
         self._file = folder / name
 
@@ -46,7 +46,10 @@ class ScalarLog:
         Raises:
             OSError: the folder cannot be written, or the disk is full.
         """
-        values = b"".join(_message(_VALUE, _value(name, scalar)) for name, scalar in scalars.items())
+        values = b"".join(
+            _message(_VALUE, _message(_NAME, name.encode()) + struct.pack("<Bf", _SIMPLE_VALUE, scalar))
+            for name, scalar in scalars.items()
+        )
         event = _event(bytes([_STEP]) + _varint(step) + _message(_SUMMARY, values))
         size = self._file.stat().st_size if self._file.exists() else 0
         if size == 0:
@@ -56,7 +59,7 @@ class ScalarLog:
             with self._file.open("ab") as file:
                 file.write(event)
         except OSError:
-            # Behind an event that is cut short, TensorBoard reads nothing.
+            # TensorBoard reads nothing after a truncated event.
             with contextlib.suppress(OSError):
                 os.truncate(self._file, size)
             raise
@@ -64,10 +67,6 @@ class ScalarLog:
 
 def _event(fields: bytes) -> bytes:
     return frame(struct.pack("<Bd", _WALL_TIME, time.time()) + fields)
-
-
-def _value(name: str, scalar: float) -> bytes:
-    return _message(_NAME, name.encode()) + struct.pack("<Bf", _SIMPLE_VALUE, scalar)
 
 
 def _message(tag: int, content: bytes) -> bytes:

@@ -12,9 +12,9 @@ import numpy as np
 from seraphim.game import Symmetries
 from seraphim.network import architectures
 from seraphim.options import TrainingOptions
+from seraphim.records.examples import Positions
 from seraphim.records.schema import is_sparse
 from seraphim.records.sparse import SparseRows
-from seraphim.records.writer import Positions
 from seraphim.tracking.tensorboard import Log
 
 LOG_EVERY = 100  # steps between two points in TensorBoard

@@ -19,7 +19,8 @@ from seraphim.evaluation.players import Choose, search_player
 from seraphim.game import Game
 from seraphim.inference import load_inference, load_network
 from seraphim.network import architectures, saved_model
-from seraphim.records.writer import WindowReport, read_window, total_positions
+from seraphim.records.index import total_positions
+from seraphim.records.window import WindowReport, read_window
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog

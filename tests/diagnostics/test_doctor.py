@@ -17,7 +17,8 @@ from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_d
 from seraphim.inference import Uniform
 from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
-from seraphim.records.writer import GameWriter, total_positions
+from seraphim.records.index import total_positions
+from seraphim.records.writer import GameWriter
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder

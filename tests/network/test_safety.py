@@ -418,14 +418,14 @@ def elsewhere(root: Path, tmp_path: Path) -> Path:
 
 
 def test_a_snapshot_from_elsewhere_needs_trust(root: Path, elsewhere: Path) -> None:
-    with pytest.raises(ModelError, match=f"{elsewhere} lies outside .*if you trust that person, add --trust"):
+    with pytest.raises(ModelError, match=f"{elsewhere} lies outside .*if you trust the source, add --trust"):
         ModelFolder(root, "fresh").choose(str(elsewhere))
     assert ModelFolder(root, "fresh", trust=True).choose(str(elsewhere)).path == elsewhere
     # A path to what lies in models/ is as good as a name.
     champion = ModelFolder(root, "fresh").champion()
     assert ModelFolder(root, "fresh").choose(str(champion.path)) == champion
     (elsewhere / "saved_model.pb").unlink()
-    with pytest.raises(ModelError, match="is no snapshot: saved_model.pb is missing"):
+    with pytest.raises(ModelError, match="is not a snapshot: saved_model.pb is missing"):
         ModelFolder(root, "fresh", trust=True).choose(str(elsewhere))
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from seraphim.records.writer import read_window
+from seraphim.records.window import read_window
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 

@@ -16,12 +16,13 @@ from pairs import GAME, PLIES, WIDE_GAME, WidePairs, play
 from seraphim.errors import RecordError, SettingsError
 from seraphim.game import PlainRules, load_game
 from seraphim.options import RecordOptions
-from seraphim.records.examples import decode
+from seraphim.records.examples import decode, encode, encode_games
 from seraphim.records.files import published_files, read_examples, reading
-from seraphim.records.index import NumberSet, played_numbers, stream_and_number
+from seraphim.records.index import NumberSet, played_numbers, stream_and_number, total_positions
 from seraphim.records.sparse import SparseRows
-from seraphim.records.tfrecord import Feature, frame, frames, parse_example, to_example
-from seraphim.records.writer import DamageError, GameWriter, encode, encode_games, read_window, total_positions
+from seraphim.records.tfrecord import DamageError, Feature, frame, frames, parse_example, to_example
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 from seraphim.storage import atomic
 
 HERE = Path(__file__).parent
@@ -262,19 +263,19 @@ def test_examples_of_another_layout_are_read_by_their_names(game):
             {"policies": np.zeros((PLIES, 9), np.float32)},
             r"game 'game-0001' of pairs: policies .* \(6, 9\), not \(6, 300\)",
         ),
-        ({"states": np.zeros((PLIES, 3), np.int64)}, r"states have the shape \(6, 3\), not \(6, 2\)"),
-        ({"root_values": np.zeros(PLIES - 1, np.float32)}, r"root_values have the shape \(5,\), not \(6,\)"),
-        ({"actions": np.array([0, 0, 3, 4, 0, 0])}, "game 'game-0001', ply 3, action 4: that is no legal action"),
-        ({"actions": np.array([0, 0, -3, 3, 0, 0])}, "ply 2, action -3: that is no legal action"),
+        ({"states": np.zeros((PLIES, 3), np.int64)}, r"states have shape \(6, 3\), not \(6, 2\)"),
+        ({"root_values": np.zeros(PLIES - 1, np.float32)}, r"root_values have shape \(5,\), not \(6,\)"),
+        ({"actions": np.array([0, 0, 3, 4, 0, 0])}, "game 'game-0001', ply 3, action 4: the action is not legal"),
+        ({"actions": np.array([0, 0, -3, 3, 0, 0])}, "ply 2, action -3: the action is not legal"),
         ({"actions": np.array([], np.int32)}, "has 0 plies: expected an id, and 1 to 200 plies"),
         ({"game_id": ""}, "expected an id"),
-        ({"policies": np.full((PLIES, 300), 1 / 300, np.float32)}, "ply 0, .* no distribution over legal actions"),
+        ({"policies": np.full((PLIES, 300), 1 / 300, np.float32)}, "ply 0, .* not a distribution over legal actions"),
         (
             {"policies": np.tile(np.float32([2, 0, 0, -1] + [0] * 296), (PLIES, 1))},
-            "no distribution over legal actions",
+            "not a distribution over legal actions",
         ),
-        ({"policies": np.full((PLIES, 300), np.nan, np.float32)}, "no distribution over legal actions"),
-        ({"policies": np.eye(300, dtype=np.float32)[:PLIES] * 2}, "no distribution over legal actions"),
+        ({"policies": np.full((PLIES, 300), np.nan, np.float32)}, "not a distribution over legal actions"),
+        ({"policies": np.eye(300, dtype=np.float32)[:PLIES] * 2}, "not a distribution over legal actions"),
     ],
 )
 def test_a_record_that_breaks_the_rules_is_refused(change, message):
@@ -344,7 +345,7 @@ def test_we_read_what_tensorflow_writes(tf, tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "batch-0000001.tfrecord")) as writer:
         for example in read_examples(published_files(ours)[0]):
             message = tf.train.Example.FromString(example)
-            # Made anew, from values alone.
+            # Rebuilt from values alone.
             again = tf.train.Example()
             for name, feature in message.features.feature.items():
                 kind = feature.WhichOneof("kind")
@@ -431,7 +432,7 @@ def test_files_are_in_order_of_their_numbers_beyond_seven_digits(tmp_path):
 
 def test_several_processes_write_to_one_folder_at_once(tmp_path):
     program = (
-        "import sys, test_records as t; from pathlib import Path; from seraphim.records.writer import RecordOptions;"
+        "import sys, test_records as t; from pathlib import Path; from seraphim.options import RecordOptions;"
         "t.write(Path(sys.argv[1]), range(int(sys.argv[2]), int(sys.argv[2]) + 20), RecordOptions(games_per_file=3))"
     )
     environment = os.environ | {"PYTHONPATH": f"{HERE}:{SUPPORT}"}
@@ -476,7 +477,7 @@ def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_pa
     assert [line for line in lines if line.split()[1:] != ["kept"]] == []
 
 
-def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
+def test_a_full_disk_is_the_callers_error_and_a_later_writer_continues(tmp_path):
     write(tmp_path, [0])
     # As on a full disk, the system takes half a game and then no more.
     program = (
@@ -492,7 +493,7 @@ def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
     assert seeds_in(tmp_path) == [0, 1, 3]
 
 
-def test_a_writer_goes_on_when_a_full_disk_has_room_again(tmp_path):
+def test_a_writer_continues_when_a_full_disk_has_room_again(tmp_path):
     program = (
         "import resource, sys, pytest, test_records as t; from pathlib import Path;"
         "size = sum(len(t.frame(example)) for example in t.encode(t.GAME, t.play(1)));"
@@ -568,7 +569,7 @@ def test_games_that_a_killed_writer_had_published_are_not_published_again(tmp_pa
 # Retention
 
 
-def test_files_that_no_window_reads_go(tmp_path):
+def test_files_that_no_window_reads_are_removed(tmp_path):
     write(tmp_path, range(5), ONE_EACH, max_positions=2 * PLIES)
     assert seeds_in(tmp_path) == [3, 4]
     write(tmp_path, [5], ONE_EACH, max_positions=2 * PLIES + 1)  # of one more game, a position
@@ -584,7 +585,7 @@ def test_runs_of_one_game_do_not_push_out_the_window(tmp_path):
     assert len(seeds_in(tmp_path)) < 70
 
 
-def test_no_file_goes_while_someone_reads_the_folder(tmp_path):
+def test_no_file_is_removed_while_another_program_reads_the_folder(tmp_path):
     write(tmp_path, range(2), ONE_EACH)
     with reading(tmp_path):
         write(tmp_path, range(2, 4), ONE_EACH, max_positions=2 * PLIES)
@@ -658,7 +659,7 @@ def test_a_window_is_the_newest_positions_in_the_order_of_the_games(tmp_path):
         np.testing.assert_array_equal(column, whole[-20:])
 
 
-def stored_anyhow(folder, streams, rng):
+def store_in_any_order(folder, streams, rng):
     """Store the games of streams, one stream after the other: its games in any order, by several runs and writers."""
     for stream, count in streams:
         numbers = rng.permutation(count).tolist()
@@ -673,8 +674,8 @@ def stored_anyhow(folder, streams, rng):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_games_give_the_same_window_however_they_were_stored(tmp_path, seed):
-    streams = [("0-0", 17), ("0-8", 9), ("luck", 12)]
-    stored_anyhow(tmp_path, streams, np.random.default_rng(seed))
+    streams = [("0-0", 17), ("0-8", 9), ("other", 12)]
+    store_in_any_order(tmp_path, streams, np.random.default_rng(seed))
     stored = [stream_and_number(name) for name in dict.fromkeys(game_ids(tmp_path))]
     names = [stream for stream, _ in streams]
     stored.sort(key=lambda game: (names.index(game[0]), game[1]))
@@ -688,7 +689,7 @@ def test_the_same_games_give_the_same_window_however_they_were_stored(tmp_path, 
 
 def test_what_is_removed_leaves_the_window_as_it_is(tmp_path):
     rng = np.random.default_rng(1)
-    stored_anyhow(tmp_path, [("0-0", 40), ("0-8", 60)], rng)
+    store_in_any_order(tmp_path, [("0-0", 40), ("0-8", 60)], rng)
     before = read_window(tmp_path, GAME, 100)[0]
     write(tmp_path, [], max_positions=100)
     assert total_positions(tmp_path) > len(read_window(tmp_path, GAME, ALL)[0].plies) >= 100
@@ -750,7 +751,7 @@ def test_something_else_under_the_name_of_a_file_is_skipped(tmp_path):
     (tmp_path / "batch-0000002.tfrecord").mkdir()
     write_payloads(tmp_path / "batch-0000003.tfrecord", [b"no example"])
     reasons = [reason for _, reason in read_window(tmp_path, GAME, ALL)[1].damaged]
-    assert reasons == ["a record is no tf.train.Example", "unreadable: Is a directory"]
+    assert reasons == ["a record is not a tf.train.Example", "unreadable: Is a directory"]
 
 
 def test_another_schema_version_is_skipped_with_its_number(tmp_path):
@@ -762,7 +763,7 @@ def test_another_schema_version_is_skipped_with_its_number(tmp_path):
     assert report.damaged == ((newest, reason),)
 
 
-def test_one_record_of_another_schema_spoils_its_file(tmp_path):
+def test_one_record_of_another_schema_makes_its_file_damaged(tmp_path):
     write(tmp_path, range(2), RecordOptions(games_per_file=1))
     newest = published_files(tmp_path)[1]
     examples = read_examples(newest)
@@ -774,7 +775,7 @@ def test_one_record_of_another_schema_spoils_its_file(tmp_path):
 def test_a_missing_feature_is_damage():
     features = parse_example(encode(GAME, play(0))[0])
     del features["policy"]
-    with pytest.raises(DamageError, match="feature 'policy' is missing or no float_list"):
+    with pytest.raises(DamageError, match="feature 'policy' is missing or not a float_list"):
         decode(GAME, [to_example(features)])
 
 

@@ -14,9 +14,10 @@ from seraphim.errors import GameError, RecordError
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
 from seraphim.records.display import hexdump, summarize
-from seraphim.records.examples import GameRecord, decode, encode, with_end_of_file
+from seraphim.records.examples import GameRecord, decode, encode
+from seraphim.records.schema import END_OF_FILE, with_end
 from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
-from seraphim.records.viewer import Choice, show_records, show_summary
+from seraphim.records.viewer import RecordFilter, show_records, show_summary
 from seraphim.records.writer import GameWriter
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +75,7 @@ def write_payloads(path, *payloads):
 
 
 def test_a_position_is_drawn_with_its_board_its_visits_and_what_was_played(folder):
-    text = shown(folder / "batch-0000001.tfrecord", show_records, Choice(record=4))
+    text = shown(folder / "batch-0000001.tfrecord", show_records, RecordFilter(record=4))
     lines = [line.rstrip() for line in text.splitlines()]
     assert lines[0].startswith("batch-0000001.tfrecord · record 4 ──")
     assert [line[:7] for line in lines[1:5]] == ["  1 2 3", "a O O ·", "b X X ·", "c · · ·"]
@@ -90,50 +91,50 @@ def test_a_position_is_drawn_with_its_board_its_visits_and_what_was_played(folde
 
 
 def test_without_a_choice_the_first_game_of_the_newest_file_is_shown(folder):
-    text = shown(folder, show_records, Choice())
+    text = shown(folder, show_records, RecordFilter())
     assert text.count("batch-0000002.tfrecord · record") == 9
     assert text.count("game     three, ply") == 9
 
 
 def test_records_are_chosen_by_number_limit_and_game(folder):
     first = folder / "batch-0000001.tfrecord"
-    assert shown(first, show_records, Choice(limit=7)).count("· record") == 7
-    text = shown(first, show_records, Choice(record=4, limit=2))
+    assert shown(first, show_records, RecordFilter(limit=7)).count("· record") == 7
+    text = shown(first, show_records, RecordFilter(record=4, limit=2))
     assert "record 4 " in text
     assert "record 5 " in text
     assert text.count("· record") == 2
-    text = shown(folder, show_records, Choice(game_id="two"))
+    text = shown(folder, show_records, RecordFilter(game_id="two"))
     assert text.count("game     two, ply") == text.count("· record") == 6
     assert "batch-0000001.tfrecord · record 5 " in text
 
 
 def test_a_game_without_a_result_says_so(tmp_path):
     path = write_payloads(tmp_path / "file", *encode(GAME, play(0, plies=1)))
-    assert "result   none: cut off" in shown(path, show_records, Choice())
+    assert "result   none: cut off" in shown(path, show_records, RecordFilter())
 
 
 def test_a_long_list_of_actions_is_cut(tmp_path):
     path = write_payloads(tmp_path / "file", *encode(GAME, play(0)))
-    text = shown(path, show_records, Choice(record=0))
+    text = shown(path, show_records, RecordFilter(record=0))
     assert "88 more" in text
     assert text.count("← played") == 1
 
 
 def test_a_choice_that_is_not_there_is_an_error(folder):
     with pytest.raises(RecordError, match="no game 'nix' in "):
-        shown(folder, show_records, Choice(game_id="nix"))
+        shown(folder, show_records, RecordFilter(game_id="nix"))
     with pytest.raises(RecordError, match=r"no record 99 in .*batch-0000002.tfrecord: records are counted from 0"):
-        shown(folder, show_records, Choice(record=99))
+        shown(folder, show_records, RecordFilter(record=99))
     with pytest.raises(RecordError, match="there is no file or folder"):
-        shown(folder / "nix", show_records, Choice())
+        shown(folder / "nix", show_records, RecordFilter())
     with pytest.raises(RecordError, match=r"no TFRecord file in .*: run bin/generate_games.py first"):
-        shown(Path(__file__).parent, show_records, Choice())
+        shown(Path(__file__).parent, show_records, RecordFilter())
 
 
 def test_a_damaged_file_is_shown_as_far_as_it_is_whole(folder):
     path = folder / "batch-0000002.tfrecord"
     path.write_bytes(path.read_bytes()[:-1])
-    text = shown(folder, show_records, Choice(limit=99))
+    text = shown(folder, show_records, RecordFilter(limit=99))
     assert text.count("· record") == 9 + 4
     assert "is damaged (truncated: the record at byte" in text.replace("\n", " ")
 
@@ -141,13 +142,13 @@ def test_a_damaged_file_is_shown_as_far_as_it_is_whole(folder):
 def test_a_record_of_an_unknown_game_is_shown_by_its_features(tmp_path):
     example = to_example(parse_example(GAMES[0][0]) | {"game": Feature("bytes_list", [b"nosuchgame"])})
     path = write_payloads(tmp_path / "file", example)
-    text = shown(path, show_records, Choice())
+    text = shown(path, show_records, RecordFilter())
     assert "nosuchgame" in text
     assert "--game names the game's module" in text.replace("\n", " ")
     with pytest.raises(GameError, match="there is no game 'neither'"):
-        shown(path, show_records, Choice(), "neither")
+        shown(path, show_records, RecordFilter(), "neither")
     with pytest.raises(RecordError, match="holds positions of nosuchgame, but the game is tictactoe"):
-        shown(path, show_records, Choice(), "tictactoe")
+        shown(path, show_records, RecordFilter(), "tictactoe")
 
 
 def test_foreign_examples_are_shown_by_their_features(tmp_path):
@@ -158,7 +159,7 @@ def test_foreign_examples_are_shown_by_their_features(tmp_path):
         "image": Feature("bytes_list", [b"\x00\xff" * 50]),
         "nothing": Feature("empty", []),
     }
-    text = shown(write_payloads(tmp_path / "file", *[to_example(features)] * 5), show_records, Choice())
+    text = shown(write_payloads(tmp_path / "file", *[to_example(features)] * 5), show_records, RecordFilter())
     assert text.count("· record") == 3
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "label int64 1 -3" in lines
@@ -170,8 +171,8 @@ def test_foreign_examples_are_shown_by_their_features(tmp_path):
 
 @pytest.mark.parametrize("payload", [b"", b"hello world, this is text", bytes(range(256)) * 2, NO_EXAMPLE])
 def test_records_that_are_no_examples_are_shown_by_their_bytes(tmp_path, payload):
-    text = shown(write_payloads(tmp_path / "file", payload), show_records, Choice())
-    assert f"{len(payload)} bytes, no tf.train.Example" in text
+    text = shown(write_payloads(tmp_path / "file", payload), show_records, RecordFilter())
+    assert f"{len(payload)} bytes, not a tf.train.Example" in text
     assert hexdump(payload).plain.splitlines()[-1] in text
 
 
@@ -187,7 +188,7 @@ def test_a_dump_has_offsets_hexadecimals_and_what_is_printable():
 def test_compressed_files_are_shown(tmp_path, compress):
     path = write_payloads(tmp_path / "file", *GAMES[0])
     path.write_bytes(compress(path.read_bytes()))
-    assert "game     one, ply 0" in shown(path, show_records, Choice())
+    assert "game     one, ply 0" in shown(path, show_records, RecordFilter())
 
 
 def test_a_summary_counts_games_results_moves_and_duplicates():
@@ -224,7 +225,7 @@ def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
         **{name: getattr(record, name)[2:] for name in ("states", "actions", "policies", "root_values")}, first_ply=2
     )
     *examples, last = encode(GAME, late)
-    text = shown(write_payloads(tmp_path / "file", *examples, with_end_of_file(last)), show_summary)
+    text = shown(write_payloads(tmp_path / "file", *examples, with_end(last, END_OF_FILE)), show_summary)
     assert "6.0 plies on average" in text
     assert "positions  4," in text
 

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 
 import games
 import numpy as np
@@ -13,9 +13,9 @@ from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.records.writer import GameRecord, encode_games
-from seraphim.selfplay.games import SelfPlay, game_id, number_in, play_together
-from seraphim.selfplay.pool import play_games
+from seraphim.records.examples import GameRecord, encode_games
+from seraphim.selfplay.games import SelfPlay, game_id, number_in
+from seraphim.selfplay.pool import play_games, play_together
 from seraphim.settings import Settings
 from tictactoe.game import TicTacToe
 
@@ -74,12 +74,12 @@ def test_games_of_one_stream_differ() -> None:
 
 
 def test_the_temperature_of_play_leaves_the_recorded_policy_alone() -> None:
-    hot = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=9))
+    warm = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=9))
     cold = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=0))
     # The same search of the same position under the same noise: only the move may differ.
-    assert [record.policies[0].tolist() for record in hot] == [record.policies[0].tolist() for record in cold]
+    assert [record.policies[0].tolist() for record in warm] == [record.policies[0].tolist() for record in cold]
     assert all(record.actions[0] == record.policies[0].argmax() for record in cold)
-    assert any(record.actions[0] != record.policies[0].argmax() for record in hot)
+    assert any(record.actions[0] != record.policies[0].argmax() for record in warm)
 
 
 def test_moves_are_the_most_visited_from_the_tempering_point_on() -> None:
@@ -188,7 +188,7 @@ def test_an_option_that_may_be_zero_is_validated() -> None:
         SelfPlayOptions(random_plies=-1)
 
 
-def test_games_that_are_given_up_leave_nothing_behind() -> None:
+def test_abandoned_games_leave_nothing_behind() -> None:
     player = SelfPlay(GAME, ArbitraryNetwork(GAME), OPTIONS, SelfPlayOptions(16), "a")
     games = player.play(count())
     for _ in range(5):
@@ -218,7 +218,8 @@ class Elsewhere(ArbitraryNetwork):
 def together(groups: int, network: type[ArbitraryNetwork], games: int = 60, stream: str = "a") -> list[GameRecord]:
     options = SelfPlayOptions(24 // groups)
     players = [SelfPlay(GAME, network(GAME), OPTIONS, options, stream) for _ in range(groups)]
-    return sorted(play_together(players, iter(range(games))), key=lambda record: number_in(record.game_id))
+    records = chain.from_iterable(play_together(players, iter(range(games))))
+    return sorted(records, key=lambda record: number_in(record.game_id))
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
@@ -245,7 +246,7 @@ def test_two_groups_go_on_while_the_network_works() -> None:
     assert overlapping(2) > len(spans) // 4
 
 
-def test_what_is_wrong_in_one_group_is_raised() -> None:
+def test_an_error_in_one_group_is_raised() -> None:
     class Broken(Elsewhere):
         def infer(self, observations):
             raise ModelError("broken")

@@ -1,4 +1,4 @@
-"""Worker processes: the same games whoever plays them, and nobody hangs when one dies."""
+"""Worker processes play the same games, however many there are, and nothing hangs when one dies."""
 
 import os
 import re
@@ -18,9 +18,10 @@ from seraphim.errors import ModelError, RecordError, WorkerError
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
 from seraphim.records.files import published_files, read_examples, whole_games
-from seraphim.records.index import played_numbers
+from seraphim.records.index import played_numbers, total_positions
 from seraphim.records.tfrecord import parse_example
-from seraphim.records.writer import GameWriter, read_window, total_positions
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
@@ -54,18 +55,18 @@ def test_a_pool_plays_again_and_reports_its_work(folder: ModelFolder, small_sett
             assert re.match(r"LiteRT \d.*, chosen for an mlp in batches of 8$", pool.work().runtime)
 
 
-def test_what_a_worker_runs_into_is_the_parents_error(tmp_path: Path, small_settings: Settings) -> None:
+def test_an_error_of_a_worker_is_the_parents_error(tmp_path: Path, small_settings: Settings) -> None:
     with pytest.raises(ModelError, match="holds no SavedModel"), WorkerPool(small_settings, num_workers=2) as pool:
         list(pool.play(tmp_path, "a", end=10))
 
 
-def test_a_worker_that_fails_is_told_with_its_traceback(small_settings: Settings) -> None:
+def test_a_worker_that_fails_is_reported_with_its_traceback(small_settings: Settings) -> None:
     broken = replace(small_settings, game="no_such_game")
     with pytest.raises(Exception, match="there is no game 'no_such_game'"), WorkerPool(broken, num_workers=1) as pool:
         list(pool.play(None, "a", end=10))
 
 
-def test_a_worker_that_was_killed_while_there_was_nothing_to_play_is_told(small_settings: Settings) -> None:
+def test_a_worker_that_was_killed_while_idle_is_reported(small_settings: Settings) -> None:
     with WorkerPool(small_settings, num_workers=2) as pool:
         assert len(list(pool.play(None, "a", end=5))) == 5
         victim = pool.process_ids()[1]
@@ -99,7 +100,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_worker_that_is_killed_in_the_middle_of_a_message_is_told(
+def test_a_worker_that_is_killed_in_the_middle_of_a_message_is_reported(
     small_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "half_a_message.py").write_text(HALF_A_MESSAGE)
@@ -166,7 +167,7 @@ def test_games_that_a_killed_parent_had_not_taken_are_on_disk(tmp_path: Path) ->
     assert not list(data.glob(".*partial"))
 
 
-def test_workers_pause_while_nobody_takes_their_games(tmp_path: Path) -> None:
+def test_workers_pause_while_their_games_are_not_taken(tmp_path: Path) -> None:
     script, data = tmp_path / "parent.py", tmp_path / "data"
     script.write_text(SILENT_PARENT)
     data.mkdir()
@@ -228,7 +229,7 @@ def test_generated_games_are_recorded_once_each_and_not_played_again(
         assert generated.games == expected
         assert not generated.interrupted
         assert played_numbers(folder.game_data, "7") == set(range(25))
-    assert f"2 workers play {folder.champion().name} by " in said[0]
+    assert f"self-play: 2 workers, snapshot {folder.champion().name}, " in said[0]
     assert played_numbers(folder.game_data, "8") == set()
 
 
@@ -250,7 +251,7 @@ def test_a_stream_is_the_same_games_once_each_however_often_it_is_interrupted_an
     for where, workers, plays in ((folder, 1, [("7", 12), ("8", 9), ("7", 25)]), (whole, 2, [("7", 25)])):
         for stream, count in plays:
             with WorkerPool(small_settings, num_workers=workers) as pool:
-                generate_games(pool, where, small_settings, stream, count, announce=lambda _: None)
+                generate_games(pool, where, small_settings, stream, count, notify=lambda _: None)
     assert sum(map(len, map(read_examples, published_files(folder.game_data)))) == sum(
         map(len, finished_games(folder).values())
     )
@@ -294,9 +295,9 @@ def test_games_that_retention_removed_are_not_played_again(folder: ModelFolder, 
     assert played_numbers(folder.game_data, "7") == set(range(100))
 
 
-def test_of_two_who_play_the_same_stream_the_second_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
+def test_a_second_program_that_plays_the_same_stream_is_refused(folder: ModelFolder, small_settings: Settings) -> None:
     with GameWriter(folder.game_data, RecordOptions(), "7"), WorkerPool(small_settings, num_workers=1) as pool:
-        with pytest.raises(RecordError, match="another program writes the games of the stream '7' .*: wait for its"):
+        with pytest.raises(RecordError, match="another program writes the games of stream '7' .*: wait for it"):
             generate_games(pool, folder, small_settings, "7", 5)
         assert generate_games(pool, folder, small_settings, "8", 5).games == 5
         assert played_numbers(folder.game_data, "8") == set(range(5))

@@ -30,7 +30,8 @@ from seraphim.errors import CapacityError, ModelError
 from seraphim.game import Game
 from seraphim.inference import load_inference
 from seraphim.options import RecordOptions
-from seraphim.records.writer import GameRecord, GameWriter, encode
+from seraphim.records.examples import GameRecord, encode
+from seraphim.records.writer import GameWriter
 from seraphim.search.analysis import Analysis
 from seraphim.server import middleware
 from seraphim.server.engine.limits import SearchLimits
@@ -230,7 +231,7 @@ def test_the_exact_result_of_each_move_is_returned(client: Client) -> None:
         ('{"id": 7, "type": "position", "moves": [], "start": ["1", "1"]}', "start is not a position"),
         ('{"id": 7, "type": "position", "moves": [], "start": ["99999999999999999999", "0"]}', "64 bits"),
         ('{"id": 7, "type": "position", "moves": [], "start": ["x", "0"]}', "in decimal"),
-        ('{"id": 7, "type": "open", "model": "../fresh", "snapshot": null}', "cannot be the name of a model"),
+        ('{"id": 7, "type": "open", "model": "../fresh", "snapshot": null}', "is not a valid model name"),
         ('{"id": 7, "type": "open", "model": "fresh", "snapshot": "../../secret"}', "has no snapshot"),
         ('{"id": 7, "type": "open", "model": "nobody", "snapshot": null}', "does not exist"),
         (
@@ -413,7 +414,7 @@ def test_a_position_is_analyzed_over_http(served: Running, client: Client) -> No
         ({"model": "fresh", "moves": [10**40]}, 400, "not legal"),
         ({"model": "fresh", "moves": [0, 3, 1, 4, 2]}, 400, "over"),
         ({"model": "fresh", "start": ["5"]}, 400, "has 2 words"),
-        ({"model": "..", "moves": []}, 400, "cannot be the name of a model"),
+        ({"model": "..", "moves": []}, 400, "is not a valid model name"),
         ({"model": "nobody"}, 404, "does not exist"),
         ({"model": "fresh", "snapshot": "../fresh"}, 404, "has no snapshot"),
     ],
@@ -773,7 +774,7 @@ def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sig
     ("arguments", "said"),
     [
         (["nobody"], "model 'nobody' does not exist"),
-        (["../fresh"], "cannot be the name of a model"),
+        (["../fresh"], "is not a valid model name"),
         (["fresh", "more"], "expected one model NAME"),
         (["fresh", "--host=999.1.1.1"], "cannot serve at 999.1.1.1"),
         (["fresh", "--port={taken}"], "choose others with --host and --port"),

@@ -1,6 +1,6 @@
-"""Manifests, pointers and locks: what counts as published, and which file systems are refused.
+"""Manifests, links and locks: what counts as published, and which file systems are refused.
 
-That nothing half is ever seen, whatever call a program is killed at, is checked by `crashing_store` and
+That nothing incomplete is ever visible, at whichever call a program is killed, is checked by `crashing_store` and
 `crashing_writer`, in storage/test_models.py and records/test_records.py.
 """
 
@@ -42,7 +42,7 @@ def sealed(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> ModelFolder:
-    """Return the folder of a model with three snapshots, of which the second is the champion."""
+    """Return the folder of a model with three snapshots; the second is the champion."""
     folder = ModelFolder(tmp_path, "first")
     folder.create(default_settings("tictactoe"))
     for step in range(3):
@@ -56,11 +56,11 @@ def test_a_manifest_lists_every_file_with_its_size_and_checksum(sealed: Path) ->
         "files": {"variables/data": {"size": 7, "crc32c": crc32c(b"weights")}},
     }
     assert crc32c(b"123456789") == "e3069283"  # as in the definition of CRC32C
-    assert atomic.fault(sealed, thorough=True) is None
+    assert atomic.find_damage(sealed, thorough=True) is None
 
 
 def crc32c(content: bytes) -> str:
-    """The slow and obvious form, a bit at a time."""
+    """Compute the checksum in the slow and obvious way, a bit at a time."""
     checksum = 0xFFFFFFFF
     for byte in content:
         checksum ^= byte
@@ -81,33 +81,33 @@ def test_a_file_that_does_not_match_is_named(sealed: Path, content: bytes | None
     (sealed / "variables/data").unlink()
     if content is not None:
         (sealed / "variables/data").write_bytes(content)
-    assert atomic.fault(sealed, thorough=True) == message
+    assert atomic.find_damage(sealed, thorough=True) == message
     # Without reading the file, only its size tells.
-    assert (atomic.fault(sealed) is None) == (content == b"WEIGHTS")
+    assert (atomic.find_damage(sealed) is None) == (content == b"WEIGHTS")
 
 
 def test_a_manifest_cut_short_anywhere_publishes_nothing(sealed: Path) -> None:
     whole = (sealed / "snapshot.json").read_bytes()
     for length in range(len(whole.rstrip())):
         (sealed / "snapshot.json").write_bytes(whole[:length])
-        assert atomic.fault(sealed) is not None, length
+        assert atomic.find_damage(sealed) is not None, length
     (sealed / "snapshot.json").unlink()
-    assert atomic.fault(sealed) == "snapshot.json is missing or not whole"
+    assert atomic.find_damage(sealed) == "snapshot.json is missing or incomplete"
 
 
 @pytest.mark.parametrize("files", [[], {"variables/data": 7}, {"variables/data": {"size": 7}}, {"\0": {"size": 1}}])
-def test_a_manifest_of_nonsense_is_no_manifest(sealed: Path, files: object) -> None:
+def test_an_invalid_manifest_counts_as_damage(sealed: Path, files: object) -> None:
     (sealed / "snapshot.json").write_text(json.dumps({"files": files}))
-    assert atomic.fault(sealed, thorough=True)
+    assert atomic.find_damage(sealed, thorough=True)
 
 
 def test_a_manifest_cannot_make_us_read_a_device(sealed: Path) -> None:
     files = {"/dev/zero": {"size": 0, "crc32c": ""}}
     (sealed / "snapshot.json").write_text(json.dumps({"files": files}))
-    assert atomic.fault(sealed, thorough=True) == "/dev/zero is no file"
+    assert atomic.find_damage(sealed, thorough=True) == "/dev/zero is not a regular file"
 
 
-def test_a_snapshot_with_a_missing_file_is_none(folder: ModelFolder) -> None:
+def test_a_snapshot_with_a_missing_file_does_not_count(folder: ModelFolder) -> None:
     first, champion, last = folder.snapshots()
     (last.path / "variables/data").unlink()
     assert folder.snapshots() == [first, champion]
@@ -128,8 +128,8 @@ def test_a_snapshot_from_before_there_were_lists_of_files_counts(folder: ModelFo
     assert champion.metrics() == {"loss": 0.5}
 
 
-def test_a_champion_that_is_a_file_is_told_and_replaced(folder: ModelFolder) -> None:
-    # As git writes a link where it may make none.
+def test_a_champion_that_is_a_file_is_reported_and_replaced(folder: ModelFolder) -> None:
+    # As git writes a link on a file system without links.
     champion = folder.champion()
     (folder.path / "champion").unlink()
     (folder.path / "champion").write_text(champion.name)
@@ -144,7 +144,7 @@ def test_the_announced_champion_counts_once_its_snapshot_is_there(folder: ModelF
     champion, after = folder.snapshots()[1:]
     for name, expected in (("00000009-20250101T000000Z", champion), (after.name, after)):
         (folder.path / ".next-champion").symlink_to(name)
-        assert folder.champion() == champion  # until somebody writes
+        assert folder.champion() == champion  # until a program writes
         folder.recover()
         assert folder.champion() == expected
         assert not (folder.path / ".next-champion").is_symlink()
@@ -182,7 +182,7 @@ def test_a_file_system_without_locks_is_refused(number: int, tmp_path: Path, mon
             use()
 
 
-def test_other_errors_of_a_file_system_stay_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_errors_of_a_file_system_pass_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -191,7 +191,7 @@ def test_other_errors_of_a_file_system_stay_what_they_are(tmp_path: Path, monkey
         ModelFolder(tmp_path, "first").recover()
 
 
-def test_the_check_of_links_leaves_nothing_and_minds_no_leftovers(tmp_path: Path) -> None:
+def test_the_check_of_links_leaves_nothing_and_ignores_leftovers(tmp_path: Path) -> None:
     atomic.check_links(tmp_path)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / ".check-link").symlink_to("nowhere")
@@ -254,7 +254,7 @@ for step in range(20):
 """
 
 
-def test_two_rivals_who_publish_and_prune_ruin_nothing(folder: ModelFolder, tmp_path: Path) -> None:
+def test_two_programs_that_publish_and_prune_at_once_lose_nothing(folder: ModelFolder, tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
         rivals = [
             stack.enter_context(
@@ -278,7 +278,7 @@ def test_two_rivals_who_publish_and_prune_ruin_nothing(folder: ModelFolder, tmp_
     assert {path.read_text() for path in last.path.glob("[0-9]*")} == {f".unfinished-{last.name}"}
 
 
-def test_figures_that_are_cut_short_are_none(folder: ModelFolder) -> None:
+def test_truncated_metrics_are_ignored(folder: ModelFolder) -> None:
     snapshot = folder.snapshots()[0]
     (snapshot.path / "figures.json").write_text('{"wrong": 7')
     assert Snapshot(snapshot.path, 0).metrics() == {}
@@ -286,7 +286,7 @@ def test_figures_that_are_cut_short_are_none(folder: ModelFolder) -> None:
     assert snapshot.metrics() == {"wrong": 8}
 
 
-def test_a_snapshot_that_is_being_removed_is_none(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_that_is_being_removed_does_not_count(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     first = folder.snapshots()[0]
 
     def interrupt(path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_copy_of_a_snapshot_is_published_as_any_other(folder: ModelFolder) -> 
     assert folder.champion() == copy
 
 
-def test_what_is_not_whole_does_not_become_the_champion(folder: ModelFolder) -> None:
+def test_a_damaged_snapshot_does_not_become_the_champion(folder: ModelFolder) -> None:
     champion, snapshot = folder.champion(), folder.publish(9, lambda path: (path / "weights").write_text("w"))
     (snapshot.path / "weights").write_text("longer")
     with pytest.raises(ModelError, match="cannot become the champion: weights has 6 bytes, not 1; train again"):

@@ -1,4 +1,4 @@
-"""The store: names, snapshots and the champion, and what a program killed at any moment leaves behind."""
+"""Model folders: names, snapshots and the champion, and what a program killed at any moment leaves behind."""
 
 import json
 import re
@@ -12,8 +12,8 @@ import pytest
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import default_settings
-from seraphim.storage import models
-from seraphim.storage.models import ModelFolder, Snapshot, check_name
+from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.storage.snapshots import MAX_NAME, check_name
 
 SETTINGS = default_settings("tictactoe")
 
@@ -48,8 +48,8 @@ def test_names_of_letters_digits_and_a_few_signs_are_valid(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", ".hidden", "-x", "a/b", "../a", "/etc", "a\\b", "a b", "a\n", "ä", "x\0", "~", "x" * 65]
 )
-def test_names_that_could_be_paths_or_tricks_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="cannot be the name of a model: use up to 64 letters, digits"):
+def test_names_that_could_be_paths_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is not a valid model name: use up to 64 letters, digits"):
         ModelFolder(tmp_path, name)
     assert not list(tmp_path.iterdir())
 
@@ -75,7 +75,7 @@ def test_settings_of_another_game_are_refused(folder: ModelFolder) -> None:
 
 def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
-    message = f"model 'first' does not exist below {tmp_path / 'models'}: start it with train.py first --init"
+    message = f"model 'first' does not exist below {tmp_path / 'models'}: create it with train.py first --init"
     for method in (folder.settings, folder.champion, lambda: folder.publish(0, write)):
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             method()
@@ -84,7 +84,7 @@ def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
 
 
 def test_missing_champion_names_the_cure(folder: ModelFolder) -> None:
-    with pytest.raises(ModelError, match=r"^model 'first' has no champion: start it with train\.py first --init$"):
+    with pytest.raises(ModelError, match=r"^model 'first' has no champion: create it with train\.py first --init$"):
         folder.champion()
 
 
@@ -102,7 +102,7 @@ def test_dangling_champion_without_other_snapshots_names_the_cure(folder: ModelF
         folder.champion()
 
 
-def test_champion_that_is_no_link_is_refused(folder: ModelFolder) -> None:
+def test_champion_that_is_not_a_link_is_refused(folder: ModelFolder) -> None:
     (folder.path / "champion").mkdir()
     snapshot = folder.publish(1, write)
     with pytest.raises(ModelError, match="must be a symbolic link to a snapshot: remove it, then run again"):
@@ -134,14 +134,14 @@ def test_failed_write_publishes_nothing_and_leaves_nothing(folder: ModelFolder) 
     assert leftovers(folder) == []
 
 
-def test_snapshots_of_one_step_and_second_get_names_of_their_own(folder: ModelFolder) -> None:
+def test_snapshots_of_one_step_and_second_get_distinct_names(folder: ModelFolder) -> None:
     published = [folder.publish(5, write) for _ in range(3)]
     assert len({snapshot.name for snapshot in published}) == 3
     assert len(folder.snapshots()) == 3
     assert {snapshot.step for snapshot in folder.snapshots()} == {5}
 
 
-def test_snapshots_sort_by_step_whatever_the_clock_said(folder: ModelFolder) -> None:
+def test_snapshots_sort_by_step_whatever_their_times(folder: ModelFolder) -> None:
     for name in ("99999999-20200101T000000Z", "00000100-20300101T000000Z", "100000000-20190101T000000Z"):
         (folder.path / name).mkdir()
         (folder.path / name / "snapshot.json").write_text("{}")
@@ -192,7 +192,7 @@ def test_pruning_keeps_the_newest_and_the_champion(folder: ModelFolder) -> None:
 
 def test_existing_model_is_not_created_again(folder: ModelFolder) -> None:
     folder.promote(folder.publish(0, write))
-    message = f"model 'first' exists: leave --init out to train it on, or choose another name, or remove {folder.path}"
+    message = f"model 'first' exists: omit --init to continue training, or choose another name, or remove {folder.path}"
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         folder.create(default_settings("tictactoe").override({"readouts": 7}))
     assert folder.settings() == SETTINGS
@@ -294,7 +294,7 @@ def steps_of(folder: ModelFolder) -> list[int]:
     return [folder.champion().step] if (folder.path / "champion").is_symlink() else []
 
 
-def test_program_killed_at_any_moment_goes_on_when_run_again(tmp_path: Path) -> None:
+def test_program_killed_at_any_moment_continues_when_run_again(tmp_path: Path) -> None:
     """Kill a program that starts and retrains a model, again and again; whatever is visible must be whole."""
     folder = ModelFolder(tmp_path, "first")
     steps = []
@@ -321,7 +321,7 @@ def test_program_killed_at_any_moment_goes_on_when_run_again(tmp_path: Path) -> 
     assert leftovers(folder) == []
 
 
-def test_a_program_killed_at_any_call_leaves_whole_snapshots_and_goes_on(tmp_path: Path) -> None:
+def test_a_program_killed_at_any_call_leaves_complete_snapshots_and_continues(tmp_path: Path) -> None:
     command = [sys.executable, Path(__file__).parents[1] / "support" / "crashing_store.py", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
@@ -350,7 +350,7 @@ def test_importing_the_store_does_not_import_tensorflow() -> None:
     program = "import sys; import seraphim.storage.models; print('tensorflow' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
-    assert models.MAX_NAME == 64
+    assert MAX_NAME == 64
 
 
 def test_figures_are_added_to_those_of_a_snapshot(folder: ModelFolder) -> None:

@@ -1,4 +1,4 @@
-"""Kills a program that makes models and snapshots at each call by which it changes files, and looks at what is there.
+"""Kills a program that creates models and snapshots at each system call that changes files, and checks the result.
 
 A program, so that it forks nothing that has threads:
 
@@ -29,7 +29,7 @@ def write(path: Path) -> None:
 
 
 def learn(folder: ModelFolder) -> None:
-    """Make a model and train it, or go on with that; all but step 2 pass the gate."""
+    """Create and train a model, or continue; all snapshots but that of step 2 pass the gate."""
     try:
         last = folder.snapshots()[-1].step if not folder.is_new() else None
     except IndexError:
@@ -46,7 +46,7 @@ def learn(folder: ModelFolder) -> None:
 
 
 def run_and_kill(root: Path, number: int) -> str:
-    """Return the name of the call at which the program was killed, and what came of it; nothing if it made fewer."""
+    """Return the call at which the program was killed, and the result; empty if it made fewer calls."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -79,13 +79,13 @@ def run_and_kill(root: Path, number: int) -> str:
 
 
 def problem(folder: ModelFolder) -> str:
-    """Return what is wrong in the eyes of somebody who looks now."""
+    """Return what another program would find wrong now."""
     for snapshot in folder.snapshots():
         if (snapshot.path / "variables" / "data").read_text() != snapshot.name:
             return f"{snapshot.name} is half a snapshot"
     try:
         if folder.champion() not in folder.snapshots():
-            return "the champion is no snapshot"
+            return "the champion is not a snapshot"
         if folder.champion().step == 2:
             return "the champion did not pass the gate"
     except ModelError as error:
@@ -94,7 +94,7 @@ def problem(folder: ModelFolder) -> str:
 
 
 def check(root: Path) -> str:
-    """Look, then run the program again, and say what came of it."""
+    """Check the state, run the program again, and return the result."""
     folder = ModelFolder(root, "first")
     if wrong := problem(folder):
         return wrong
@@ -106,7 +106,7 @@ def check(root: Path) -> str:
         learn(folder)
         folder.prune(KEPT)
     except ModelError as error:
-        return f"does not go on: {error}"
+        return f"cannot continue: {error}"
     steps = [snapshot.step for snapshot in folder.snapshots()]
     left = sorted(path.name for path in folder.path.iterdir() if path.name.startswith((".u", ".n")))
     if steps != [2, 3] or folder.champion().step != 3 or folder.folders() != folder.snapshots() or left:
@@ -115,7 +115,7 @@ def check(root: Path) -> str:
 
 
 def main(root: Path) -> None:
-    os.fsync = lambda file: None  # takes long, and no power is cut here
+    os.fsync = lambda file: None  # slow, and no power fails here
     number = 1
     while line := run_and_kill(root / str(number), number):
         print(line)

@@ -1,11 +1,11 @@
-"""Breaks a writer off at each of the calls that it makes to the system, and checks that a later one saves its games.
+"""Interrupts a writer at each of its system calls, and checks that a later one saves its games.
 
 A program, so that it forks nothing that has threads:
 
     python tests/support/crashing_writer.py FOLDER WAY
 
-breaks off in one of three ways: `kill` before the call, kill in a `torn` write, or a `full` disk from that call on. It
-prints one line per call: its name, and `kept` or what went wrong.
+interrupts in one of three ways: `kill` before the call, kill during a `torn` write, or a `full` disk from that call on.
+It prints one line per call: its name, and `kept` or what went wrong.
 """
 
 import errno
@@ -22,7 +22,8 @@ from seraphim.options import RecordOptions
 from seraphim.records.examples import encode
 from seraphim.records.files import published_files, read_examples
 from seraphim.records.tfrecord import parse_example
-from seraphim.records.writer import GameWriter, read_window
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "unlink", "close")
 FAILED = 3
@@ -43,7 +44,7 @@ def watched(name: str, real: Callable, before_call: Callable[[str, tuple], None]
 
 
 def write_games(folder: Path, log: int, before_call: Callable[[str, tuple], None]) -> None:
-    """Write the games, and say in `log` which are finished."""
+    """Write the games, and log which are finished."""
     real_write = os.write
     for name in CALLS:
         setattr(os, name, watched(name, getattr(os, name), before_call))
@@ -54,7 +55,7 @@ def write_games(folder: Path, log: int, before_call: Callable[[str, tuple], None
 
 
 def run_and_break(folder: Path, number: int, way: str) -> str:
-    """Return the name of the call at which a writer was broken off and what came of it; nothing if it made fewer."""
+    """Return the call at which a writer was interrupted, and the result; empty if it made fewer calls."""
     log_reader, log = os.pipe()
     name_reader, name_writer = os.pipe()
     child = os.fork()
@@ -91,7 +92,7 @@ def run_and_break(folder: Path, number: int, way: str) -> str:
 
 
 def check(folder: Path, finished: list[bytes]) -> str:
-    """Look at the folder, let a later writer open it, and say what became of the finished games."""
+    """Check the folder, let a later writer open it, and return what happened to the finished games."""
     try:
         _, report = read_window(folder, GAME, 1000)
         if report.damaged:
@@ -102,7 +103,7 @@ def check(folder: Path, finished: list[bytes]) -> str:
     with GameWriter(folder, OPTIONS):
         pass
     found = [game for path in published_files(folder) for game in ids(read_examples(path))]
-    # One more may have been whole when its writer was broken off, before it said so.
+    # One more may have been complete, but not logged, when its writer was interrupted.
     if sorted(found) != sorted(set(found)) or not set(finished) <= set(found) or len(found) > len(finished) + 1:
         return f"finished {finished}, found {found}"
     left = [path.name for path in folder.iterdir() if path.suffix in (".partial", ".new")]

@@ -1,4 +1,4 @@
-"""Files of games, damaged in every way that a disk or a program that is killed may damage them."""
+"""Damages files of games in every way that a disk or a killed program may damage them."""
 
 import io
 from functools import cache
@@ -10,11 +10,12 @@ from rich.console import Console
 
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
-from seraphim.records.examples import decode, encode
+from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.files import published_files, read_examples
 from seraphim.records.index import total_positions
-from seraphim.records.viewer import Choice, show_records, show_summary
-from seraphim.records.writer import GameWriter, Positions, read_window
+from seraphim.records.viewer import RecordFilter, show_records, show_summary
+from seraphim.records.window import read_window
+from seraphim.records.writer import GameWriter
 
 GAME = load_game("tictactoe")
 ALL = 1_000_000
@@ -30,18 +31,18 @@ def write_games(folder: Path) -> tuple[Path, Path]:
 
 
 def every_length(content: bytes) -> list[bytes]:
-    """The content, cut off at every length."""
+    """Return the content, truncated at every length."""
     return [content[:size] for size in range(len(content))]
 
 
 def every_byte(content: bytes, seed: int) -> list[bytes]:
-    """The content with one byte changed, each in turn."""
+    """Return the content with one byte changed, each in turn."""
     changes = np.random.default_rng(seed).integers(1, 256, len(content))
     return [_changed(content, [place], [change]) for place, change in enumerate(changes)]
 
 
 def random_flips(content: bytes, count: int, seed: int) -> list[bytes]:
-    """The content with some bytes changed, up to four."""
+    """Return the content with up to four bytes changed, `count` times."""
     rng = np.random.default_rng(seed)
     damaged = []
     for _ in range(count):
@@ -51,16 +52,18 @@ def random_flips(content: bytes, count: int, seed: int) -> list[bytes]:
 
 
 def look_at(good: Path, victim: Path, damaged: bytes) -> str:
-    """Damage a file, read its folder as training and the viewer do, and say what is wrong with that; nothing if all is
-    well: the other file is read, this one is not, and it is named."""
+    """Damage a file, read its folder as training and the viewer do, and return what goes wrong.
+
+    Empty if all is well: the other file is read, and this one is skipped and named.
+    """
     victim.write_bytes(damaged)
     output = Console(file=io.StringIO(), width=200)
     try:
         positions, report = read_window(good.parent, GAME, ALL)
         total_positions(good.parent)
         show_summary(good.parent, output)
-        show_records(victim, output, Choice())
-    except Exception as error:  # noqa: BLE001 (whatever it is, it should not be)
+        show_records(victim, output, RecordFilter())
+    except Exception as error:  # noqa: BLE001 (none is expected)
         return f"{len(damaged)} bytes: {error!r}"
     if [path for path, _ in report.damaged] != [victim]:
         return f"{len(damaged)} bytes: training names {report.damaged}"

@@ -1,4 +1,4 @@
-"""A disk of a few hundred kilobytes, which only the programs see that run on it; it takes no rights to have one."""
+"""A small disk that only the programs run on it can see; needs no privileges."""
 
 import os
 import subprocess
@@ -10,14 +10,14 @@ ROOT = Path(__file__).parents[2]
 
 
 class NoDiskError(Exception):
-    """This system lets nobody mount one."""
+    """This system does not allow mounting one."""
 
 
 class Disk:
-    """A file system in memory, mounted in a namespace of its own (`unshare`, `nsenter`); in a `with` statement."""
+    """A file system in memory, mounted in its own namespace (`unshare`, `nsenter`); a context manager."""
 
     def __init__(self, folder: Path, kilobytes: int) -> None:
-        """Mount it at `folder`; raise NoDiskError where that is not allowed."""
+        """Mount it at `folder`; raise NoDiskError if that is not allowed."""
         self._folder = folder
         try:
             self._keeper = subprocess.Popen(
@@ -44,20 +44,20 @@ class Disk:
         self._keeper.communicate()
 
     def resize(self, kilobytes: int) -> None:
-        """Make it smaller or larger, but no smaller than what is on it."""
+        """Change its size, which must hold what is on it."""
         self._remount(f"size={kilobytes}k")
 
     def allow_writing(self, allowed: bool) -> None:
-        """Let it be read only, or not."""
+        """Make it writable or read-only."""
         self._remount("rw" if allowed else "ro")
 
     def used(self) -> int:
-        """Kilobytes."""
+        """Return the kilobytes in use."""
         state = os.statvfs(self.path)
         return (state.f_blocks - state.f_bfree) * state.f_frsize // 1024
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a program whose data root it is."""
+        """Run a program with this disk as its data root."""
         return self._run(sys.executable, *command)
 
     def _remount(self, options: str) -> None:
@@ -66,7 +66,7 @@ class Disk:
 
     def _run(self, *command: str) -> subprocess.CompletedProcess[str]:
         enter = ["nsenter", f"--target={self._keeper.pid}", "--user", "--mount", "--preserve-credentials"]
-        # Without coverage, whose files would be elsewhere.
+        # Without coverage, whose files are outside.
         environment = {name: value for name, value in os.environ.items() if "COV" not in name}
         return subprocess.run(
             [*enter, f"--wd={ROOT}", *command],

@@ -1,10 +1,10 @@
-"""Tries to ruin runs, prints what was done and what came of it, and ends with 1 if anything was lost or skipped.
+"""Fault injection: damages runs, prints a table of the results, and exits with 1 if anything was lost or skipped.
 
     python tests/support/faults.py [--kills=200 --flips=10000 --seed=0 --folder=DIR]
 
-kills programs and workers at random moments of the cycle, and starts them again; cuts a file of games at every length,
-flips every byte of it, and flips bytes at random; then runs the tests of single faults: a full disk, a read-only one, a
-clock that goes back, two learners of one model, a tracking server that is gone. It takes long; --kills=20 takes less.
+kills programs and workers at random moments of the cycle, and restarts them; truncates a file of games at every length,
+changes every byte of it, and changes bytes at random; then runs the tests of single faults: a full disk, a read-only
+disk, clock skew, two learners of one model, an unreachable tracking server. It takes long; --kills=20 takes less.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from killing import SECONDS, Campaign
 FOLDER = Path(__file__).parents[1]
 TESTS = (
     FOLDER / "project" / "test_faults.py",
-    FOLDER / "tracking" / "test_mlflow.py::test_a_server_that_is_lost_neither_stops_nor_slows_a_run_and_is_told_once",
+    FOLDER / "tracking" / "test_mlflow.py::test_a_lost_server_neither_stops_nor_slows_a_run_and_is_reported_once",
 )
 # A line of the table that is printed at the end: what was done, how often, and what went wrong.
 Row = tuple[str, int, list[str]]
@@ -33,8 +33,8 @@ def say(line: str) -> None:
 
 
 def kill_programs(root: Path, kills: int, seed: int) -> list[Row]:
-    """Kill programs so many times, and compare what has come of it with what should have."""
-    say("making the models that learn while they are killed")
+    """Kill programs that many times, and compare the results with those of undisturbed runs."""
+    say("creating the models that are trained during the kills")
     campaign = Campaign(root, seed, say)
     while campaign.kills.total() < kills:
         campaign.kill()
@@ -43,7 +43,7 @@ def kill_programs(root: Path, kills: int, seed: int) -> list[Row]:
     finished, lost = len(campaign.finished | campaign.lost), [f"lost: {each}" for each in sorted(campaign.lost)]
     return [
         *sorted(rows),
-        ("finished games, looked for when their program was dead", finished, lost),
+        ("finished games, checked when their program was dead", finished, lost),
         (f"(others, finished less than {SECONDS:g} s before their worker was killed)", len(campaign.late), []),
         ("all games, snapshots and figures after that", kills, campaign.faults),
     ]
@@ -54,8 +54,8 @@ def damage_files(root: Path, flips: int, seed: int) -> list[Row]:
     good, victim = write_games(root)
     rows: list[Row] = []
     for what, damages in (
-        ("a file cut off at every length", every_length(victim.read_bytes())),
-        ("every byte of it changed", every_byte(victim.read_bytes(), seed)),
+        ("a file truncated at every length", every_length(victim.read_bytes())),
+        ("each byte of it changed", every_byte(victim.read_bytes(), seed)),
         ("bytes of it changed at random", random_flips(victim.read_bytes(), flips, seed)),
     ):
         faults = [fault for damaged in damages if (fault := look_at(good, victim, damaged))]
@@ -65,7 +65,7 @@ def damage_files(root: Path, flips: int, seed: int) -> list[Row]:
 
 
 class Outcomes:
-    """Takes note of the tests that pytest runs, and of those that it skips."""
+    """Records which tests pytest runs, and which it skips."""
 
     def __init__(self) -> None:
         self.run: list[str] = []
@@ -79,7 +79,7 @@ class Outcomes:
 
 
 def other_tests(tests: Sequence[Path]) -> list[Row]:
-    """Run the tests of single faults; one that is skipped counts as a fault, because nothing was tried."""
+    """Run the tests of single faults; a skipped one counts as a fault, because nothing was tested."""
     outcomes = Outcomes()
     failed = int(pytest.main([*map(str, tests), "-q", "-p", "no:cacheprovider"], plugins=[outcomes]))
     return [
@@ -89,12 +89,12 @@ def other_tests(tests: Sequence[Path]) -> list[Row]:
 
 
 def main() -> int:
-    """Do all that, and print the table."""
+    """Inject the faults, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--flips", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="an empty one, which is kept; default: one that is removed")
+    parser.add_argument("--folder", type=Path, help="an empty folder, which is kept; default: a temporary one")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = options.folder or Path(temporary)
@@ -103,7 +103,7 @@ def main() -> int:
             rows += kill_programs(root / "killed", options.kills, options.seed)
     rows += other_tests(TESTS)
     width = max(len(what) for what, *_ in rows)
-    print(f"\n{'what was done':{width}}  times   faults")
+    print(f"\n{'fault':{width}}  times   faults")
     for what, times, faults in rows:
         print(f"{what:{width}} {times:6,} {len(faults):8,}")
         print("".join(f"    {fault}\n" for fault in faults[:5]), end="")

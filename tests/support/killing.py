@@ -1,11 +1,12 @@
-"""Programs that are killed at random moments and started again, and what must be true whenever one is dead.
+"""Kills programs at random moments, restarts them, and checks what must be true after each kill.
 
-Two models learn meanwhile: `whole` by bin/learn.py alone, and `parts` by train.py and bin/generate_games.py, without a
-seed, so that no game is ever played again, while bin/arena.py plays its snapshots.
+Two models are trained: `whole` by bin/learn.py alone, and `parts` by train.py and bin/generate_games.py, without a
+seed, so that no game is played twice, while bin/arena.py plays its snapshots.
 
-What is finished is not asked of those who store games: each worker writes to a log of its own which game it has just
-finished, and when. Every such game must be on disk when its program is dead. One that finished less than SECONDS before
-its own worker was killed is told apart where it is missing; where only the program is killed, none may be missing.
+Which games are finished is recorded independently of the code that stores them: each worker logs every game that it
+has just finished, with the time. Every such game must be on disk when its program is dead. Missing games that finished
+less than SECONDS before their own worker was killed are counted separately; if only the program is killed, none may be
+missing.
 """
 
 import contextlib
@@ -25,9 +26,9 @@ from seraphim.evaluation.match_csv import RESULTS, read_matches
 from seraphim.game import load_game
 from seraphim.inference import load_inference
 from seraphim.network.saved_model import load_model
-from seraphim.records.examples import end_of
 from seraphim.records.files import published_files, read_examples, whole_games
 from seraphim.records.index import id_of
+from seraphim.records.schema import end_of
 from seraphim.records.tfrecord import DamageError
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training.curve import read_curve
@@ -42,9 +43,9 @@ MAKE = ("tictactoe/train.py", "parts", "--init", *SMALL)
 TRAIN = ("tictactoe/train.py", "parts")
 GENERATE = ("bin/generate_games.py", "parts", "--games=2000", "--workers=2", "--readouts=60", "--games_per_file=50")
 ARENA = ("bin/arena.py", "parts", "random", "--games=4", "--readouts=4", "--forever")
-MOST_SECONDS = 600  # that a program may take here, or that workers may take to notice that they are alone
+MAX_SECONDS = 600  # for a program to finish, or for workers to notice that their parent is dead
 WAYS = ("the program and its workers", "the program alone", "one worker")
-# Python runs this when it starts, here in each worker: every game that is finished goes to a log.
+# Python runs this when it starts, in each worker: it logs every finished game.
 LOG_FINISHED_GAMES = """
 import os, sys, time
 
@@ -64,7 +65,7 @@ if "--multiprocessing-fork" in sys.orig_argv:
 
 
 def start(root: Path, *command: str, output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """Start a program in a process group of its own, with its workers."""
+    """Start a program in a new process group, with its workers."""
     return subprocess.Popen(
         [sys.executable, *command],
         cwd=ROOT,
@@ -84,27 +85,27 @@ def _logging(root: Path) -> dict[str, str]:
 
 
 def run(root: Path, *command: str) -> str:
-    """Run a program to its end, and return what it said."""
+    """Run a program until it ends, and return its output."""
     with start(root, *command, output=subprocess.PIPE) as program:
-        output, _ = program.communicate(timeout=MOST_SECONDS)
+        output, _ = program.communicate(timeout=MAX_SECONDS)
     if program.returncode:
         raise AssertionError(f"{' '.join(command)} ended with {program.returncode}:\n{output}")
     return output
 
 
 def games_of(folder: ModelFolder) -> list[str]:
-    """The ids of all published games, in the order in which they are stored."""
+    """Return the ids of all published games, in the order in which they are stored."""
     return [id_of(one) for path in published_files(folder.game_data) for one in read_examples(path) if end_of(one)]
 
 
 def unpublished(folder: ModelFolder) -> set[str]:
-    """The ids of the games that are on disk, but not published yet."""
+    """Return the ids of the games that are on disk but not published yet."""
     partials = list(folder.game_data.glob(".*.partial"))
     return {id_of(game[-1]) for partial in partials for game in whole_games(partial.read_bytes())}
 
 
 def living(group: int) -> list[int]:
-    """The processes of a group that live."""
+    """Return the living processes of a group."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -115,7 +116,7 @@ def living(group: int) -> list[int]:
 
 
 def workers(process: int) -> list[int]:
-    """The processes that play for a program."""
+    """Return the worker processes of a program."""
     with contextlib.suppress(OSError):
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
         return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
@@ -132,18 +133,18 @@ class _File(NamedTuple):
 
 
 class Campaign:
-    """Kills, and tells what was wrong.
+    """Kills programs, and collects what was wrong.
 
     Attributes:
-        kills: how many there were, by program and way.
+        kills: number of kills, by program and way.
         faults: what was wrong, a sentence each.
-        finished: the games that workers have finished, and that were on disk when their program was dead.
-        lost: those that were not.
-        late: those that were not either, but had finished less than SECONDS before their worker was killed.
+        finished: games that workers finished and that were on disk when their program was dead.
+        lost: games that were not.
+        late: games that were not, but had finished less than SECONDS before their worker was killed.
     """
 
     def __init__(self, root: Path, seed: int, say: Callable[[str], None] = lambda line: None) -> None:
-        """Make both models, and find out how long each program takes."""
+        """Create both models, and measure how long each program takes."""
         self.kills: Counter[tuple[str, str]] = Counter()
         self.faults: list[str] = []
         self.finished: set[str] = set()
@@ -162,7 +163,7 @@ class Campaign:
         self._seconds = {name: self._time(name) for name in ("generate", "train", "learn", "arena")}
 
     def kill(self) -> None:
-        """Let a program run, kill it at a random moment or see it end before, and look at what is there."""
+        """Run a program, kill it at a random moment unless it ends before, and check the state on disk."""
         name = str(self._rng.choice(["learn", "generate", "generate", "train", "arena"]))
         way = WAYS[self._rng.integers(len(WAYS))] if name in ("learn", "generate") else WAYS[0]
         moment = self._rng.uniform(0.05, 1.1) * self._seconds[name]
@@ -195,16 +196,16 @@ class Campaign:
         return time.perf_counter() - began
 
     def _play_matches(self) -> None:
-        # The arena goes on without end: until it tells the first match or rating.
+        # The arena runs forever; stop it after the first match or rating.
         with start(self._root, *ARENA, output=subprocess.PIPE) as program:
             assert program.stdout and program.stdout.readline()
             program.terminate()
-            output, _ = program.communicate(timeout=MOST_SECONDS)
+            output, _ = program.communicate(timeout=MAX_SECONDS)
         if program.returncode:
             self._wrong(f"the arena ended with {program.returncode}: {output}")
 
     def _kill(self, program: subprocess.Popen[str], name: str, way: str, moment: float) -> float | None:
-        # Returns from when on a worker may have lost a game; None if no worker was killed.
+        # Returns the time from which on a worker may have lost a game; None if no worker was killed.
         victims = workers(program.pid)
         if way == WAYS[2] and not victims:
             way = WAYS[0]
@@ -216,7 +217,7 @@ class Campaign:
         else:
             with contextlib.suppress(ProcessLookupError):  # it has just ended
                 os.kill(int(self._rng.choice(victims)), signal.SIGKILL)
-            output, _ = program.communicate(timeout=MOST_SECONDS)
+            output, _ = program.communicate(timeout=MAX_SECONDS)
             if program.returncode != 1 or "died with exit code" not in output or "Traceback" in output:
                 if program.returncode == 0:
                     self._ended(name, program)
@@ -224,7 +225,7 @@ class Campaign:
                 self._wrong(f"{name} without a worker ended with {program.returncode}: {output[-2000:]}")
         self.kills[name, way] += 1
         self._say(f"kill {self.kills.total()}: {way} of {name} after {moment:.1f} s")
-        deadline = time.monotonic() + MOST_SECONDS
+        deadline = time.monotonic() + MAX_SECONDS
         while living(program.pid) and time.monotonic() < deadline:
             time.sleep(0.05)
         if left := living(program.pid):
@@ -241,7 +242,7 @@ class Campaign:
         self._say(f"FAULT: {fault}")
 
     def _count_finished(self, killed: float | None) -> None:
-        # Looks for the games that were finished since the last time.
+        # Checks the games that were finished since the last time.
         with self._log.open() as log:
             log.seek(self._read)
             finished = {game: float(moment) for game, moment in map(str.split, log)}
@@ -275,7 +276,7 @@ class Campaign:
             self._wrong(f"games of {folder.name} are stored twice: {doubled[:5]}")
 
     def look(self) -> None:
-        """Check what another program may find at any moment."""
+        """Check what another program may see at any moment."""
         for folder in self._folders:
             try:
                 self._look_at_games(folder)
@@ -293,11 +294,11 @@ class Campaign:
         load_model(snapshot.path)
         logits, _ = load_inference(snapshot.path, self._game, batch=1).infer(self._game.observe(self._game.initial(1)))
         if not np.isfinite(logits).all():
-            self._wrong(f"{snapshot.path} plays nothing")
+            self._wrong(f"{snapshot.path} returns no finite numbers")
         self._loaded.add(snapshot)
 
     def finish(self) -> None:
-        """Let every program end, and check what has come of everything."""
+        """Run every program to its end, and check the results."""
         for name in ("generate", "train", "learn", "arena"):
             try:
                 self._time(name)
@@ -311,7 +312,7 @@ class Campaign:
         self._compare("games of learning", sorted(games_of(whole)), sorted(expected))
         published = {*games_of(whole), *games_of(parts)}
         self._compare("finished games that are not published", sorted(self.finished - published), [])
-        self._compare("published games that nobody finished", sorted(published - self.finished), [])
+        self._compare("published games that no worker finished", sorted(published - self.finished), [])
         self._say(f"games finished: {len(self.finished):,}, lost: {len(self.lost)}, lost at last: {len(self.late)}")
         curve = [(line["step"], line["games"]) for line in read_curve(whole.path / "curve.csv")]
         self._compare("lines of curve.csv", curve, [(step, step // STEPS * GAMES) for step in steps[1:]])
@@ -325,7 +326,7 @@ class Campaign:
         self._compare_weights(whole, len(steps) - 1)
 
     def _compare_weights(self, killed: ModelFolder, generations: int) -> None:
-        # Learning that was killed against learning that was not.
+        # Compares training that was killed with training that was not.
         root = self._root / "undisturbed"
         run(root, *LEARN, f"--generations={generations}")
         models = [load_model(each.champion().path) for each in (killed, ModelFolder(root, killed.name))]

@@ -1,4 +1,4 @@
-"""Tracking: a run's parameters, figures and champion in a real database, and a run that loses its server."""
+"""Tracking: parameters, metrics and champion of a run in a real database, and a run that loses its server."""
 
 import contextlib
 import socket
@@ -33,7 +33,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextlib.contextmanager
 def server(*, answers: bool) -> Iterator[str]:
-    """The address of a server that takes connections and never answers, or of none at all."""
+    """Yield the address of a server that accepts connections and never answers, or of no server."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
         if answers:
@@ -80,7 +80,7 @@ def test_a_run_is_in_the_database_with_parameters_figures_and_champion(
     assert shown(folder.path / "logs" / "learn")["training/loss"] == [(100, 0.5), (200, 0.25)]
 
 
-def test_a_champion_of_other_runs_is_no_artifact_and_a_failure_is_told(
+def test_a_champion_of_other_runs_is_not_an_artifact_and_a_failure_is_recorded(
     folder: ModelFolder, small_settings: Settings, database: Path, tmp_path: Path
 ) -> None:
     other = ModelFolder(tmp_path / "data", "fresh")
@@ -106,7 +106,7 @@ def test_the_database_is_made_when_it_is_first_used(
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["hangs", "refuses"])
-def test_a_server_that_is_lost_neither_stops_nor_slows_a_run_and_is_told_once(
+def test_a_lost_server_neither_stops_nor_slows_a_run_and_is_reported_once(
     answers: bool, folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mlflow, "_WAIT_FOR_SERVER", 1.5)
@@ -124,7 +124,7 @@ def test_a_server_that_is_lost_neither_stops_nor_slows_a_run_and_is_told_once(
     assert waited < 4
     assert len(said) == 1
     assert said[0].startswith(f"MLflow at {address}: ")
-    assert "the run goes on, and TensorBoard has its figures" in said[0]
+    assert "the run continues, and TensorBoard has its figures" in said[0]
     assert len(shown(folder.path / "logs" / "learn")["training/loss"]) == 3000
 
 
@@ -146,7 +146,7 @@ print([name for name in ("mlflow", "tensorflow") if name in sys.modules])
     assert shown(folder.path / "logs" / "generate") == {"a": [(3, 1.0)]}
 
 
-def test_a_folder_that_cannot_be_written_is_told_once_and_the_run_goes_on(
+def test_a_read_only_folder_is_reported_once_and_the_run_continues(
     folder: ModelFolder, small_settings: Settings
 ) -> None:
     (folder.path / "logs").write_text("in the way")
@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_the_run_goes_on(
     assert said[0].startswith("no figures for TensorBoard: ")
 
 
-def test_mlflow_that_is_not_installed_is_told_with_its_cure(
+def test_a_missing_mlflow_is_reported_with_its_cure(
     folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -13,8 +13,8 @@ from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.network import architectures, saved_model
 from seraphim.options import NetworkOptions, Optimizer, TrainingOptions
+from seraphim.records.examples import Positions
 from seraphim.records.sparse import SparseRows, from_dense
-from seraphim.records.writer import Positions
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged

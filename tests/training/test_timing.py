@@ -3,7 +3,7 @@
 import pytest
 
 from seraphim.evaluation.gate import Verdict
-from seraphim.records.writer import WindowReport
+from seraphim.records.window import WindowReport
 from seraphim.selfplay.generate import Generated
 from seraphim.selfplay.pool import Work
 from seraphim.storage.models import Snapshot

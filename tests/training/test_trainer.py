@@ -14,7 +14,8 @@ from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array
 from seraphim.network import saved_model
 from seraphim.options import RecordOptions
-from seraphim.records.writer import GameRecord, GameWriter, encode
+from seraphim.records.examples import GameRecord, encode
+from seraphim.records.writer import GameWriter
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import fit, trainer
@@ -83,7 +84,7 @@ def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> N
 
 def test_existing_model_is_not_started_again(folder: ModelFolder) -> None:
     champion = folder.champion()
-    with pytest.raises(ModelError, match="model 'first' exists: leave --init out"):
+    with pytest.raises(ModelError, match="model 'first' exists: omit --init"):
         bootstrap(folder, GAME, SETTINGS, seed=1)
     assert folder.snapshots() == [champion]
 
@@ -269,7 +270,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     [
         (["first"], "model 'first' does not exist below "),
         (["other"], "model 'other' plays connectfour, not tictactoe: use connectfour's train.py"),
-        (["../x", "--init"], "'../x' cannot be the name of a model"),
+        (["../x", "--init"], "'../x' is not a valid model name"),
         ([], "which model? Try: train.py NAME"),
     ],
 )

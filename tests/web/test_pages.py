@@ -18,7 +18,8 @@ import tictactoe
 from seraphim.game import Game, PlainRules, load_game
 from seraphim.game.notation import label_in
 from seraphim.options import RecordOptions
-from seraphim.records.writer import GameRecord, GameWriter, encode
+from seraphim.records.examples import GameRecord, encode
+from seraphim.records.writer import GameWriter
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import bootstrap

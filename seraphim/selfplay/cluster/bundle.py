@@ -1,7 +1,6 @@
 """A snapshot as one value, for machines that share no disk with the learner.
 
-A parcel has all files of the snapshot. It is unpacked once on a machine, into a folder that is named by its content.
-Knows snapshots as folders of files.
+A bundle has all files of the snapshot. Each machine unpacks it once, into a folder that is named after its content.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from seraphim.errors import ModelError
 
-_KEPT = 8  # unpacked snapshots on a machine: those of a few learners, and the ones before
+_MAX_UNPACKED = 8  # snapshots on a machine: those of a few learners, and the ones before
 
 
 def pack(snapshot: Path) -> bytes:
@@ -39,42 +38,34 @@ def pack(snapshot: Path) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(parcel: bytes, parent: Path | None = None) -> Path:
-    """Return a folder with the files of a parcel; many processes of a machine may ask for it at the same time.
+def unpack(bundle: bytes, parent: Path | None = None) -> Path:
+    """Return a folder with the files of a bundle; many processes of a machine may call this at the same time.
 
-    Args:
-        parcel: what `pack` returned.
-        parent: where to look for the folder, and to make it if it is not there; by default a temporary folder of this
-            user, in which the latest few are kept.
+    The folder is in `parent`, by default a temporary folder of this user, which keeps the latest few.
     """
     parent = parent or _temporary_folder()
-    folder = parent / hashlib.sha256(parcel).hexdigest()[:32]
+    folder = parent / hashlib.sha256(bundle).hexdigest()[:32]
     if not folder.is_dir():
         unfinished = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=parent))
-        with tarfile.open(fileobj=io.BytesIO(parcel)) as archive:
+        with tarfile.open(fileobj=io.BytesIO(bundle)) as archive:
             archive.extractall(unfinished, filter="data")
         try:
             unfinished.rename(folder)
-        except OSError:  # another process was quicker
+        except OSError:  # another process was faster
             shutil.rmtree(unfinished)
-        _prune(parent)
+        with contextlib.suppress(FileNotFoundError):  # another process removes them as well
+            for old in sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime)[:-_MAX_UNPACKED]:
+                shutil.rmtree(old, ignore_errors=True)
     with contextlib.suppress(FileNotFoundError):
         os.utime(folder)
     return folder
 
 
 def _temporary_folder() -> Path:
-    # Nobody else may write there: a SavedModel is a program.
+    # No other user may write there: a SavedModel is a program.
     folder = Path(tempfile.gettempdir()) / f"seraphim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if folder.is_symlink() or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise ModelError(f"{folder} must be a folder that only this user can reach: remove it, then run again")
+        raise ModelError(f"{folder} must be accessible to this user only: remove it, then run again")
     return folder
-
-
-def _prune(parent: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):  # another process removes them too
-        folders = sorted(parent.iterdir(), key=lambda path: path.stat().st_mtime)
-        for folder in folders[:-_KEPT]:
-            shutil.rmtree(folder, ignore_errors=True)

@@ -16,47 +16,41 @@ AUTO = "auto"
 
 _STORE_BYTES = 200_000_000  # for snapshots on their way, where we start Ray
 _SECONDS_TO_CONNECT = 5.0
-_LONGEST_REASON = 200  # characters
-_NONE_RUNS = "Could not find any running Ray instance"  # as Ray says it
+_MAX_REASON = 200  # characters
+_NONE_RUNS = "Could not find any running Ray instance"  # part of an error of Ray
 
 
 def import_ray() -> Any:
-    """Return Ray, as quiet as it gets.
+    """Import and return Ray, with as little output as possible.
 
     Raises:
         SettingsError: it is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default, so that any other program comes first
-    if "RAY_AUTH_MODE" not in os.environ and _has_token():
-        os.environ["RAY_AUTH_MODE"] = "token"  # as a head does where there is a token
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default, below any other program
+    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    if named or (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # as a head does if there is a token
     try:
         import ray
     except ImportError as error:
         raise SettingsError("--cluster needs Ray: pip install -e '.[cluster]'") from error
     logging.getLogger("ray").setLevel(logging.ERROR)
-    # Ray prints each lost worker and node at length, and has no option against it; we tell of them ourselves.
+    # Ray reports each lost worker and node at length, which no option prevents; our own pool reports them.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None
     return ray
 
 
-def _has_token() -> bool:
-    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
-
-
 def connect(ray: Any, address: str, num_workers: int) -> str:
-    """Join a cluster, or start one on this machine, and return a sentence that tells which.
+    """Join a cluster, or start one on this machine, and return a line that describes it.
 
-    Args:
-        ray: what `import_ray` returned.
-        address: of the head; AUTO is RAY_ADDRESS, else what runs on this machine, else a Ray that is started here.
-        num_workers: for how many there is to be room, where it is started; 0 is one for each core.
+    `address` is that of the head; AUTO is RAY_ADDRESS, else a Ray that runs on this machine, else one that is started,
+    with room for `num_workers`, or for one per core if that is 0.
 
     Raises:
-        SettingsError: that is no address.
-        WorkerError: there is no cluster, or this machine is no part of it.
+        SettingsError: the address is not valid.
+        WorkerError: there is no cluster, or this machine is not part of it.
     """
     quiet = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
     if address == AUTO:
@@ -70,7 +64,7 @@ def connect(ray: Any, address: str, num_workers: int) -> str:
         ray.shutdown()
         if address != AUTO or _NONE_RUNS not in str(error):
             raise WorkerError(
-                f"cannot join the Ray cluster ({reason_of(error)}): this machine has to be part of it (ray start "
+                f"cannot join the Ray cluster ({shorten_reason(error)}): this machine must be part of it (ray start "
                 f"--address={'…' if address == AUTO else address}), with the same Ray, Python and token as the head"
             ) from error
         num_cpus = num_workers or count_cores()
@@ -83,10 +77,10 @@ def connect(ray: Any, address: str, num_workers: int) -> str:
 
 
 def _check_address(address: str) -> None:
-    # Ray itself waits for minutes.
+    # Ray itself would wait for minutes.
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:
-        raise SettingsError(f"--cluster is auto or the address of a head, such as 10.0.0.1:6379, not {address!r}")
+        raise SettingsError(f"--cluster must be auto or the address of a head, such as 10.0.0.1:6379, not {address!r}")
     try:
         socket.create_connection((host, int(port)), timeout=_SECONDS_TO_CONNECT).close()
     except (OSError, OverflowError) as error:
@@ -96,28 +90,27 @@ def _check_address(address: str) -> None:
 
 
 def _check_node(address: str) -> None:
-    # Where there is no node, Ray itself crashes. What runs here is known on Linux only.
+    # Without a local node, Ray itself crashes. Only Linux can tell whether there is one.
     if Path("/proc/self/cmdline").exists() and not any(map(_is_node, Path("/proc").glob("[0-9]*/cmdline"))):
-        raise WorkerError(f"this machine is no part of the cluster yet: ray start --address={address}, then run again")
+        raise WorkerError(f"this machine is not part of the cluster yet: ray start --address={address}, then run again")
 
 
 def _is_node(command_line: Path) -> bool:
     try:
         return command_line.read_bytes().partition(b"\0")[0].endswith(b"/raylet")
-    except OSError:  # ended meanwhile
+    except OSError:  # the process has ended
         return False
 
 
-def reason_of(error: Exception) -> str:
-    """Return what Ray says has happened, in short."""
-    # The first sentence of the last line; of a process that ended, how it ended.
+def shorten_reason(error: Exception) -> str:
+    """Return the essence of an error of Ray: the first sentence of its last line, or how a process ended."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return lines[-1].rpartition("Worker exit detail: ")[2].partition(". ")[0][:_LONGEST_REASON]
+    return lines[-1].rpartition("Worker exit detail: ")[2].partition(". ")[0][:_MAX_REASON]
 
 
 @contextlib.contextmanager
-def same_handlers() -> Iterator[None]:
-    """Keep the program's handlers of signals, in the place of which Ray puts its own."""
+def preserved_signals() -> Iterator[None]:
+    """Restore the program's signal handler, which Ray replaces, after the block."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

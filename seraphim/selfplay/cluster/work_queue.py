@@ -1,90 +1,90 @@
-"""The numbers of games, lent to players who may vanish: each game is played, and none counts twice.
+"""The numbers of the games to play, leased to workers that may vanish: each game is played, and none counts twice.
 
-Knows neither games nor players: a holder is any key.
+Knows neither games nor workers: a worker is any key.
 """
 
 import heapq
 from collections.abc import Hashable, Iterable, Set
 
-MOST_AHEAD = 1 << 20
-"""How many more numbers than are lent may lie between a number that is lent and the lowest that is not settled."""
+MAX_AHEAD = 1 << 20
+"""How far a leased number may be ahead of the lowest unfinished one, beyond the count of leased numbers."""
 
 
-class Leases:
-    """Numbers `first` … `end - 1`, each of which is free, lent to somebody, or settled."""
+class WorkQueue:
+    """The numbers `first` … `end - 1`, each of which is available, leased to a worker, or done."""
 
     def __init__(self, first: int, end: int, skip: Set[int] = frozenset()) -> None:
-        """Make all numbers free but those in `skip`, which do not exist."""
-        self._next = first  # from here on, numbers have never been lent
+        """Make all numbers available but those in `skip`."""
+        self._next = first  # from here on, numbers have never been leased
         self._end = end
-        self._skip = {number for number in skip if first <= number < end}  # those to come
-        self._returned: list[int] = []  # a heap: numbers that somebody had, and did not settle
-        self._lent: dict[Hashable, set[int]] = {}
-        self._lowest = first  # no number below is free or lent
+        self._skip = {number for number in skip if first <= number < end}  # those from `_next` on
+        self._returned: list[int] = []  # a heap of numbers that lost workers did not finish
+        self._leased: dict[Hashable, set[int]] = {}
+        self._lowest = first  # no number below is available or leased
 
     @property
-    def free(self) -> int:
-        """Return how many numbers are free."""
+    def num_available(self) -> int:
+        """Return how many numbers are available."""
         return len(self._returned) + max(0, self._end - self._next - len(self._skip))
 
     @property
-    def lent(self) -> int:
-        """Return how many numbers are lent."""
-        return sum(len(numbers) for numbers in self._lent.values())
+    def num_leased(self) -> int:
+        """Return how many numbers are leased."""
+        return sum(len(numbers) for numbers in self._leased.values())
 
     @property
-    def ended(self) -> bool:
-        """Return whether all numbers are settled."""
-        return not self.lent and not self.free
+    def is_done(self) -> bool:
+        """Return whether all numbers are done."""
+        return not self.num_leased and not self.num_available
 
-    def lend(self, holder: Hashable, count: int) -> list[int]:
-        """Lend the lowest free numbers, at most `count`, to a holder, and return them.
+    def lease(self, worker: Hashable, count: int) -> list[int]:
+        """Lease the lowest available numbers to a worker, and return them.
 
-        They are fewer where one of them would be too far ahead, so that what is settled can be remembered in little.
+        They are fewer than `count` if one of them would be too far ahead, so that little memory holds what is done.
         """
         taken: list[int] = []
         while len(taken) < count and self._returned:
             taken.append(heapq.heappop(self._returned))
-        end = min(self._end, self._furthest())
+        end = min(self._end, self._limit())
         while len(taken) < count and self._next < end:
             if self._next in self._skip:
                 self._skip.remove(self._next)
             else:
                 taken.append(self._next)
             self._next += 1
-        self._lent.setdefault(holder, set()).update(taken)
+        self._leased.setdefault(worker, set()).update(taken)
         return taken
 
-    def _furthest(self) -> int:
-        # Up to where numbers are lent.
-        most = MOST_AHEAD + self.lent
-        if self._next >= self._lowest + most:
-            unsettled = [*self._returned[:1], *(min(numbers) for numbers in self._lent.values() if numbers)]
-            self._lowest = min(unsettled, default=self._next)
-        return self._lowest + most
+    def _limit(self) -> int:
+        # The number from which on none is leased yet.
+        ahead = MAX_AHEAD + self.num_leased
+        if self._next >= self._lowest + ahead:
+            unfinished = [*self._returned[:1], *(min(numbers) for numbers in self._leased.values() if numbers)]
+            self._lowest = min(unfinished, default=self._next)
+        return self._lowest + ahead
 
-    def held(self, holder: Hashable) -> int:
-        """Return how many numbers a holder has."""
-        return len(self._lent.get(holder, ()))
+    def num_leased_to(self, worker: Hashable) -> int:
+        """Return how many numbers a worker has."""
+        return len(self._leased.get(worker, ()))
 
-    def settle(self, holder: Hashable, numbers: Iterable[int]) -> None:
-        """Take note that a holder has played these games.
+    def complete(self, worker: Hashable, numbers: Iterable[int]) -> None:
+        """Mark numbers of a worker as done.
 
         Raises:
-            ValueError: the holder does not have one of the numbers.
+            ValueError: one of the numbers is not leased to the worker.
         """
         for number in numbers:
-            if number not in self._lent.get(holder, ()):
-                raise ValueError(f"{number} is not lent to {holder!r}")
-            self._lent[holder].remove(number)
+            if number not in self._leased.get(worker, ()):
+                raise ValueError(f"{number} is not leased to {worker!r}")
+            self._leased[worker].remove(number)
 
-    def forfeit(self, holder: Hashable) -> int:
-        """Make what a holder has free again, for others to play; return how many numbers those are."""
-        numbers = self._lent.pop(holder, set())
+    def release(self, worker: Hashable) -> int:
+        """Make a worker's numbers available again, and return how many there were."""
+        numbers = self._leased.pop(worker, set())
         for number in numbers:
             heapq.heappush(self._returned, number)
         return len(numbers)
 
-    def finish(self) -> None:
-        """Make an end before the first number that was never lent."""
+    def close(self) -> None:
+        """End before the first number that was never leased."""
         self._end = min(self._end, self._next)

@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic_core import PydanticCustomError
 
 from seraphim.errors import SettingsError
-from seraphim.storage.models import MAX_NAME
+from seraphim.storage.snapshots import MAX_NAME
 
 MAX_BYTES = 64 * 1024  # of a message
 MAX_READOUTS = 100_000  # of one search

@@ -26,15 +26,15 @@ def test_an_unpacked_snapshot_evaluates_as_the_original_does(folder: ModelFolder
         assert all(np.array_equal(one, two) for one, two in zip(here, there, strict=True))
 
 
-def test_the_same_files_make_the_same_parcel_and_are_unpacked_once(folder: ModelFolder, tmp_path: Path) -> None:
+def test_the_same_files_make_the_same_bundle_and_are_unpacked_once(folder: ModelFolder, tmp_path: Path) -> None:
     snapshot = folder.champion().path
     shutil.copytree(snapshot, tmp_path / "copy")
     os.utime(tmp_path / "copy" / "saved_model.pb", (1, 1))
-    parcel = pack(snapshot)
-    assert pack(tmp_path / "copy") == parcel
-    unpacked = unpack(parcel, tmp_path)
+    bundle = pack(snapshot)
+    assert pack(tmp_path / "copy") == bundle
+    unpacked = unpack(bundle, tmp_path)
     inode = (unpacked / "saved_model.pb").stat().st_ino
-    assert unpack(parcel, tmp_path) == unpacked
+    assert unpack(bundle, tmp_path) == unpacked
     assert (unpacked / "saved_model.pb").stat().st_ino == inode
 
 
@@ -58,10 +58,10 @@ def test_a_folder_that_others_can_write_is_not_trusted(
     assert unpacked.is_relative_to(tmp_path)
     assert unpacked.parent.stat().st_mode & 0o077 == 0
     unpacked.parent.chmod(0o777)
-    with pytest.raises(ModelError, match="must be a folder that only this user can reach"):
+    with pytest.raises(ModelError, match="must be accessible to this user only"):
         unpack(pack(folder.champion().path))
 
 
-def test_a_snapshot_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_a_snapshot_that_is_gone_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is gone: another program removed it"):
         pack(tmp_path / "removed")

@@ -1,4 +1,4 @@
-"""Workers on the machines of a Ray cluster: the same games as of local workers, whichever machines come and go."""
+"""Workers on the machines of a Ray cluster play the games of local workers, whichever machines come and go."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from benchmarks.raynodes import actors, another_node, ray_environment, running_h
 from seraphim.errors import ModelError, SeraphimError, WorkerError
 from seraphim.network.saved_model import load_model
 from seraphim.records.index import played_numbers
-from seraphim.selfplay.cluster.pool import Crew, open_pool
+from seraphim.selfplay.cluster.pool import RayPool, open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.pool import FinishedGame
 from seraphim.selfplay.processes import WorkerPool
@@ -64,15 +64,15 @@ def _alone() -> None:
     wait_for(lambda: not actors())
 
 
-class Said(list[str]):
-    """Lines that were announced."""
+class Lines(list[str]):
+    """Lines that the pool reported."""
 
     def has(self, pattern: str) -> bool:
         return any(re.search(pattern, line) for line in self)
 
 
-def crew(settings: Settings, address: str, said: Said, num_workers: int = 0) -> Crew:
-    return Crew(settings, "auto", num_workers, address, said.append)
+def ray_pool(settings: Settings, address: str, lines: Lines, num_workers: int = 0) -> RayPool:
+    return RayPool(settings, "auto", num_workers, address, lines.append)
 
 
 def local_games(settings: Settings, snapshot: Path | None, stream: str, end: int) -> list[FinishedGame]:
@@ -103,20 +103,20 @@ def test_learning_starts_ray_where_none_runs_and_ends_it(root: Path, environment
     with program(root, "bin/learn.py", "fresh", "--cluster=auto", *quick) as started:
         output, error = started.communicate(timeout=240)
     assert (started.returncode, error) == (0, "")
-    lines = output.splitlines()
-    assert re.fullmatch(r"started Ray 2\.\d+\.\d+ on this machine, 2 cores", lines[0])
-    assert sum(line.startswith("generation ") for line in lines) == 2
-    assert "Ray" not in "".join(lines[1:])
+    output_lines = output.splitlines()
+    assert re.fullmatch(r"started Ray 2\.\d+\.\d+ on this machine, 2 cores", output_lines[0])
+    assert sum(line.startswith("generation ") for line in output_lines) == 2
+    assert "Ray" not in "".join(output_lines[1:])
     assert not actors()
 
 
 # So does this one: where a cluster runs, this machine is a node.
 @pytest.mark.usefixtures("environment")
-def test_a_learner_where_no_node_runs_is_told_what_to_do(small_settings: Settings) -> None:
+def test_a_learner_on_a_machine_without_a_node_gets_the_command_to_start_one(small_settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        expected = f"no part of the cluster yet: ray start --address={address}, then run again"
-        with pytest.raises(WorkerError, match=expected), crew(small_settings, address, Said()):
+        expected = f"not part of the cluster yet: ray start --address={address}, then run again"
+        with pytest.raises(WorkerError, match=expected), ray_pool(small_settings, address, Lines()):
             pass
 
 
@@ -127,9 +127,9 @@ def test_a_cluster_plays_the_games_that_local_workers_play(
     folder: ModelFolder, small_settings: Settings, head: str
 ) -> None:
     snapshot = folder.champion().path
-    said = Said()
-    with crew(small_settings, head, said) as pool:
-        assert said == [f"joined the Ray cluster at {said[0].split()[5]} 1 machines, 2 cores"]
+    lines = Lines()
+    with ray_pool(small_settings, head, lines) as pool:
+        assert lines == [f"joined the Ray cluster at {lines[0].split()[5]} 1 machines, 2 cores"]
         found = sorted(pool.play(snapshot, "a", end=60))
         assert found == local_games(small_settings, snapshot, "a", 60)
         assert pool.num_workers == 2
@@ -145,11 +145,11 @@ def test_a_cluster_plays_the_games_that_local_workers_play(
 
 @pytest.mark.usefixtures("head")
 def test_no_more_workers_than_asked_for_on_the_ray_that_runs_here(small_settings: Settings) -> None:
-    said = Said()
-    with crew(small_settings, "auto", said, num_workers=1) as pool:
+    lines = Lines()
+    with ray_pool(small_settings, "auto", lines, num_workers=1) as pool:
         list(pool.play(None, "a", end=10))
         assert len(actors()) == pool.num_workers == 1
-    assert said.has("^joined the Ray cluster at ")
+    assert lines.has("^joined the Ray cluster at ")
 
 
 def test_a_new_champion_takes_over_while_games_are_generated(
@@ -161,7 +161,7 @@ def test_a_new_champion_takes_over_while_games_are_generated(
     def write(path: Path) -> None:
         subprocess.run(["cp", "-r", f"{first.path}/.", str(path)], check=True)
 
-    class Watched(Crew):
+    class Watched(RayPool):
         def play(self, snapshot, *arguments, **options):
             played_by.append(snapshot.name)
             for games, game in enumerate(super().play(snapshot, *arguments, **options)):
@@ -190,86 +190,86 @@ def test_the_same_seed_gives_the_same_model_on_a_cluster(root: Path, small_setti
 
 
 def test_games_of_a_worker_that_is_killed_are_played_by_others(small_settings: Settings, head: str) -> None:
-    said = Said()
-    with crew(small_settings, head, said) as pool:
+    lines = Lines()
+    with ray_pool(small_settings, head, lines) as pool:
         games = []
         for game in pool.play(None, "a"):
             games.append(game)
             if len(games) == FEW // 2:
                 os.kill(min(actors()), signal.SIGKILL)
-            if len(said) == 2 and len(actors()) == 2:
+            if len(lines) == 2 and len(actors()) == 2:
                 pool.finish()
-    assert said.has(r"^workers on machine .* died \(Worker unexpectedly exits .*\): .* new ones are started$")
+    assert lines.has(r"^workers on machine .* died \(Worker unexpectedly exits .*\): .* new ones are started$")
     games.sort()
     assert [game.number for game in games] == list(range(len(games)))
     assert games[:FEW] == local_games(small_settings, None, "a", FEW)
 
 
-def test_games_of_a_worker_that_is_silent_are_played_by_others(
+def test_games_of_a_worker_that_does_not_answer_are_played_by_others(
     small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seraphim.selfplay.cluster.nodes.SECONDS_TO_ANSWER", 3.0)
-    said, numbers = Said(), []
-    with crew(small_settings, head, said) as pool:
+    lines, numbers = Lines(), []
+    with ray_pool(small_settings, head, lines) as pool:
         for game in pool.play(None, "a"):
             numbers.append(game.number)
             if len(numbers) == FEW:
                 silent = min(actors())
                 os.kill(silent, signal.SIGSTOP)
-            if len(said) == 2:
+            if len(lines) == 2:
                 pool.finish()
         os.kill(silent, signal.SIGKILL)
-    assert said.has(r"^workers on machine .* died \(no answer for 3 s\): ")
+    assert lines.has(r"^workers on machine .* died \(no answer for 3 s\): ")
     assert sorted(numbers) == list(range(len(numbers)))
 
 
-def test_workers_that_only_wait_for_their_turn_are_not_dismissed(
+def test_workers_whose_answers_are_only_read_late_are_not_killed(
     small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seraphim.selfplay.cluster.nodes.SECONDS_TO_ANSWER", 3.0)
-    said, numbers = Said(), []
-    with crew(small_settings, head, said) as pool:
+    lines, numbers = Lines(), []
+    with ray_pool(small_settings, head, lines) as pool:
         for game in pool.play(None, "a", end=2 * FEW):
             numbers.append(game.number)
             if len(numbers) == FEW:
                 time.sleep(5)  # both have answered long ago when the next answer is taken
-    assert len(said) == 1
+    assert len(lines) == 1
     assert sorted(numbers) == list(range(2 * FEW))
 
 
-def test_workers_that_are_asked_to_wait_long_are_not_dismissed(
+def test_workers_that_are_asked_to_wait_long_are_not_killed(
     small_settings: Settings, head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As with very many workers, of which the learner hears each but now and then.
+    # As with very many workers, each of which answers only now and then.
     monkeypatch.setattr("seraphim.selfplay.cluster.nodes.SECONDS_TO_ANSWER", 2.0)
     monkeypatch.setattr("seraphim.selfplay.cluster.pool._SECONDS_BETWEEN_MESSAGES", 8.0)
     slow = small_settings.override({"readouts": 400_000, "concurrent_games": 1})
-    said = Said()
-    with crew(slow, head, said) as pool:
+    lines = Lines()
+    with ray_pool(slow, head, lines) as pool:
         assert len(list(pool.play(None, "a", end=6))) == 6
-    assert len(said) == 1
+    assert len(lines) == 1
 
 
 def test_a_machine_that_joins_plays_and_one_that_is_lost_loses_nothing(
     small_settings: Settings, head: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    said = Said()
-    with crew(small_settings, head, said) as pool:
+    lines = Lines()
+    with ray_pool(small_settings, head, lines) as pool:
         numbers = []
         play = pool.play(None, "a")
         numbers.append(next(play).number)
         with another_node(head, tmp_path, environment) as node:
-            while not said.has(r"^machine .* joined: 1 workers more, 3 in all$") or len(actors()) < 3:
+            while not lines.has(r"^machine .* joined with 1 workers, 3 in all$") or len(actors()) < 3:
                 numbers.append(next(play).number)
             node.kill()
-            while not said.has(r"^machine .* is gone: the others \(2\) play its games$"):
+            while not lines.has(r"^machine .* is gone: the others \(2\) play its games$"):
                 numbers.append(next(play).number)
         pool.finish()
         numbers += [game.number for game in play]
     assert sorted(numbers) == list(range(len(numbers)))
 
 
-def test_a_machine_with_other_code_is_left_out(
+def test_a_machine_with_different_code_is_excluded(
     small_settings: Settings, head: str, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
@@ -279,26 +279,26 @@ def test_a_machine_with_other_code_is_left_out(
     with (other / "tictactoe" / "game.py").open("a") as file:
         file.write("# changed\n")
     monkeypatch.chdir(tmp_path)  # which Ray puts before the installed packages
-    said = Said()
+    lines = Lines()
     with (
         another_node(head, tmp_path, {**environment, "PYTHONPATH": str(other)}),
-        crew(small_settings, head, said) as pool,
+        ray_pool(small_settings, head, lines) as pool,
     ):
-        wait_for(lambda: len(list(pool.play(None, "a", end=50))) == 50 and len(said) > 1)
-    assert said.has(r"^machine .* is left out: the game tictactoe on .* is not what the learner has: install the same")
+        wait_for(lambda: len(list(pool.play(None, "a", end=50))) == 50 and len(lines) > 1)
+    assert lines.has(r"^machine .* is excluded: the game tictactoe on .* differs from the learner's: install the same")
 
 
 def test_a_cluster_without_any_machine_that_can_play_is_an_error(small_settings: Settings, head: str) -> None:
     lacking = replace(small_settings, game="games")
     with (
         pytest.raises(WorkerError, match="no machine can play: there is no game 'games'"),
-        crew(lacking, head, Said()) as pool,
+        ray_pool(lacking, head, Lines()) as pool,
     ):
         list(pool.play(None, "a", end=10))
 
 
-def test_what_a_worker_runs_into_is_the_learners_error(tmp_path: Path, small_settings: Settings, head: str) -> None:
-    with pytest.raises(ModelError, match="holds no SavedModel"), crew(small_settings, head, Said()) as pool:
+def test_an_error_of_a_worker_is_the_learners_error(tmp_path: Path, small_settings: Settings, head: str) -> None:
+    with pytest.raises(ModelError, match="holds no SavedModel"), ray_pool(small_settings, head, Lines()) as pool:
         list(pool.play(tmp_path, "a", end=10))
 
 
@@ -309,7 +309,7 @@ def test_an_interrupt_keeps_finished_games_and_leaves_no_actors(root: Path, fold
     command = ("bin/generate_games.py", "fresh", "--seed=3", f"--cluster={head}")
     with program(root, *command) as started:
         assert started.stdout is not None
-        while "2 workers play" not in started.stdout.readline():
+        while "self-play: 2 workers" not in started.stdout.readline():
             assert started.poll() is None
         time.sleep(1)
         started.send_signal(signal.SIGINT)
@@ -333,7 +333,7 @@ def test_a_learner_that_is_killed_leaves_no_actors_and_goes_on(root: Path, folde
     assert played_numbers(folder.game_data, "3") == set(range(max(before) + 100))
 
 
-def test_a_missing_ray_is_told_with_its_cure(root: Path, tmp_path: Path) -> None:
+def test_a_missing_ray_is_reported_with_its_cure(root: Path, tmp_path: Path) -> None:
     (tmp_path / "ray.py").write_text("raise ImportError\n")
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     with program(root, "bin/generate_games.py", "fresh", "--games=5", "--cluster=auto", PYTHONPATH=path) as started:
@@ -345,16 +345,16 @@ def test_a_missing_ray_is_told_with_its_cure(root: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("here", "--cluster is auto or the address of a head, such as 10.0.0.1:6379, not 'here'"),
-        ("ray://127.0.0.1:10001", "--cluster is auto or the address of a head"),
+        ("here", "--cluster must be auto or the address of a head, such as 10.0.0.1:6379, not 'here'"),
+        ("ray://127.0.0.1:10001", "--cluster must be auto or the address of a head"),
         ("127.0.0.1:1", "there is no Ray at 127.0.0.1:1 (.*): start one there with: ray start --head --port=1"),
         ("127.0.0.1:99999999", "there is no Ray at"),
     ],
 )
 @pytest.mark.usefixtures("environment")
-def test_an_address_where_no_ray_is_is_told_at_once(small_settings: Settings, address: str, message: str) -> None:
+def test_an_address_without_ray_is_reported_at_once(small_settings: Settings, address: str, message: str) -> None:
     began = time.perf_counter()
-    with pytest.raises(SeraphimError, match=message), crew(small_settings, address, Said()):
+    with pytest.raises(SeraphimError, match=message), ray_pool(small_settings, address, Lines()):
         pass
     assert time.perf_counter() - began < 10
 
