@@ -6,13 +6,26 @@ holds for the groups in it as well, so that the smallest on the way up counts.
 """
 
 import contextlib
+import functools
 import math
 import os
+import platform
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
+
+
+@functools.cache
+def processor_name() -> str:
+    """Return the name of this machine's processor."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
 
 
 def count_cores() -> int:

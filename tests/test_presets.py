@@ -75,13 +75,13 @@ def test_a_game_tells_how_far_it_has_got(game: str, fewest: int) -> None:
 
 
 def test_deepfours_wins_are_worth_what_its_formula_says() -> None:
-    from seraphim.search.terminal_value import worth
+    from seraphim.search.expansion import terminal_value
 
     game, fast_wins = load_game("connectfour"), default_settings("connectfour", "deepfour").search.fast_wins
     for plies in range(7, 43):
         state = np.array([[(1 << (plies + 1) // 2) - 1, (1 << plies // 2) - 1 << 32]])
         for result in (1.0, -1.0):
-            found = worth(game, state, np.array([result], np.float32), fast_wins)
+            found = terminal_value(game, state, np.array([result], np.float32), fast_wins)
             assert found[0] == pytest.approx(result * (1.18 - 9 * plies / 350), abs=1e-6)
 
 

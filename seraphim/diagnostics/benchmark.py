@@ -98,7 +98,7 @@ def measure_start(game_name: str) -> Figures:
     """Return how many seconds a new process takes to its first finished search, without a network."""
     program = (
         "import sys, numpy; from seraphim.game import load_game; from seraphim.inference import Uniform\n"
-        "from seraphim.search.options import SearchOptions; from seraphim.search.search import Search\n"
+        "from seraphim.options import SearchOptions; from seraphim.search.search import Search\n"
         "game = load_game(sys.argv[1]); search = Search(game, Uniform(game), SearchOptions(), 1)\n"
         "search.begin(numpy.array([0]), game.initial(1)); search.run(); search.result(numpy.array([0]))"
     )

@@ -18,7 +18,8 @@ from seraphim.game import Array, Game
 from seraphim.game.solved import PositionSet
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions
-from seraphim.search.search import Result, Search
+from seraphim.search.roots import Result
+from seraphim.search.search import Search
 
 NETWORK = 0  # readouts of the network's move without search
 _TREES = 256

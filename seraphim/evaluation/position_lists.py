@@ -18,7 +18,7 @@ from seraphim.game import Array, Game, load_game, load_game_module
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
 from seraphim.game.solved import PositionSet, load_position_sets
-from seraphim.search.search import Result
+from seraphim.search.roots import Result
 
 # What a game calls its sets, for the weak error and for the strong one.
 _FUNCTIONS: dict[Split, tuple[str, str]] = {

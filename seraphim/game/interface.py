@@ -6,7 +6,7 @@ against as `position_sets()`, other settings by name as `PRESETS`, and `state_fr
 of a position as `GAME.render` writes it). A game that is played on a board may offer `board(state)`, see `Board`; one
 without is shown as the text of `render`. A game that calls an action by other names in other positions offers
 `label_in(state, action)`, names without spaces and commas. A game whose fast wins may count more offers
-`progress(states)`, see `seraphim.search.terminal_value`. `seraphim.game.conformance` checks a game.
+`progress(states)`, see `seraphim.search.expansion`. `seraphim.game.conformance` checks a game.
 
 Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` shape of an observation,
 `S` symmetries.

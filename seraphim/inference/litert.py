@@ -1,11 +1,9 @@
-"""Runs a model by LiteRT: a call takes it microseconds, so it is the fastest for small networks and few positions.
+"""Runs a model by LiteRT: a call takes microseconds, so it is the fastest for small networks and few positions.
 
 Computes in float32. Reads the file that `seraphim.network.saved_model` writes into a snapshot for it.
 """
 
-import contextlib
 import functools
-import platform
 from collections import OrderedDict
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Shapes, check_fit, damaged, in_buckets
+from seraphim.inference.interface import Shapes, check_fit, damaged_snapshot, in_buckets
+from seraphim.machine import processor_name
 from seraphim.network import saved_model
 from seraphim.network.native_log import without_native_log
 
@@ -21,8 +20,8 @@ PACKAGE = "ai-edge-litert"
 TITLE = "LiteRT"
 
 MOST_BYTES = 64 << 20
-"""Size of the weights of all interpreters of a model. Each has one batch size and, once prepared, weights of its own;
-resizing takes up to milliseconds, so there is one interpreter for each size unless they are too large for that."""
+"""Size of the weights of all interpreters of a model. Resizing one takes up to milliseconds, so each batch size has its
+own interpreter, which holds its own copy of the weights, up to this size."""
 
 _NATIVE_LOG = rb"INFO: Created TensorFlow Lite XNNPACK delegate"
 
@@ -33,7 +32,7 @@ class LiteRtModel:
     overlaps = False
 
     def __init__(self, snapshot: Path, game: Game, threads: int) -> None:
-        """Read; raise a ModelError where that fails, or where the model does not fit the game."""
+        """Load the model; raise a ModelError if that fails, or if it does not fit the game."""
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError as error:
@@ -45,8 +44,7 @@ class LiteRtModel:
             raise ModelError(
                 f"{snapshot} holds no {saved_model.LITERT}, which LiteRT runs: choose another runtime, or retrain"
             )
-        # The file may be removed before an interpreter for another batch size is needed.
-        content = file.read_bytes()
+        content = file.read_bytes()  # the file may be gone when an interpreter for another batch size is needed
         self._new = functools.partial(Interpreter, model_content=content, num_threads=threads)
         self._most = max(1, MOST_BYTES // max(1, len(content)))
         self._interpreters: OrderedDict[int, Any] = OrderedDict()
@@ -58,10 +56,10 @@ class LiteRtModel:
             self._observation, self._policy, self._value = (
                 details["index"] for details in (inputs["observation"], outputs["policy"], outputs["value"])
             )
-            with without_native_log(_NATIVE_LOG):  # the first one of a process says how it computes
+            with without_native_log(_NATIVE_LOG):  # the first one of a process logs how it computes
                 self._interpreter(1).invoke()
         except (ValueError, RuntimeError) as error:
-            raise damaged(snapshot, str(saved_model.LITERT)) from error
+            raise damaged_snapshot(snapshot, str(saved_model.LITERT)) from error
         self.name = str(snapshot)
         self.description = f"{TITLE} {metadata.version(PACKAGE)} in float32 on {processor_name()}"
 
@@ -77,7 +75,7 @@ class LiteRtModel:
         return in_buckets(observations, infer_bucket)
 
     def _interpreter(self, size: int) -> Any:
-        # The interpreter for batches of this size; the one that was not used for longest makes room for a new one.
+        # The interpreter for batches of this size; a new one replaces the least recently used.
         interpreter = self._interpreters.pop(size, None)
         if interpreter is None:
             if len(self._interpreters) >= self._most:
@@ -87,17 +85,6 @@ class LiteRtModel:
             interpreter.allocate_tensors()
         self._interpreters[size] = interpreter
         return interpreter
-
-
-@functools.cache
-def processor_name() -> str:
-    """Return the name of this machine's processor."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()
 
 
 def _shapes(details: dict[str, dict[str, Any]]) -> Shapes:

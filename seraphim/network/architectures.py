@@ -1,7 +1,6 @@
-"""Dual-head Keras networks: how they are built.
+"""Dual-head Keras networks: observations in, the policy's logits and the value for the player to move out.
 
-A network takes observations and gives the logits of the policy and the value for the player to move. Knows shapes,
-never rules, and nothing of how a network is trained. TensorFlow is imported by `tensorflow()`, when it is first used.
+Knows shapes, not rules, and nothing of training. TensorFlow is imported when `tensorflow()` is first called.
 """
 
 import contextlib
@@ -21,19 +20,19 @@ from seraphim.game import Game
 from seraphim.network.native_log import without_native_log
 from seraphim.options import NetworkOptions
 
-LEAKY_SLOPE = 0.3  # below 0, of a leaky ReLU; Keras's own until version 3
+LEAKY_SLOPE = 0.3  # of a leaky ReLU below 0; Keras's default until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
 _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
 
-BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
+BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a new network works well too
 
 
 def tensorflow() -> ModuleType:
-    """Return TensorFlow, imported quietly at the first call (some seconds); every use of it comes through here.
+    """Return TensorFlow, imported at the first call (some seconds) without its log messages.
 
-    A GPU's memory is taken as it is needed, so that processes can share one. Any thread may call this; meanwhile no
-    process should be started, because it would inherit the standard error of these seconds.
+    A GPU's memory is taken as it is needed, so that processes can share one. Any thread may call this; but start no
+    process during the first call, because it would inherit a redirected standard error.
     """
     with _STARTING:
         return _start()
@@ -54,7 +53,7 @@ def _start() -> ModuleType:
         for gpu in tf.config.list_physical_devices("GPU"):
             with contextlib.suppress(RuntimeError):  # in use already
                 tf.config.experimental.set_memory_growth(gpu, True)
-    # Its Python code logs each file that it saves, and sets the loggers' levels back and forth: hence a filter.
+    # Its Python code logs each file that it saves, and resets the loggers' levels: hence a filter.
     for name in ("absl", "tensorflow"):
         logging.getLogger(name).addFilter(
             lambda record: record.levelno >= logging.WARNING or "tensorflow" not in record.pathname
@@ -66,7 +65,7 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     """Return a Keras model with random weights; the same seed gives the same weights.
 
     It maps `observation` uint8 [B, *O] to `policy`, logits float32 [B, A], and `value` float32 [B, 1] in [-1, 1]
-    for the player to move. Observations are small counts, mostly planes of 0 and 1, so they are cast, not divided.
+    for the player to move. Observations are small counts, mostly planes of 0 and 1, so they are not scaled.
 
     Raises:
         SettingsError: a resnet is asked for, but the game's observation is not of rows, columns and planes.
@@ -94,10 +93,10 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
 
 @functools.cache
 def normalization() -> Any:
-    """Return Keras's batch normalization, of which training is one operation: so a resnet learns faster.
+    """Return Keras's batch normalization, but trained by one fused operation, which is faster.
 
-    Keras itself spells it out as a dozen of them, each a pass over the memory. What serves is Keras's own. Keras finds
-    it by its name in an archive once this was called.
+    Keras uses a dozen operations, each a pass over the memory; inference is unchanged. Call this before loading an
+    archive: it registers the class, which Keras finds by its name.
     """
     tf = tensorflow()
     import keras
@@ -119,7 +118,7 @@ def normalization() -> Any:
 
 
 class _Layers:
-    """Applies Keras layers, each with a name and a seed of its own, whatever was built before."""
+    """Applies Keras layers, each with its own name and seed."""
 
     def __init__(self, keras: ModuleType, options: NetworkOptions, seed: int) -> None:
         self._keras = keras
@@ -178,13 +177,11 @@ def _resnet(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any,
     return policy, layers.dense(value, options.value_width, "value_hidden")
 
 
-def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
-    """Give batch normalization the means and variances of some batches of observations, uint8 [B, *O] each.
+def recompute_batch_norm(model: Any, observations: Iterable[Any]) -> None:
+    """Recompute the means and variances of batch normalization on some batches of observations, uint8 [B, *O] each.
 
-    The averages that training keeps are those of weights which have moved on since, and a network served with them is
-    another one than was trained: its values can be biased by tenths. So they are taken anew, of the weights as they
-    are (Wu and Johnson 2021, "Rethinking 'Batch' in BatchNorm", section 3). A network without batch normalization is
-    left alone.
+    The averages that training keeps lag behind the weights, and bias the values of the network by up to tenths. So they
+    are computed again for the final weights (Wu and Johnson 2021, "Rethinking 'Batch' in BatchNorm", section 3).
     """
     tf = tensorflow()
     import keras
@@ -199,7 +196,7 @@ def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
         model.forward = tf.function(lambda batch: model(batch, training=True), autograph=False)
     try:
         for layer in layers:
-            layer.momentum = 0.0  # what is kept is that of the last batch
+            layer.momentum = 0.0  # keeps the statistics of the last batch alone
         for batch in observations:
             model.forward(batch)
             sums, count = [total + np.array(one) for total, one in zip(sums, statistics, strict=True)], count + 1
@@ -211,7 +208,7 @@ def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
 
 
 def multiply_adds(model: Any) -> int:
-    """Return how many products the network's convolutions and dense layers add up for one position."""
+    """Return the multiply-adds of the network's convolutions and dense layers for one position."""
     total = 0
     for layer in model.layers:
         kernel = getattr(layer, "kernel", None)

@@ -38,7 +38,7 @@ class GameRecord(NamedTuple):
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
     result: (
         float | None
-    )  # for player 0, in [-1, 1], see `seraphim.search.terminal_value.worth`; None if the game was cut off
+    )  # for player 0, in [-1, 1], see `seraphim.search.expansion.terminal_value`; None if the game was cut off
     policy_weights: Array | None = None  # float32 [T], how much each policy teaches; all 1 if None
     first_ply: int = 0  # of the first position; the moves before it are not recorded
 

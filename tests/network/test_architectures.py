@@ -82,7 +82,7 @@ def test_settled_statistics_serve_what_training_sees() -> None:
     batch = observations(64)
     seen, _ = (model(batch, training=True)[name].numpy() for name in ("policy", "value"))
     assert not np.allclose(evaluate(model, batch)[0], seen, atol=0.05)  # the averages have only begun to move
-    architectures.settle_statistics(model, [batch])
+    architectures.recompute_batch_norm(model, [batch])
     # What is kept is an unbiased variance.
     np.testing.assert_allclose(evaluate(model, batch)[0], seen, atol=0.02)
     np.testing.assert_allclose(model(batch, training=True)["policy"].numpy(), seen, atol=1e-5)
@@ -94,7 +94,7 @@ def test_settled_statistics_are_the_means_over_all_batches() -> None:
     found = []
     batches = [observations(64, seed) for seed in range(3)]
     for one in ([batches[0]], [batches[1]], [batches[2]], batches):
-        architectures.settle_statistics(model, one)
+        architectures.recompute_batch_norm(model, one)
         found.append(norm.moving_variance.numpy())
     np.testing.assert_allclose(found[3], np.mean(found[:3], axis=0), rtol=1e-5)
     assert norm.momentum == architectures.BATCH_NORM_MOMENTUM

@@ -7,7 +7,8 @@ from reference import ArbitraryNetwork, random_states
 from seraphim.game import Array, identity_symmetry
 from seraphim.options import SearchOptions
 from seraphim.search.rng import stream_key, uniform
-from seraphim.search.search import Result, Search
+from seraphim.search.roots import Result
+from seraphim.search.search import Search
 from seraphim.search.selection import considered_visits
 from tictactoe.game import TicTacToe
 

@@ -29,7 +29,8 @@ from reference import ArbitraryNetwork
 from seraphim.game import Array, Game, PlainGame, PlainRules, load_game
 from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
-from seraphim.search.search import Result, Search
+from seraphim.search.roots import Result
+from seraphim.search.search import Search
 
 History = tuple[int, ...]
 

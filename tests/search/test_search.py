@@ -14,8 +14,8 @@ from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import FirstPlayUrgency, Leaf, Root, SearchOptions
-from seraphim.search.rng import dirichlet, stream_key, uniform, uniform_of
-from seraphim.search.search import Search, draw_actions
+from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, uniform_of
+from seraphim.search.search import Search
 from seraphim.search.tree import NO_CHILD, slots
 from tictactoe.game import TicTacToe
 

@@ -13,7 +13,7 @@ from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import Root, SearchOptions
 from seraphim.search.search import Search
-from seraphim.search.tree import KNOWN, LOST, OPEN, slots
+from seraphim.search.tree import LOST, OPEN, PROVEN, slots
 from tictactoe.game import TicTacToe
 from tictactoe.minimax import position_sets
 
@@ -162,7 +162,7 @@ def test_a_proven_draw_is_played_rather_than_what_seems_worse() -> None:
         for tree in np.flatnonzero(~result.proven):
             first = int(search.trees.nodes[tree * slots(search.trees)[0]]["first_edge"])
             edges = search.trees.edges[first : first + int((result.priors[tree] > 0).sum())]
-            known = edges[edges["known"] == KNOWN]
+            known = edges[edges["proof"] == PROVEN]
             if len(known):
                 best = edges[edges["action"] == result.best[tree]][0]
                 checked += result.visits[tree, result.best[tree]] < result.visits[tree].max()
@@ -173,7 +173,7 @@ def test_a_proven_draw_is_played_rather_than_what_seems_worse() -> None:
 def test_a_proven_edge_has_its_exact_value_and_is_not_explored() -> None:
     search = solved(GAME, POSITIONS.states[::7], readouts=300)
     edges = search.trees.edges
-    known = edges[edges["known"] == KNOWN]
+    known = edges[edges["proof"] == PROVEN]
     assert len(known) > 1000
     children = search.trees.nodes[known["child"]]
     assert children["settled"].all()
@@ -212,12 +212,12 @@ def test_no_proven_loss_is_played_or_taught_while_there_is_something_else(name: 
             search.run()
             result = search.result(np.arange(60))
             for tree, edges in root_edges(search):
-                losing = edges["action"][edges["known"] == LOST]
+                losing = edges["action"][edges["proof"] == LOST]
                 if len(losing) == len(edges):
                     continue
                 checked += len(losing)
                 assert result.best[tree] not in losing
-                if (edges["visits"][edges["known"] != LOST] > 0).any() or root == "gumbel":
+                if (edges["visits"][edges["proof"] != LOST] > 0).any() or root == "gumbel":
                     assert not result.policies[tree, losing].any()
     assert checked > 20
 
@@ -231,7 +231,7 @@ def test_what_is_proven_is_exact_whatever_was_under_way(root: Root, leaves: int)
     search.begin(np.arange(len(states)), states)
     search.run()
     edges, nodes = search.trees.edges, search.trees.nodes
-    proven = edges[(edges["known"] != OPEN) & (edges["visits"] > 0)]
+    proven = edges[(edges["proof"] != OPEN) & (edges["visits"] > 0)]
     assert len(proven) > 1000
     children = nodes[proven["child"]]
     movers = nodes["to_play"][children["parent"]]
