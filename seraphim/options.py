@@ -231,4 +231,4 @@ class GateOptions(Options):
         """Check the values; see `Options`."""
         super().__post_init__()
         if self.gate == "sprt" and self.gate_score == 0.5:
-            raise SettingsError("gate_score must be above 0.5 for sprt")
+            raise SettingsError(f"gate_score must be above 0.5 for sprt, not {self.gate_score}")

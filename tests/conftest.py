@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from skips import ALLOWED_SKIPS
 
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
@@ -29,11 +30,6 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # The same examples in every run, so that a red test stays red until its cause is mended.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
-
-# Where the environment variable CI is set, a test that is skipped fails, unless it is one of these.
-ALLOWED_SKIPS = {
-    "test_doctor.py::test_without_a_gpu_one_can_be_required": "the machine has a GPU",
-}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

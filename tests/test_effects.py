@@ -317,7 +317,7 @@ def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothin
 CALLS = """
 import json, runpy, sys
 from seraphim.errors import SeraphimError
-from seraphim.programs import FLAGS
+from seraphim.cli import FLAGS
 
 program, flags, always = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
 sys.argv = [program]

@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 HELPER = """
-from seraphim.compiled import kernel
+from seraphim.jit import kernel
 
 @kernel
 def helper(number):
     return number + {step}
 """
 CALLER = """
-from seraphim.compiled import kernel
+from seraphim.jit import kernel
 from helper import helper
 
 @kernel

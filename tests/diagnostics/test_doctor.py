@@ -111,7 +111,7 @@ def test_what_a_killed_writer_left_is_told_and_no_problem(folder: ModelFolder) -
     program = """
 import os, sys
 from pathlib import Path
-from seraphim.records import GameWriter, RecordOptions
+from seraphim.records.writer import GameWriter, RecordOptions
 import test_doctor as t
 player = t.SelfPlay(t.GAME, t.Uniform(t.GAME), t.SearchOptions(readouts=4), t.SelfPlayOptions(concurrent_games=2), "x")
 writer = GameWriter(Path(sys.argv[1]), RecordOptions())
@@ -119,7 +119,9 @@ for game in player.play(iter(range(2))):
     writer.add(t.encode(t.GAME, game))
 os._exit(9)
 """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT)])}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "tests" / "diagnostics"), str(ROOT / "tests" / "support"), str(ROOT)])
+    }
     assert subprocess.run([sys.executable, "-c", program, folder.game_data], env=environment).returncode == 9
     (folder.path / ".unfinished-00000007-20250101T000000Z").mkdir()
     report = check_model(folder, FREE, True)

@@ -221,6 +221,6 @@ def test_learning_never_looks_at_the_test_sets(
 def test_one_module_alone_names_the_test_sets() -> None:
     root = Path(__file__).parents[2]
     files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
-    assert [path.name for path in files if "test_position_sets" in path.read_text()] == ["positions.py"]
-    readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "positions.py"]
+    assert [path.name for path in files if "test_position_sets" in path.read_text()] == ["position_lists.py"]
+    readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
     assert readers == ["evaluate.py"]

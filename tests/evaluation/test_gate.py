@@ -144,7 +144,7 @@ def test_evidence_is_even_between_the_hypotheses_and_has_their_signs() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gate": "maybe"}, "gate must be off, score or sprt, not maybe"),
+        ({"gate": "maybe"}, "gate must be one of off, score, sprt, not 'maybe'"),
         ({"gate_games": 1}, "gate_games must be at least 2, not 1"),
         ({"gate_score": 1.0}, r"gate_score must be from 0\.5 to below 1, not 1\.0"),
         ({"gate_score": 0.4}, r"gate_score must be from 0\.5 to below 1, not 0\.4"),

@@ -8,30 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
 
 from seraphim.errors import SettingsError
-from seraphim.game import Array
 from seraphim.network import architectures
 from seraphim.options import NetworkOptions
 from tictactoe.game import GAME
-
-MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
-RESNET = NetworkOptions("resnet", blocks=2, filters=8, value_width=8)
-# Everything about a resnet that can be other than usual.
-OTHER = NetworkOptions(
-    "resnet", blocks=1, filters=5, kernel_size=4, policy_filters=2, value_filters=1, activation="leaky_relu"
-)
-KINDS = pytest.mark.parametrize("options", [MLP, RESNET], ids=["mlp", "resnet"])
-
-
-def observations(count: int, seed: int = 0) -> Array:
-    shape = (count, *GAME.observation_shape)
-    return np.random.default_rng(seed).integers(0, 2, shape).astype(np.uint8)
-
-
-def evaluate(model: Any, batch: Array) -> tuple[Array, Array]:
-    outputs = model(batch, training=False)
-    return outputs["policy"].numpy(), outputs["value"].numpy()[:, 0]
 
 
 @KINDS
@@ -155,7 +137,7 @@ def test_options_out_of_range_are_refused(values: dict[str, Any]) -> None:
 
 
 def test_tensorflow_starts_without_a_word() -> None:
-    program = "from seraphim import networks; networks.tensorflow().constant(1) + 1"
+    program = "from seraphim.network import architectures; architectures.tensorflow().constant(1) + 1"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout + run.stderr == ""
 
@@ -163,12 +145,12 @@ def test_tensorflow_starts_without_a_word() -> None:
 def test_what_others_say_while_tensorflow_starts_is_not_lost() -> None:
     program = """
 import sys, threading
-from seraphim import networks
-start = threading.Thread(target=networks.tensorflow)
+from seraphim.network import architectures
+start = threading.Thread(target=architectures.tensorflow)
 start.start()
 start.join(0.5)
 sys.stderr.write("said meanwhile\\n")
-networks.tensorflow().constant(1)
+architectures.tensorflow().constant(1)
 sys.stderr.write("said afterwards\\n")
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -178,7 +160,7 @@ sys.stderr.write("said afterwards\\n")
 def test_start_of_tensorflow_that_fails_shows_what_it_said() -> None:
     program = """
 import os, sys
-from seraphim import networks
+from seraphim.network import architectures
 class Broken:
     def find_spec(self, name, path, target=None):
         if name == "tensorflow":
@@ -186,7 +168,7 @@ class Broken:
             raise ImportError("no tensorflow here")
 sys.meta_path.insert(0, Broken())
 try:
-    networks.tensorflow()
+    architectures.tensorflow()
 except ImportError as error:
     print(error)
 """
@@ -204,7 +186,10 @@ def test_importing_networks_does_not_import_tensorflow() -> None:
 
 def test_missing_tensorflow_is_told_with_its_cure() -> None:
     # With None in its place, an import fails as if the package were not there.
-    program = "import sys; sys.modules['tensorflow'] = None; from seraphim import networks; networks.tensorflow()"
+    program = (
+        "import sys; sys.modules['tensorflow'] = None; "
+        "from seraphim.network import architectures; architectures.tensorflow()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

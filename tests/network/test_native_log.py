@@ -35,7 +35,7 @@ def test_standard_error_is_as_it_was_afterwards(capfd: pytest.CaptureFixture[str
 def test_last_words_appear_though_another_thread_is_still_at_work() -> None:
     program = """
 import os, sys, threading, time
-from seraphim.nativelog import without_native_log
+from seraphim.network.native_log import without_native_log
 within = threading.Event()
 def start():
     with without_native_log(b"INFO"):

@@ -25,6 +25,7 @@ from seraphim.evaluation.tournament import Field
 from seraphim.export.formats import convert
 from seraphim.export.site import Chosen, Library, write_site
 from seraphim.game import load_game
+from seraphim.game.loading import check_game_module
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, safety, saved_model
 from seraphim.options import NetworkOptions
@@ -403,7 +404,7 @@ def test_a_game_may_come_from_anywhere_in_its_module(
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "offers.py").write_text(source)
-    safety.check_game_module("offers")
+    check_game_module("offers")
 
 
 # ---------------------------------------------------------------- where models lie

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
+from small_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
 
 from seraphim.errors import ModelError
 from seraphim.game import Array

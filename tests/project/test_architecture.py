@@ -56,7 +56,7 @@ def identity(path: Path) -> str:
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Every module that is imported, in full; `from seraphim import store` is `seraphim.storage.models`."""
+    """Every module that is imported, in full; `from seraphim.storage import models` is `seraphim.storage.models`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from damaging import every_byte, every_length, look_at, random_flips, write_games
 from disks import Disk, NoDiskError
+from event_files import shown
 from killing import games_of
-from test_scalars import shown
 
 from seraphim.records.files import published_files, read_examples
 from seraphim.storage.models import ModelFolder
@@ -144,8 +144,8 @@ class Shifted(real_datetime):
 
 datetime.datetime, time.time = Shifted, lambda: real_time() + seconds
 
-from seraphim.scalars import ScalarLog
-from seraphim.store import ModelFolder
+from seraphim.tracking.tensorboard import ScalarLog
+from seraphim.storage.models import ModelFolder
 
 folder = ModelFolder(root, "fresh")
 folder.publish(step, lambda path: (path / "weights").write_text("weights") and None, promote=lambda: True)

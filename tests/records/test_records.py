@@ -434,7 +434,7 @@ def test_several_processes_write_to_one_folder_at_once(tmp_path):
         "import sys, test_records as t; from pathlib import Path; from seraphim.records.writer import RecordOptions;"
         "t.write(Path(sys.argv[1]), range(int(sys.argv[2]), int(sys.argv[2]) + 20), RecordOptions(games_per_file=3))"
     )
-    environment = os.environ | {"PYTHONPATH": str(SUPPORT)}
+    environment = os.environ | {"PYTHONPATH": f"{HERE}:{SUPPORT}"}
     writers = [
         subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(100 * number)], env=environment)
         for number in range(3)
@@ -485,7 +485,7 @@ def test_a_full_disk_is_the_callers_error_and_a_later_writer_goes_on(tmp_path):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (size * 3 // 2, size * 3 // 2));"
         "t.write(Path(sys.argv[1]), [1, 2])"
     )
-    environment = os.environ | {"PYTHONPATH": str(SUPPORT)}
+    environment = os.environ | {"PYTHONPATH": f"{HERE}:{SUPPORT}"}
     done = subprocess.run([sys.executable, "-c", program, tmp_path], env=environment, capture_output=True, text=True)
     assert "OSError: [Errno 27] File too large" in done.stderr
     write(tmp_path, [3])
@@ -505,7 +505,7 @@ def test_a_writer_goes_on_when_a_full_disk_has_room_again(tmp_path):
         "writer.add(t.encode(t.GAME, t.play(3)));"
         "writer.close()"
     )
-    environment = os.environ | {"PYTHONPATH": str(SUPPORT)}
+    environment = os.environ | {"PYTHONPATH": f"{HERE}:{SUPPORT}"}
     subprocess.run([sys.executable, "-c", program, tmp_path], env=environment, check=True)
     assert seeds_in(tmp_path) == [1, 3]
 

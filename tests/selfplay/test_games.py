@@ -184,7 +184,7 @@ def test_options_are_validated(option: str) -> None:
 
 
 def test_an_option_that_may_be_zero_is_validated() -> None:
-    with pytest.raises(SettingsError, match="random_plies must be 0 or more, not -1"):
+    with pytest.raises(SettingsError, match="random_plies must be at least 0, not -1"):
         SelfPlayOptions(random_plies=-1)
 
 

@@ -138,7 +138,7 @@ SILENT_PARENT = """
 import sys, time
 from pathlib import Path
 from seraphim.settings import default_settings
-from seraphim.workers import WorkerPool
+from seraphim.selfplay.processes import WorkerPool
 
 if __name__ == "__main__":
     settings = default_settings("tictactoe").override({"readouts": 10, "concurrent_games": 8})
@@ -194,7 +194,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 120) -> None:
 PARENT = """
 import sys
 from seraphim.settings import default_settings
-from seraphim.workers import WorkerPool
+from seraphim.selfplay.processes import WorkerPool
 
 if __name__ == "__main__":
     with WorkerPool(default_settings("tictactoe"), num_workers=2) as pool:

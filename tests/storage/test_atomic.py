@@ -241,7 +241,7 @@ def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytes
 RIVAL = """
 import sys
 from pathlib import Path
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 def write(path):
     for number in range(20):
         (path / str(number)).write_text(path.name)

@@ -12,7 +12,7 @@ from seraphim.storage.locks import HeldError, hold
 HOLDER = """
 import sys, time
 from pathlib import Path
-from seraphim.holding import hold
+from seraphim.storage.locks import hold
 with hold(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -216,7 +216,7 @@ def test_leftovers_of_a_killed_program_are_removed_by_the_next_that_publishes(fo
     program = f"""
 import os, signal
 from pathlib import Path
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 def write(path):
     (path / "half").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -235,7 +235,7 @@ def test_publisher_at_work_is_waited_for_and_its_folder_not_removed(folder: Mode
     program = f"""
 import sys
 from pathlib import Path
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 def write(path):
     print("writing", flush=True)
     sys.stdin.readline()
@@ -244,7 +244,7 @@ ModelFolder(Path({str(folder.path.parent.parent)!r}), "first").publish(1, write)
 """
     quick = f"""
 from pathlib import Path
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 ModelFolder(Path({str(folder.path.parent.parent)!r}), "first").publish(2, lambda path: None)
 """
     pipe = subprocess.PIPE
@@ -266,7 +266,7 @@ import sys
 from pathlib import Path
 from seraphim.errors import ModelError
 from seraphim.settings import default_settings
-from seraphim.store import ModelFolder
+from seraphim.storage.models import ModelFolder
 
 folder = ModelFolder(Path(sys.argv[1]), "first")
 def write(path):

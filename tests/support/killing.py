@@ -49,7 +49,7 @@ LOG_FINISHED_GAMES = """
 import os, sys, time
 
 if "--multiprocessing-fork" in sys.orig_argv:
-    from seraphim.selfplay import SelfPlay
+    from seraphim.selfplay.games import SelfPlay
 
     log = os.open(os.environ["FINISHED_GAMES"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     play = SelfPlay.play

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from event_files import shown
 from mlflow.tracking import MlflowClient
-from test_scalars import shown
 
 from seraphim.errors import SettingsError
 from seraphim.settings import Settings
@@ -134,8 +134,8 @@ def test_without_a_server_tensorboard_has_the_figures_and_mlflow_is_not_imported
     program = f"""
 import sys
 from pathlib import Path
-from seraphim.store import ModelFolder
-from seraphim.tracking import Tracking
+from seraphim.storage.models import ModelFolder
+from seraphim.tracking.mlflow import Tracking
 folder = ModelFolder(Path({str(folder.path.parents[1])!r}), "fresh")
 with Tracking(folder, "generate", folder.settings()) as log:
     log.write(3, {{"a": 1.0}})

@@ -6,19 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
+from event_files import shown
 
 from seraphim.tracking.tensorboard import ScalarLog
-
-
-def shown(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """What TensorBoard shows of a folder: by name, steps and values."""
-    events = EventAccumulator(str(folder), size_guidance={"tensors": 0})
-    events.Reload()
-    return {
-        name: [(event.step, float(event.tensor_proto.float_val[0])) for event in events.Tensors(name)]
-        for name in events.Tags()["tensors"]
-    }
 
 
 def test_tensorboard_shows_what_was_written(tmp_path: Path) -> None:
@@ -36,7 +26,7 @@ def test_figures_that_find_no_room_on_the_disk_do_not_hide_later_ones(room: int,
     program = f"""
 import resource
 from pathlib import Path
-from seraphim.scalars import ScalarLog
+from seraphim.tracking.tensorboard import ScalarLog
 log, written = ScalarLog(Path({str(tmp_path)!r})), []
 for limit in ({room}, resource.RLIM_INFINITY):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
@@ -73,7 +63,7 @@ def test_what_was_written_is_on_disk_when_the_program_is_killed(tmp_path: Path) 
     program = f"""
 import os, signal
 from pathlib import Path
-from seraphim.scalars import ScalarLog
+from seraphim.tracking.tensorboard import ScalarLog
 ScalarLog(Path({str(tmp_path)!r})).write(7, {{"a": 3.0}})
 os.kill(os.getpid(), signal.SIGKILL)
 """

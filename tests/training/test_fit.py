@@ -397,7 +397,7 @@ def test_window_grows_slower_than_the_game_data_and_up_to_its_cap() -> None:
     ],
 )
 def test_options_out_of_range_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(SettingsError, match=f"^{name} must be .*, not {value}$"):
+    with pytest.raises(SettingsError, match=f"^{name} must be .*, not {value!r}$"):
         TrainingOptions(**{name: value})
 
 

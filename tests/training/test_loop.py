@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_scalars import shown
+from event_files import shown
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.network.saved_model import load_model

@@ -231,7 +231,7 @@ def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypat
         raise KeyboardInterrupt
 
     champion = folder.champion()
-    monkeypatch.setattr(trainer.training, "train", interrupt)
+    monkeypatch.setattr(trainer.fit, "train", interrupt)
     with pytest.raises(KeyboardInterrupt):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert folder.champion() == champion

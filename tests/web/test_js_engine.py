@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from node import GAMES, HashNetwork, ask_node, in_words, needs_node, random_games
 from reference import random_states
-from test_js_search import GAMES, HashNetwork, ask_node, in_words, needs_node, random_games
 
 import tictactoe
 from seraphim.game import load_game, load_game_module, solved

@@ -1,75 +1,22 @@
 """The engine in the browser against the Python one: its rules move for move, its search visit for visit."""
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from games import MOVES_TWICE, Wait
+from games import Wait
+from node import GAMES, ROOT, HashNetwork, ask_node, in_words, needs_node, random_games
 from reference import random_states
 
-from seraphim.game import Array, Game, PlainRules, board_of, load_game
+from seraphim.game import Array, Game, PlainRules, board_of
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
 from seraphim.storage.models import ModelFolder
 
-ROOT = Path(__file__).parents[2]
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="node, which runs the engine of browsers here, is not installed")
 pytestmark = needs_node
 
-TWICE = PlainRules(MOVES_TWICE)
-GAMES: dict[str, tuple[Game, Path]] = {
-    "tictactoe": (load_game("tictactoe"), ROOT / "tictactoe/rules.js"),
-    "connectfour": (load_game("connectfour"), ROOT / "connectfour/rules.js"),
-    "double moves": (TWICE, ROOT / "tests/web/js/double_nim.js"),
-}
 BOARD_GAMES = ["tictactoe", "connectfour"]
-
-
-def ask_node(rules: Path, **request: object) -> Any:
-    done = subprocess.run(
-        [str(NODE), ROOT / "tests/web/js/driver.js"],
-        input=json.dumps({"rules": rules.as_uri(), **request}),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def in_words(states: Array) -> list[list[str]]:
-    return [[str(word) for word in row] for row in states.tolist()]
-
-
-class HashNetwork:
-    """A network of integers, which tests/web/js/hash_network.js computes alike to the last bit."""
-
-    name = description = "hash"
-    overlaps = False
-
-    def __init__(self, game: Game) -> None:
-        self._num_outputs = game.num_actions + 1
-
-    def infer(self, observations: Array) -> tuple[Array, Array]:
-        rows = observations.reshape(len(observations), -1).astype(np.uint32)
-        bits = np.full(len(rows), 0x811C9DC5, np.uint32)
-        for column in rows.T:
-            bits = (bits ^ column) * np.uint32(0x01000193)
-        steps = np.arange(1, self._num_outputs + 1, dtype=np.uint32) * np.uint32(0x9E3779B9)
-        numbers = self._scrambled(bits[:, None] + steps)
-        return (6 * numbers[:, :-1] - 3).astype(np.float32), (2 * numbers[:, -1] - 1).astype(np.float32)
-
-    @staticmethod
-    def _scrambled(bits: Array) -> Array:
-        bits = (bits ^ bits >> np.uint32(16)) * np.uint32(0x85EBCA6B)
-        bits = (bits ^ bits >> np.uint32(13)) * np.uint32(0xC2B2AE35)
-        return ((bits ^ bits >> np.uint32(16)) >> np.uint32(8)) / 2.0**24
 
 
 class Recorded:
@@ -226,18 +173,6 @@ def test_visits_are_equal_on_the_outputs_of_the_trained_model() -> None:
 
 
 # ---------------------------------------------------------------- rules
-
-
-def random_games(game: Game, count: int, seed: int) -> list[list[int]]:
-    rng = np.random.default_rng(seed)
-    games = []
-    for _ in range(count):
-        state, actions = game.initial(1), []
-        while not game.outcome(state)[0][0]:
-            actions.append(int(rng.choice(np.flatnonzero(game.legal(state)[0]))))
-            state = game.step(state, np.array(actions[-1:]))
-        games.append(actions)
-    return games
 
 
 @pytest.mark.parametrize("name", BOARD_GAMES)
