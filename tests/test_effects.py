@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
-from seraphim.effects import EFFECTS, SEARCH_EFFECTS, Part, find_idle, has_two_searches, is_read
+from seraphim.effects import EFFECTS, Part, find_idle, has_two_searches, is_read
 from seraphim.evaluation.gate import judge
 from seraphim.evaluation.players import minimax_player, random_player
 from seraphim.game import Symmetries
@@ -30,6 +30,7 @@ from seraphim.training.fit import Batches, window_size
 from tictactoe.game import GAME
 
 NETWORK = ArbitraryNetwork(GAME)
+SEARCH = {name for name, section in OPTIONS.items() if section == "search"}
 STATES = random_states(GAME, 12, seed=1)
 
 # Another value of each option, or two where the first may be the one that it has.
@@ -101,9 +102,8 @@ def idle(option: str, settings: Settings, *parts: Part) -> bool:
 
 
 def test_every_option_has_its_effect_in_one_table() -> None:
-    assert set(SEARCH_EFFECTS) == {name for name, section in OPTIONS.items() if section == "search"}
-    assert {*SEARCH_EFFECTS, *EFFECTS} == {name for name, section in OPTIONS.items() if section != "self_play_search"}
-    assert set(OTHERS) == {*SEARCH_EFFECTS, *EFFECTS}
+    assert set(EFFECTS) == {name for name, section in OPTIONS.items() if section != "self_play_search"}
+    assert set(OTHERS) == set(EFFECTS)
 
 
 # ---------------------------------------------------------------- the search
@@ -169,7 +169,7 @@ def test_an_option_of_the_search_is_refused_exactly_where_it_changes_nothing(kin
     parts, outcome = WAYS[way]
     settings = Settings("tictactoe", search=SEARCHES[kind])
     before = outcome(settings.search)
-    for option in SEARCH_EFFECTS:
+    for option in SEARCH:
         if option == "readouts" and way == "evaluation":
             continue  # whose searches get another number of readouts, see below
         after = outcome(changed(settings, option).search)
@@ -333,7 +333,6 @@ for name, value in flags.items():
         said[name] = str(error)
 print(json.dumps(said))
 """
-SEARCH = set(SEARCH_EFFECTS)
 NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"}
 PUCT = {"cpuct", "cpuct_base", "fpu"}
 SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}

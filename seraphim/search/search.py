@@ -1,12 +1,11 @@
-"""The search: AlphaZero's, in a batch of trees at once, with one batch of positions for the network a step.
+"""The search: AlphaZero's, in many trees at once, with one batch of positions for the network a step.
 
-`Search.advance` is one step. Its stages follow the paper, and a kernel does each for all readouts under way:
+`Search.advance` is one step, and the whole algorithm. Each stage is a kernel for all readouts under way:
 
-    select      from the root, always along the edge of highest Q + U, to a position not in the tree  `traversal.select`
-    expand      add that position as a node; where the game has ended, or the cache knows the
-                position, without the network  `expansion.expand_known`
-    evaluate    ask the network about the other positions, as one batch, and add them  `expansion.expand`
-    back up     add the value to all edges on the way to the root  `traversal.back_up`, called by all three kernels
+    select      go from the root along the edges of highest Q + U to a position not in the tree: `traversal.select`
+    expand      add the position as a node; if the game has ended or the cache knows it: `expansion.expand_known`
+    evaluate    ask the network about all other positions in one batch, and add them: `expansion.expand`
+    back up     add the value to the edges on the way to the root: `traversal.back_up`, which the kernels above call
 
 Knows neither a game nor a network, only their protocols. Trees do not affect each other: what a tree's search finds is
 a function of its position, its options and its noise key, whatever else is in the batch.
@@ -54,24 +53,19 @@ class Search:
     """Trees, and the readouts under way in them.
 
     Usage: `begin` some trees, `advance` until they have finished, look at their `result`, `move` to a successor to keep
-    the part of the tree below it, and `begin` again.
+    the part of the tree below it, and `begin` again. Others may read `trees`, but not change them.
     """
 
     def __init__(
         self, game: Game, inference: Inference, options: SearchOptions, num_trees: int, leaves: int = 1
     ) -> None:
-        """Create trees without roots.
+        """Create `num_trees` trees without roots.
 
-        Args:
-            game: the rules.
-            inference: the model.
-            options: the options.
-            num_trees: `T`.
-            leaves: how many leaves of one tree may be with the network at a time. More than one makes a search of few
-                trees faster and slightly different: a leaf under way counts as lost until its value is known.
+        Up to `leaves` leaves of one tree are with the network at a time. More than one makes a search of few trees
+        faster and slightly different: a leaf under way counts as lost until its value is known.
 
         Raises:
-            SettingsError: the options, the actions or the leaves are not possible.
+            SettingsError: there are too many actions or leaves, or the game offers no progress for `fast_wins`.
         """
         if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
             raise SettingsError(
@@ -92,7 +86,7 @@ class Search:
         self._rule = to_rule(options, leaves, game.max_plies)
         self._schedules = halving_schedules(options, game.num_actions)
         nodes = options.readouts + options.readouts // 2 + 2
-        self._trees = allocate(
+        self.trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
         )
         self._free_nodes = self._free_edges = 0  # at least this many slots are free in every tree
@@ -109,13 +103,7 @@ class Search:
         self._parents, self._actions = states[0], np.empty(num_rows, np.int32)
         self._queue = NewPositions(np.empty(num_rows, np.int64), states[1], np.empty(num_rows, np.int8))
         self._num_queued = 0  # positions for the network
-        self._num_queued_roots = 0  # of those
         self._batch = batch_size(num_trees, leaves)
-
-    @property
-    def trees(self) -> Trees:
-        """The trees, to be read."""
-        return self._trees
 
     def begin(self, trees: Array, states: Array, noise_keys: Array | None = None, readouts: int | None = None) -> None:
         """Give each of some trees a number of readouts; a tree without a root first gets one.
@@ -127,14 +115,14 @@ class Search:
             readouts: how many; by default the options'.
         """
         readouts = self.options.readouts if readouts is None else readouts
-        self._trees.progress["remaining"][trees] = readouts
+        self.trees.progress["remaining"][trees] = readouts
         self.readouts += readouts * len(trees)
         self._root_states[trees] = states
         self._noisy[trees] = noise_keys is not None
         if noise_keys is not None:
             self._noise_keys[trees] = noise_keys
         self._busy_rows[trees] = self._leaves
-        rooted = self._trees.progress["num_nodes"][trees] > 0
+        rooted = self.trees.progress["num_nodes"][trees] > 0
         self._rootless = np.concatenate([self._rootless, trees[~rooted] * self._leaves])
         self._moving = np.concatenate([self._moving, self._prepare_roots(trees[rooted])])
 
@@ -142,8 +130,8 @@ class Search:
         """Run all trees until there is a batch for the network, or no tree can go on without it; evaluate the batch.
 
         Args:
-            rounds: how often a row may select a new position before that; otherwise trees whose positions the cache
-                knows run until they have finished.
+            rounds: how many positions a row may select before that. By default trees that need no network, because the
+                cache knows their positions, run until they have finished.
 
         Returns:
             int64 [K] the trees that have spent their readouts during this step.
@@ -153,23 +141,22 @@ class Search:
             GameError: the game offers no legal action in an unfinished position.
         """
         self._timed_until = time.perf_counter()
-        self._expand_known_roots()
+        self._add_known_roots()
         rows, self._moving = self._moving, _NO_ROWS
         waiting, resting = [], []
         while len(rows) and self._num_queued < self._batch and rounds > 0:
             rounds -= 1
-            rows, blocked, done = self._select(rows)
+            rows, blocked, done = self._select(rows)  # select
             waiting.append(blocked)
             resting.append(done)
             if len(rows):
-                rows = self._expand_known(*self._step(rows))
+                rows = self._expand_known(*self._apply_rules(rows))  # expand and back up, without the network
         self._moving = _joined([self._moving, rows, *waiting])
         finished = self._finish(_joined(resting))
         if self._num_queued:
-            batch = NewPositions(*(column[: min(self._num_queued, self._batch)] for column in self._queue))
-            rows = self._expand(batch, *self._evaluate(batch.states))
+            batch = self._next_batch()
+            rows = self._expand(batch, *self._evaluate(batch.states))  # evaluate; expand and back up
             self._moving = _joined([self._moving, rows])
-            self._dequeue(len(batch.states))
         self._charge("search")
         return finished
 
@@ -182,11 +169,11 @@ class Search:
     def _select(self, rows: Array) -> tuple[Array, Array, Array]:
         # Moves rows to new positions; returns those that are there, those that wait, and those whose trees are done.
         num_new, num_waiting = traversal.select(
-            self._trees, rows, self._rule, self._schedules, self._parents, self._actions
+            self.trees, rows, self._rule, self._schedules, self._parents, self._actions
         )
         return rows[:num_new], rows[num_new : num_new + num_waiting], rows[num_new + num_waiting :]
 
-    def _step(self, rows: Array) -> tuple[NewPositions, Array, Array]:
+    def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
         # The new positions that rows have reached, whether the game has ended there, and its value for player 0.
         self._charge("search")
         states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
@@ -206,6 +193,15 @@ class Search:
         self.cache_hits += num_known
         return positions.rows[: len(positions.rows) - num_unknown]
 
+    def _next_batch(self) -> NewPositions:
+        # Takes positions for the network out of the queue.
+        count = min(self._num_queued, self._batch)
+        batch = NewPositions(*(column[:count].copy() for column in self._queue))
+        self._num_queued -= count
+        for column in self._queue:
+            column[: self._num_queued] = column[count : count + self._num_queued]
+        return batch
+
     def _evaluate(self, states: Array) -> tuple[Array, Array, Array]:
         # The legal actions in states, and the network's logits and values.
         self._charge("search")
@@ -219,14 +215,12 @@ class Search:
 
     def _expand(self, positions: NewPositions, legal: Array, logits: Array, values: Array) -> Array:
         # Adds evaluated positions to their trees; returns the rows that move on.
-        rows, new_roots = positions.rows, _NO_ROWS
-        if self._num_queued_roots:
-            new_roots = rows[self._trees.progress["num_nodes"][rows // self._leaves] == 0]
+        rows = positions.rows
+        new_roots = rows[self.trees.progress["num_nodes"][rows // self._leaves] == 0]
         num_valid = expansion.expand(self._with_room(), self._cache, positions, legal, logits, values, self._rule)
         if num_valid < len(rows):
             self._reject(*(column[num_valid] for column in (positions.states, legal, logits, values)))
         if len(new_roots):
-            self._num_queued_roots -= len(new_roots)
             rooted = self._prepare_roots(new_roots // self._leaves)
             rows = np.concatenate([np.setdiff1d(rows, new_roots, assume_unique=True), rooted])
         return rows
@@ -242,12 +236,7 @@ class Search:
             "expected: its training has diverged; promote an older snapshot and lower the learning rate"
         )
 
-    def _dequeue(self, count: int) -> None:
-        self._num_queued -= count
-        for column in self._queue:
-            column[: self._num_queued] = column[count : count + self._num_queued]
-
-    def _expand_known_roots(self) -> None:
+    def _add_known_roots(self) -> None:
         # Gives trees without a root one, if the cache knows their positions; queues the others.
         rows, self._rootless = self._rootless, _NO_ROWS
         if not len(rows):
@@ -255,7 +244,6 @@ class Search:
         states = self._root_states[rows // self._leaves]
         positions = NewPositions(rows, states, self.game.to_play(states))
         rooted = self._expand_known(positions, np.zeros(len(rows), np.bool_), _NO_RESULTS)
-        self._num_queued_roots += len(rows) - len(rooted)
         self._moving = _joined([self._moving, self._prepare_roots(rooted // self._leaves)])
 
     def _prepare_roots(self, trees: Array) -> Array:
@@ -268,7 +256,7 @@ class Search:
             coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
             temperature = options.root_temperature if noisy else 1.0
             keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
-            roots.prepare_roots(self._trees, chosen, keys, alpha, coefficient, temperature, gumbel)
+            roots.prepare_roots(self.trees, chosen, keys, alpha, coefficient, temperature, gumbel)
         return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
     def _finish(self, rows: Array) -> Array:
@@ -283,7 +271,7 @@ class Search:
             np.subtract.at(self._busy_rows, trees, 1)
             finished = np.unique(trees)
             finished = finished[self._busy_rows[finished] == 0]
-        self.readouts -= int(self._trees.progress["remaining"][finished].sum())  # proven roots stop early
+        self.readouts -= int(self.trees.progress["remaining"][finished].sum())  # proven roots stop early
         return finished
 
     def _with_room(self) -> Trees:
@@ -293,17 +281,17 @@ class Search:
         self._free_nodes -= nodes
         self._free_edges -= edges
         if self._free_nodes < 0 or self._free_edges < 0:
-            self._trees = with_free_slots(self._trees, nodes, edges)
-            free_nodes, free_edges = free_slots(self._trees)
+            self.trees = with_free_slots(self.trees, nodes, edges)
+            free_nodes, free_edges = free_slots(self.trees)
             self._free_nodes, self._free_edges = free_nodes - nodes, free_edges - edges
-        return self._trees
+        return self.trees
 
     def halt(self, trees: Array | None = None) -> None:
         """Start no more readouts in some trees int64 [K], or in all; `advance` finishes those under way."""
         trees = np.arange(len(self._busy_rows)) if trees is None else trees
         busy = trees[self._busy_rows[trees] > 0]
-        self.readouts -= int(self._trees.progress["remaining"][busy].sum())
-        self._trees.progress["remaining"][busy] = 0
+        self.readouts -= int(self.trees.progress["remaining"][busy].sum())
+        self.trees.progress["remaining"][busy] = 0
 
     def run(self) -> None:
         """Advance until every tree has spent its readouts; raise the errors of `advance`."""
@@ -312,33 +300,33 @@ class Search:
 
     def result(self, trees: Array) -> Result:
         """Return what was found at the roots of some trees int64 [K]."""
-        return roots.read_roots(self._trees, trees, self._rule)
+        return roots.read_roots(self.trees, trees, self._rule)
 
     def move(self, trees: Array, actions: Array) -> None:
         """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots."""
         if self.options.root == "gumbel":  # its schedule begins with a root without visits
             self.reset(trees)
         else:
-            roots.move_roots(self._trees, trees, actions)
+            roots.move_roots(self.trees, trees, actions)
 
     def reset(self, trees: Array) -> None:
         """Remove the roots of some trees int64 [K]."""
-        self._trees.progress["num_nodes"][trees] = 0
-        self._trees.progress["num_edges"][trees] = 0
+        self.trees.progress["num_nodes"][trees] = 0
+        self.trees.progress["num_edges"][trees] = 0
 
     def compact(self) -> None:
         """Return memory that no tree uses any more to the system."""
-        self._trees = compacted(self._trees, self._leaves, self._leaves * self.game.num_actions)
+        self.trees = compacted(self.trees, self._leaves, self._leaves * self.game.num_actions)
         self._free_nodes = self._free_edges = 0
 
     def abandon(self) -> None:
         """Remove all roots, and forget the readouts under way."""
         self.reset(np.arange(len(self._busy_rows)))
-        self._trees.rows["node"] = AT_REST
-        self._trees.progress["remaining"] = 0
+        self.trees.rows["node"] = AT_REST
+        self.trees.progress["remaining"] = 0
         self._busy_rows[:] = 0
         self._moving = self._rootless = _NO_ROWS
-        self._num_queued = self._num_queued_roots = 0
+        self._num_queued = 0
 
     def choose(self, result: Result, sampled: Array, keys: Array) -> Array:
         """Return an action for each of K roots, int32 [K].
