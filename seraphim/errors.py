@@ -1,4 +1,4 @@
-"""The errors that a person can cause, each with one sentence that names the cure.
+"""The errors that a user can cause, each with one sentence that says what to do.
 
     SeraphimError
     ├── SettingsError      an option is unknown, out of range or of the wrong type
@@ -7,14 +7,14 @@
     ├── RecordError        game data is missing, damaged, or of another schema
     ├── WorkerError        a worker process ended before its work was done
     └── CapacityError      the server has no room at the moment
-        └── QuotaError     one address holds as much of the server as it may
+        └── QuotaError     one address uses its full share of the server
 
-Programs print the sentence and exit with 1; only errors outside this tree show a traceback.
+Programs print the sentence and exit with 1; only other errors show a traceback.
 """
 
 
 class SeraphimError(Exception):
-    """Base of every error that a person can cause and cure."""
+    """Base of every error that a user can cause and fix."""
 
 
 class SettingsError(SeraphimError):
@@ -42,4 +42,4 @@ class CapacityError(SeraphimError):
 
 
 class QuotaError(CapacityError):
-    """One address holds as much of the server as it may."""
+    """One address uses its full share of the server."""

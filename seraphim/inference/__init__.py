@@ -9,26 +9,8 @@ In dependency order:
     loading       loads a snapshot, and chooses the runtime by a rule
 """
 
-from seraphim.inference.interface import (
-    LARGEST_BATCH,
-    Inference,
-    Precision,
-    Runtime,
-    Uniform,
-    bucket_size,
-    in_buckets,
-)
+from seraphim.inference.interface import Inference, Precision, Runtime, Uniform
 from seraphim.inference.loading import load_inference
 from seraphim.inference.tensorflow import load_network
 
-__all__ = [
-    "LARGEST_BATCH",
-    "Inference",
-    "Precision",
-    "Runtime",
-    "Uniform",
-    "bucket_size",
-    "in_buckets",
-    "load_inference",
-    "load_network",
-]
+__all__ = ["Inference", "Precision", "Runtime", "Uniform", "load_inference", "load_network"]

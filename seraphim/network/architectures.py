@@ -79,14 +79,13 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     tensorflow()
     import keras
 
-    layers = _Layers(keras, options, seed)
+    builder = _Builder(keras, options, seed)
     observation = keras.Input(shape, dtype="uint8", name="observation")
     planes = keras.layers.Rescaling(1.0, name="cast")(observation)
-    heads = _mlp if options.kind == "mlp" else _resnet
-    policy, hidden = heads(layers, planes, options)
+    policy, value = builder.mlp(planes) if options.kind == "mlp" else builder.resnet(planes)
     outputs = {
-        "policy": layers.output(policy, game.num_actions, "policy", None),
-        "value": layers.output(hidden, 1, "value", "tanh"),
+        "policy": builder.output(policy, game.num_actions, "policy", None),
+        "value": builder.output(value, 1, "value", "tanh"),
     }
     return keras.Model(observation, outputs, name="network")
 
@@ -117,7 +116,7 @@ def normalization() -> Any:
     return FusedBatchNormalization
 
 
-class _Layers:
+class _Builder:
     """Applies Keras layers, each with its own name and seed."""
 
     def __init__(self, keras: ModuleType, options: NetworkOptions, seed: int) -> None:
@@ -125,56 +124,51 @@ class _Layers:
         self._options = options
         self._seeds = np.random.SeedSequence(seed)
 
-    def _kernel(self, *, hidden: bool) -> dict[str, Any]:
+    def mlp(self, planes: Any) -> tuple[Any, Any]:
+        """Return what the heads' last layers take, for the policy and the value."""
+        hidden = self._keras.layers.Flatten(name="flat")(planes)
+        for number in range(self._options.depth):
+            hidden = self._dense(hidden, self._options.width, f"hidden_{number}")
+        return hidden, self._dense(hidden, self._options.value_width, "value_hidden")
+
+    def resnet(self, planes: Any) -> tuple[Any, Any]:
+        """Return what the heads' last layers take, for the policy and the value."""
+        options, flatten = self._options, self._keras.layers.Flatten
+        hidden = self._conv(planes, options.filters, options.kernel_size, "stem")
+        for number in range(options.blocks):
+            inner = self._conv(hidden, options.filters, options.kernel_size, f"block_{number}_a")
+            hidden = self._conv(inner, options.filters, options.kernel_size, f"block_{number}_b", skip=hidden)
+        policy = flatten(name="policy_flat")(self._conv(hidden, options.policy_filters, 1, "policy_conv"))
+        value = flatten(name="value_flat")(self._conv(hidden, options.value_filters, 1, "value_conv"))
+        return policy, self._dense(value, options.value_width, "value_hidden")
+
+    def output(self, tensor: Any, width: int, name: str, activation: str | None) -> Any:
+        """Return activation(dense layer)."""
+        initial = self._initial(self._keras.initializers.GlorotUniform)
+        return self._keras.layers.Dense(width, activation=activation, name=name, **initial)(tensor)
+
+    def _dense(self, tensor: Any, width: int, name: str) -> Any:
+        initial = self._initial(self._keras.initializers.HeNormal)
+        return self._activated(self._keras.layers.Dense(width, name=name, **initial)(tensor), name)
+
+    def _conv(self, tensor: Any, filters: int, size: int, name: str, skip: Any = None) -> Any:
+        # activation(batch norm(convolution) + skip)
+        layers, initial = self._keras.layers, self._initial(self._keras.initializers.HeNormal)
+        convolved = layers.Conv2D(filters, size, padding="same", use_bias=False, name=name, **initial)(tensor)
+        normalized = normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")(convolved)
+        if skip is not None:
+            normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
+        return self._activated(normalized, name)
+
+    def _initial(self, initializer: Any) -> dict[str, Any]:
         seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
-        kind = self._keras.initializers.HeNormal if hidden else self._keras.initializers.GlorotUniform
-        return {"kernel_initializer": kind(seed), "kernel_regularizer": self._keras.regularizers.L2(self._options.l2)}
+        regularizer = self._keras.regularizers.L2(self._options.l2)
+        return {"kernel_initializer": initializer(seed), "kernel_regularizer": regularizer}
 
     def _activated(self, tensor: Any, name: str) -> Any:
         if self._options.activation == "leaky_relu":
             return self._keras.layers.LeakyReLU(LEAKY_SLOPE, name=f"{name}_leaky")(tensor)
         return self._keras.layers.ReLU(name=f"{name}_relu")(tensor)
-
-    def flat(self, tensor: Any, name: str) -> Any:
-        return self._keras.layers.Flatten(name=name)(tensor)
-
-    def output(self, tensor: Any, width: int, name: str, activation: str | None) -> Any:
-        layer = self._keras.layers.Dense(width, activation=activation, name=name, **self._kernel(hidden=False))
-        return layer(tensor)
-
-    def dense(self, tensor: Any, width: int, name: str) -> Any:
-        """Return activation(dense layer)."""
-        layer = self._keras.layers.Dense(width, name=name, **self._kernel(hidden=True))
-        return self._activated(layer(tensor), name)
-
-    def conv(self, tensor: Any, filters: int, size: int, name: str, skip: Any = None) -> Any:
-        """Return activation(batch norm(convolution) + skip)."""
-        layers = self._keras.layers
-        convolution = layers.Conv2D(
-            filters, size, padding="same", use_bias=False, name=name, **self._kernel(hidden=True)
-        )
-        norm = normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")
-        normalized = norm(convolution(tensor))
-        if skip is not None:
-            normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
-        return self._activated(normalized, name)
-
-
-def _mlp(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any, Any]:
-    hidden = layers.flat(planes, "flat")
-    for number in range(options.depth):
-        hidden = layers.dense(hidden, options.width, f"hidden_{number}")
-    return hidden, layers.dense(hidden, options.value_width, "value_hidden")
-
-
-def _resnet(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any, Any]:
-    hidden = layers.conv(planes, options.filters, options.kernel_size, "stem")
-    for number in range(options.blocks):
-        inner = layers.conv(hidden, options.filters, options.kernel_size, f"block_{number}_a")
-        hidden = layers.conv(inner, options.filters, options.kernel_size, f"block_{number}_b", skip=hidden)
-    policy = layers.flat(layers.conv(hidden, options.policy_filters, 1, "policy_conv"), "policy_flat")
-    value = layers.flat(layers.conv(hidden, options.value_filters, 1, "value_conv"), "value_flat")
-    return policy, layers.dense(value, options.value_width, "value_hidden")
 
 
 def recompute_batch_norm(model: Any, observations: Iterable[Any]) -> None:

@@ -67,12 +67,9 @@ class Analysis:
         self.state = self._game.step(self.state[None], np.array([action]))[0]
 
     def more(self, readouts: int, stop: Callable[[], bool] | None = None, noise_key: int | None = None) -> int:
-        """Add readouts to the tree, and return how many were added.
+        """Add at most `readouts` to the tree, until `stop` returns True after a batch, and return how many were added.
 
-        Args:
-            readouts: at most; a proven position needs none.
-            stop: asked after each batch whether to end early.
-            noise_key: the stream of the noise at the root; None for none.
+        A proven position needs none. There is noise at the root if there is a key for its stream.
 
         Raises:
             ModelError: the model gave a NaN or an infinity.
@@ -111,13 +108,9 @@ class Analysis:
 
 
 def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> Finding:
-    """Return what a search by PUCT found at the root of one of its trees.
+    """Return what a search by PUCT with these options found at the root of one of its trees.
 
-    Args:
-        search: the search.
-        tree: the number of a tree with a root.
-        rule: the options of the search.
-        longest: most actions of a variation, not counting the candidate itself.
+    Variations have at most `longest` actions after the candidate itself.
     """
     trees = search.trees
     num_nodes = slots(trees)[0]
@@ -157,13 +150,10 @@ def _variation(trees: Trees, node: int, longest: int) -> list[int]:
     # The most visited actions from a node onward.
     actions: list[int] = []
     while node != NO_CHILD and len(actions) < longest:
-        first = int(trees.nodes[node]["first_edge"])
-        edges = trees.edges[first : first + int(trees.nodes[node]["num_edges"])]
-        if not len(edges):
+        first, count = int(trees.nodes[node]["first_edge"]), int(trees.nodes[node]["num_edges"])
+        if not trees.edges["visits"][first : first + count].any():
             break
-        edge = edges[int(edges["visits"].argmax())]
-        if not edge["visits"]:
-            break
+        edge = trees.edges[first + int(trees.edges["visits"][first : first + count].argmax())]
         actions.append(int(edge["action"]))
         node = int(edge["child"])
     return actions

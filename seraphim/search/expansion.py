@@ -18,16 +18,11 @@ from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, NewPosition
 
 
 def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) -> Array:
-    """Return the values of ended games, float32 [B] in [-1, 1] for player 0: their results, less if they took long.
+    """Return the values of ended games, float32 [B] in [-1, 1] for player 0: their `results`, less if they took long.
 
-    That is r·(1 - f·p), where the progress p is 0 at the earliest possible end of a game and 1 at the latest. With
-    f = 0.9, a win of connect four counts 1 after 7 plies and 0.1 after 42: the 1.18 - 9·plies/350 of DeepFour.
-
-    Args:
-        game: the rules; must offer `progress` unless f is 0.
-        states: int64 [B, W], where the games ended.
-        results: float32 [B], for player 0; 0 in states where the game goes on.
-        fast_wins: f, as in `SearchOptions`.
+    That is r·(1 - f·p), where the progress p is 0 at the earliest possible end of a game and 1 at the latest, and f is
+    `SearchOptions.fast_wins`, which needs a game with `progress`. With f = 0.9, a win of connect four counts 1 after 7
+    plies and 0.1 after 42: the 1.18 - 9·plies/350 of DeepFour.
     """
     if not fast_wins:
         return results
@@ -37,27 +32,15 @@ def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) 
 
 @kernel
 def expand_known(
-    trees: Trees,
-    cache: Cache,
-    positions: NewPositions,
-    ended: Array,
-    results: Array,
-    rule: Rule,
-    unknown: NewPositions,
+    trees: Trees, cache: Cache, positions: NewPositions, ended: Array, results: Array, rule: Rule, unknown: NewPositions
 ) -> tuple[int, int]:
     """Add those of R' new positions that need no network: where the game has ended, or that the cache knows.
 
-    Args:
-        trees: changed in place; must have room.
-        cache: read.
-        positions: its rows are reordered: first those whose positions were added.
-        ended: bool [R'].
-        results: float32 [R'], for player 0, where the game has ended.
-        rule: the options.
-        unknown: with room for R', filled with the positions for the network.
+    `ended` bool [R'] and `results` float32 [R'], for player 0, say how the games ended. The rows are reordered: first
+    those whose positions were added. The other positions go into `unknown`, which has room for R'.
 
     Returns:
-        The number of positions for the network, and of those that the cache knew.
+        The number of positions in `unknown`, and of those that the cache knew.
     """
     rows, states, to_play = borrowed(positions.rows), borrowed(positions.states), borrowed(positions.to_play)
     unknown_rows, unknown_states = borrowed(unknown.rows), borrowed(unknown.states)
@@ -109,19 +92,11 @@ def expand_known(
 def expand(
     trees: Trees, cache: Cache, positions: NewPositions, legal: Array, logits: Array, values: Array, rule: Rule
 ) -> int:
-    """Add R' evaluated positions, with an edge for each legal action whose prior is the softmax over those.
+    """Add R' evaluated positions to the trees and the cache, with an edge for each legal action, bool [R', A].
 
-    Each readout is backed up with the network's value; a playout goes on from the new node instead. The value of a new
-    root counts as a visit of the root, but not as a readout.
-
-    Args:
-        trees: changed in place; must have room.
-        cache: changed in place: stores the evaluations.
-        positions: read.
-        legal: bool [R', A].
-        logits: float32 [R', A]; set to -inf where an action is illegal.
-        values: float32 [R'] in [-1, 1], for the player to move.
-        rule: the options.
+    The priors are the softmax of `logits` float32 [R', A], which become -inf where an action is illegal. Readouts are
+    backed up with `values` float32 [R'], but playouts go on from their new nodes. The value of a new root counts as a
+    visit of the root, but not as a readout.
 
     Returns:
         R'; or the first row with a NaN or infinity, or without a legal action, in which case nothing is changed.

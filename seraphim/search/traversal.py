@@ -26,14 +26,9 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
     readouts left or its root is settled. A row that would leave the tree by the same edge as another row of the tree
     waits: its readout is taken back and started again later.
 
-    Args:
-        trees: changed in place.
-        rows: int64 [R'] rows to move; reordered: first those that reached a new position, in the order of `states`
-            and `actions`, then those that wait, then those at rest because their trees have no readouts left.
-        rule: the options.
-        schedules: int32 [<= A + 1, readouts], for a Gumbel root by the number of edges it considers.
-        states: int64 [>= R', W], filled with the states that precede the new positions.
-        actions: int32 [>= R'], filled with the actions that lead to them.
+    `rows` int64 [R'] is reordered: first those that reached a new position, then those that wait, then those at rest
+    because their trees have no readouts left. `states` int64 [>= R', W] and `actions` int32 [>= R'] are filled with the
+    states that precede the new positions, and the actions that lead to them. For `schedules` see `halving_schedules`.
 
     Returns:
         The number of rows with a new position, and of those that wait.
