@@ -1,4 +1,4 @@
-"""Settings: one file with all options, and a search for self-play that inherits from the one of everything else."""
+"""Settings: one file with all options; the search of self-play inherits from the other searches."""
 
 import json
 from dataclasses import fields

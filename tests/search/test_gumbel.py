@@ -1,4 +1,4 @@
-"""The Gumbel root: equal to mctx's on the same logits, values and noise, and an improvement by theory."""
+"""The Gumbel root: equal to mctx's on the same logits, values and noise, and no worse than the prior."""
 
 import numpy as np
 import pytest
