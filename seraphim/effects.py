@@ -64,7 +64,7 @@ _TABLE: list[tuple[Any, ...]] = [
     ("blocks filters kernel_size policy_filters value_filters", *_NEW, _is("kind", "resnet")),
     ("momentum", *_NEW, _is("optimizer", "sgd")),
     # An evaluation makes searches with several numbers of readouts.
-    ("readouts", f"{_PLAY[0]} gate checks analysis", "a search other than that of evaluate.py, which has --searches"),
+    ("readouts", "self_play gate checks analysis", "a search other than that of evaluate.py, which has --searches"),
     ("root", _ROOTS, "a search other than that of interactive.py, which is always by PUCT"),
     ("leaf solver fast_wins cache_megabytes", _SEARCHES, "a search"),
     ("cpuct cpuct_base fpu", _SEARCHES, "a search", _PUCT),

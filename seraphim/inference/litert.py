@@ -4,7 +4,6 @@ Computes in float32. Reads the file that `seraphim.network.saved_model` writes i
 """
 
 import functools
-from collections import OrderedDict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -45,19 +44,24 @@ class LiteRtModel:
                 f"{snapshot} holds no {saved_model.LITERT}, which LiteRT runs: choose another runtime, or retrain"
             )
         content = file.read_bytes()  # the file may be gone when an interpreter for another batch size is needed
-        self._new = functools.partial(Interpreter, model_content=content, num_threads=threads)
-        self._most = max(1, MOST_BYTES // max(1, len(content)))
-        self._interpreters: OrderedDict[int, Any] = OrderedDict()
-        self._observation_shape = tuple(game.observation_shape)
+        new = functools.partial(Interpreter, model_content=content, num_threads=threads)
+        observation_shape = tuple(game.observation_shape)
+
+        def interpreter_for(size: int) -> Any:
+            interpreter = new()
+            interpreter.resize_tensor_input(observation, [size, *observation_shape])
+            interpreter.allocate_tensors()
+            return interpreter
+
+        self._interpreter_for = functools.lru_cache(max(1, MOST_BYTES // max(1, len(content))))(interpreter_for)
         try:
-            signature = self._new().get_signature_runner(saved_model.SIGNATURE)
+            signature = new().get_signature_runner(saved_model.SIGNATURE)
             inputs, outputs = signature.get_input_details(), signature.get_output_details()
             check_fit(snapshot, game, _shapes(inputs), _shapes(outputs))
-            self._observation, self._policy, self._value = (
-                details["index"] for details in (inputs["observation"], outputs["policy"], outputs["value"])
-            )
+            observation = self._observation = inputs["observation"]["index"]
+            self._policy, self._value = outputs["policy"]["index"], outputs["value"]["index"]
             with without_native_log(_NATIVE_LOG):  # the first one of a process logs how it computes
-                self._interpreter(1).invoke()
+                self._interpreter_for(1).invoke()
         except (ValueError, RuntimeError) as error:
             raise damaged_snapshot(snapshot, str(saved_model.LITERT)) from error
         self.name = str(snapshot)
@@ -67,24 +71,12 @@ class LiteRtModel:
         """See `Inference.infer`."""
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
-            interpreter = self._interpreter(len(padded))
+            interpreter = self._interpreter_for(len(padded))
             interpreter.set_tensor(self._observation, padded)
             interpreter.invoke()
             return interpreter.get_tensor(self._policy), interpreter.get_tensor(self._value)
 
         return in_buckets(observations, infer_bucket)
-
-    def _interpreter(self, size: int) -> Any:
-        # The interpreter for batches of this size; a new one replaces the least recently used.
-        interpreter = self._interpreters.pop(size, None)
-        if interpreter is None:
-            if len(self._interpreters) >= self._most:
-                self._interpreters.popitem(last=False)
-            interpreter = self._new()
-            interpreter.resize_tensor_input(self._observation, [size, *self._observation_shape])
-            interpreter.allocate_tensors()
-        self._interpreters[size] = interpreter
-        return interpreter
 
 
 def _shapes(details: dict[str, dict[str, Any]]) -> Shapes:
