@@ -14,7 +14,7 @@ from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_s
 from seraphim.search.selection import Rule
 from seraphim.search.solver import prove
 from seraphim.search.traversal import LINE, back_up
-from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, NewPositions, Trees
+from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 
 def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) -> Array:
@@ -32,22 +32,30 @@ def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) 
 
 @kernel
 def expand_known(
-    trees: Trees, cache: Cache, positions: NewPositions, ended: Array, results: Array, rule: Rule, unknown: NewPositions
+    trees: Trees,
+    cache: Cache,
+    rows: Array,
+    states: Array,
+    to_play: Array,
+    ended: Array,
+    results: Array,
+    rule: Rule,
+    unknown_rows: Array,
+    unknown_states: Array,
+    unknown_to_play: Array,
 ) -> tuple[int, int]:
-    """Add those of R' new positions that need no network: where the game has ended, or that the cache knows.
+    """Add those of R' `NewPositions` that need no network: where the game has ended, or that the cache knows.
 
     `ended` bool [R'] and `results` float32 [R'], for player 0, say how the games ended. The rows are reordered: first
-    those whose positions were added. The other positions go into `unknown`, which has room for R'.
+    those whose positions were added. The other positions are copied to the arrays for unknown ones.
 
     Returns:
-        The number of positions in `unknown`, and of those that the cache knew.
+        The number of unknown positions, and of those that the cache knew.
     """
-    rows, states, to_play = borrowed(positions.rows), borrowed(positions.states), borrowed(positions.to_play)
-    unknown_rows, unknown_states = borrowed(unknown.rows), borrowed(unknown.states)
-    unknown_to_play = borrowed(unknown.to_play)
     nodes, edges, node_states = borrowed(trees.nodes), borrowed(trees.edges), borrowed(trees.states)
     progress, under_way = borrowed(trees.progress), borrowed(trees.rows)
     keys, outputs = borrowed(cache.keys), borrowed(cache.outputs)
+    rows, states = borrowed(rows), borrowed(states)
     firsts = np.empty(len(rows), np.int64)
     for index in range(len(rows)):
         if not ended[index]:
@@ -90,9 +98,17 @@ def expand_known(
 
 @kernel
 def expand(
-    trees: Trees, cache: Cache, positions: NewPositions, legal: Array, logits: Array, values: Array, rule: Rule
+    trees: Trees,
+    cache: Cache,
+    rows: Array,
+    states: Array,
+    to_play: Array,
+    legal: Array,
+    logits: Array,
+    values: Array,
+    rule: Rule,
 ) -> int:
-    """Add R' evaluated positions to the trees and the cache, with an edge for each legal action, bool [R', A].
+    """Add R' evaluated `NewPositions` to the trees and the cache, with an edge for each legal action, bool [R', A].
 
     The priors are the softmax of `logits` float32 [R', A], which become -inf where an action is illegal. Readouts are
     backed up with `values` float32 [R'], but playouts go on from their new nodes. The value of a new root counts as a
@@ -101,7 +117,6 @@ def expand(
     Returns:
         R'; or the first row with a NaN or infinity, or without a legal action, in which case nothing is changed.
     """
-    rows, states, to_play = borrowed(positions.rows), borrowed(positions.states), borrowed(positions.to_play)
     num_valid = _mask(legal, logits, values)
     if num_valid < len(rows):
         return num_valid
@@ -109,7 +124,7 @@ def expand(
     progress, under_way = borrowed(trees.progress), borrowed(trees.rows)
     _prefetch_room(nodes, edges, progress, rows, rule)
     keys, outputs, clock = borrowed(cache.keys), borrowed(cache.outputs), borrowed(cache.clock)
-    logits, values = borrowed(logits), borrowed(values)
+    rows, states, logits, values = borrowed(rows), borrowed(states), borrowed(logits), borrowed(values)
     firsts = np.empty(len(rows), np.int64)
     done, num_done = np.empty(len(rows), np.int32), 0
     for index in range(len(rows)):

@@ -1,11 +1,11 @@
-"""The search: AlphaZero's, in many trees at once, with one batch of positions for the network a step.
+"""AlphaZero's search in many trees at once: one step selects, evaluates, expands and backs up a batch of positions.
 
-`Search.advance` is one step, and the whole algorithm. Each stage is a kernel for all readouts under way:
+`Search.advance` is one step, and the whole algorithm. A kernel does each stage for all readouts under way:
 
-    select      go from the root along the edges of highest Q + U to a position not in the tree: `traversal.select`
-    expand      add the position as a node; if the game has ended or the cache knows it: `expansion.expand_known`
-    evaluate    ask the network about all other positions in one batch, and add them: `expansion.expand`
-    back up     add the value to the edges on the way to the root: `traversal.back_up`, which the kernels above call
+    select      follow the edges of highest Q + U from the root to a position outside the tree: `traversal.select`
+    evaluate    by the result if the game has ended, by the cache if it knows the position, else by the network
+    expand      add the position as a node with its legal actions: `expansion.expand_known`, `expansion.expand`
+    back up     add its value to all edges on the path to the root: `traversal.back_up`, called by the kernels above
 
 Knows neither a game nor a network, only their protocols. Trees do not affect each other: what a tree's search finds is
 a function of its position, its options and its noise key, whatever else is in the batch.
@@ -146,10 +146,12 @@ class Search:
         waiting, resting = [], []
         while len(rows) and self._num_queued < self._batch and rounds > 0:
             rounds -= 1
-            rows, blocked, done = self._select(rows)  # select
-            waiting.append(blocked)
-            resting.append(done)
-            if len(rows):
+            num_new, num_waiting = self._select(rows)  # select
+            if num_new < len(rows):
+                waiting.append(rows[num_new : num_new + num_waiting])
+                resting.append(rows[num_new + num_waiting :])
+            rows = rows[:num_new]
+            if num_new:
                 rows = self._expand_known(*self._apply_rules(rows))  # expand and back up, without the network
         self._moving = _joined([self._moving, rows, *waiting])
         finished = self._finish(_joined(resting))
@@ -166,12 +168,9 @@ class Search:
         self.seconds[stage] += now - self._timed_until
         self._timed_until = now
 
-    def _select(self, rows: Array) -> tuple[Array, Array, Array]:
-        # Moves rows to new positions; returns those that are there, those that wait, and those whose trees are done.
-        num_new, num_waiting = traversal.select(
-            self.trees, rows, self._rule, self._schedules, self._parents, self._actions
-        )
-        return rows[:num_new], rows[num_new : num_new + num_waiting], rows[num_new + num_waiting :]
+    def _select(self, rows: Array) -> tuple[int, int]:
+        # Moves rows to new positions; returns how many got there, and how many wait. The trees of the rest are done.
+        return traversal.select(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
 
     def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
         # The new positions that rows have reached, whether the game has ended there, and its value for player 0.
@@ -185,9 +184,9 @@ class Search:
 
     def _expand_known(self, positions: NewPositions, ended: Array, results: Array) -> Array:
         # Adds positions to their trees, or to the queue for the network; returns the rows of the former.
-        unknown = NewPositions(*(column[self._num_queued :] for column in self._queue))
+        free = (column[self._num_queued :] for column in self._queue)
         num_unknown, num_known = expansion.expand_known(
-            self._with_room(), self._cache, positions, ended, results, self._rule, unknown
+            self._with_room(), self._cache, *positions, ended, results, self._rule, *free
         )
         self._num_queued += int(num_unknown)
         self.cache_hits += num_known
@@ -217,7 +216,7 @@ class Search:
         # Adds evaluated positions to their trees; returns the rows that move on.
         rows = positions.rows
         new_roots = rows[self.trees.progress["num_nodes"][rows // self._leaves] == 0]
-        num_valid = expansion.expand(self._with_room(), self._cache, positions, legal, logits, values, self._rule)
+        num_valid = expansion.expand(self._with_room(), self._cache, *positions, legal, logits, values, self._rule)
         if num_valid < len(rows):
             self._reject(*(column[num_valid] for column in (positions.states, legal, logits, values)))
         if len(new_roots):

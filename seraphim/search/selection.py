@@ -61,26 +61,42 @@ def best_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, sched
     `root_scores` of this tree, see `seraphim.search.roots.prepare_roots`, begin at `scores_at`; for `schedules` see
     `halving_schedules`.
     """
+    is_root = node["parent"] == NO_PARENT
     if not rule.gumbel:
-        return _puct_edge(node, edges, root_scores, scores_at, rule)
-    if node["parent"] == NO_PARENT:
+        if is_root:
+            return _puct_root_edge(node, edges, root_scores, scores_at, rule)
+        return _puct_edge(node, edges, rule)
+    if is_root:
         return _gumbel_root_edge(node, edges, root_scores, scores_at, schedules)
     return _gumbel_edge(node, edges)
 
 
 @kernel
-def _puct_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, rule: Rule) -> int:
-    # argmax of Q(s,a) + c(s)·P(s,a)·√N(s)/(1+N(s,a)) (AGZ, Methods), the first of equals; P of the root has noise. N(s)
-    # counts the node's own evaluation, and is at least 1 for a playout that goes on from a new node: the prior decides
-    # the first visit.
-    first, is_root = node["first_edge"], node["parent"] == NO_PARENT
+def _puct_edge(node: Any, edges: Array, rule: Rule) -> int:
+    # argmax of Q(s,a) + c(s)·P(s,a)·√N(s)/(1+N(s,a)) (AGZ, Methods), the first of equals. N(s) counts the node's own
+    # evaluation, and is at least 1 for a playout that goes on from a new node: the prior decides the first visit.
+    first = node["first_edge"]
+    exploration = exploration_weight(max(1, node["visits"]), rule)
+    unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
+    best, best_score = first, -np.inf
+    for index in range(first, first + node["num_edges"]):
+        edge = edges[index]
+        score = _puct_score(edge, exploration * np.float64(edge["prior"]), unvisited)
+        if score > best_score:
+            best, best_score = index, score
+    return best
+
+
+@kernel
+def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, rule: Rule) -> int:
+    # The same with the root's priors, which have noise; one loop for both would be slower.
+    first = node["first_edge"]
     exploration = exploration_weight(max(1, node["visits"]), rule)
     unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
     best, best_score = first, -np.inf
     for k in range(node["num_edges"]):
-        edge = edges[first + k]
-        prior = np.float64(root_scores[scores_at + k] if is_root else edge["prior"])
-        score = _puct_score(edge, exploration * prior, unvisited)
+        prior = np.float64(root_scores[scores_at + k])  # float64 when interpreted, too
+        score = _puct_score(edges[first + k], exploration * prior, unvisited)
         if score > best_score:
             best, best_score = first + k, score
     return best

@@ -24,27 +24,36 @@ def prove(nodes: Array, edges: Array, node: int) -> None:
         edges[edge]["total"] = value * edges[edge]["visits"]
         if nodes[parent]["settled"]:
             return
-        best, distance, all_settled = _best_result(nodes, edges, parent)
-        if value < WIN and not all_settled:
+        if value < WIN and not _all_settled(nodes, edges, parent):
             return
-        nodes[parent]["settled"] = 1
-        nodes[parent]["value"] = best
-        nodes[parent]["distance"] = distance
+        _settle(nodes, edges, parent)
         node = parent
 
 
 @kernel
-def _best_result(nodes: Array, edges: Array, node: int) -> tuple[float, int, bool]:
-    # The value and the distance by the best of a node's settled children, and whether all children are settled.
-    best, distance, all_settled = -np.inf, 0, True
-    for edge in range(nodes[node]["first_edge"], nodes[node]["first_edge"] + nodes[node]["num_edges"]):
+def _all_settled(nodes: Array, edges: Array, node: int) -> bool:
+    first = nodes[node]["first_edge"]
+    for edge in range(first, first + nodes[node]["num_edges"]):
         child = edges[edge]["child"]
         if child == NO_CHILD or not nodes[child]["settled"]:
-            all_settled = False
+            return False
+    return True
+
+
+@kernel
+def _settle(nodes: Array, edges: Array, node: int) -> None:
+    # Gives a node the value and the distance of its best settled child.
+    first = nodes[node]["first_edge"]
+    best, distance = -np.inf, 0
+    for edge in range(first, first + nodes[node]["num_edges"]):
+        child = edges[edge]["child"]
+        if child == NO_CHILD or not nodes[child]["settled"]:
             continue
         same = nodes[node]["to_play"] == nodes[child]["to_play"]
         value = nodes[child]["value"] if same else -nodes[child]["value"]
         plies = nodes[child]["distance"] + 1
         if value > best or (value == best and (plies < distance if value >= WIN else plies > distance)):
             best, distance = value, plies
-    return best, distance, all_settled
+    nodes[node]["settled"] = 1
+    nodes[node]["value"] = best
+    nodes[node]["distance"] = distance
