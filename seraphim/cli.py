@@ -1,6 +1,6 @@
-"""What the programs share: flags made of the option classes, model names, and errors as one sentence.
+"""What the programs in bin/ share: flags from the option classes, model names, and errors in one line.
 
-The only module that imports absl. It defines no flag by itself: a program calls `define_options`.
+The only module that imports absl. It defines no flag by itself: programs call its `define_` functions.
 """
 
 import ast
@@ -28,46 +28,35 @@ from seraphim.tracking.mlflow import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS
 
-# What helps against an error of the operating system, by its number.
+_DEFINE: dict[Any, Any] = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
+
+# How to fix an error of the operating system, by its number.
 _CURES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free the disk"),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "mend the permissions"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "fix the permissions"),
 }
 
 
 def define_options(parts: Collection[Part]) -> None:
-    """Define one flag for each option of the settings; a flag not given leaves the setting.
+    """Define a flag for each option of the settings, which overrides it for one run.
 
-    Args:
-        parts: what the program may do in a run. --help shows the options that these read; the others are there only to
-            be refused, by `with_flags`, with a sentence.
+    --help shows only those that the parts of a run read; `with_flags` refuses the others with an explanation.
     """
-    main = sys.argv[0]  # as absl calls the program's own module: its flags are the ones that --help shows
     for name, section in OPTIONS.items():
         option = name.removeprefix(PREFIX) if section == SELF_PLAY_SEARCH else name
         kind = SECTIONS[section]
         if section == SELF_PLAY_SEARCH:
-            text = f"--{option} for self-play alone. Default: settings.json, else the value of the other searches."
+            text = f"--{option} for self-play alone. Default: the model's setting, else that of the other searches."
         else:
             default = next(field.default for field in dataclasses.fields(kind) if field.name == option)
-            text = f"{option_meanings(kind)[option]} Default: settings.json, which starts at {default}."
-        _define(
-            name, get_type_hints(kind)[option], text, main if is_read(name, parts) else "options without effect here"
-        )
-
-
-def _define(name: str, kind: Any, text: str, module: str) -> None:
-    choices = get_args(kind)
-    if choices:
-        flags.DEFINE_enum(name, None, list(choices), text, module_name=module)
-    elif kind is bool:
-        flags.DEFINE_bool(name, None, text, module_name=module)
-    elif kind is int:
-        flags.DEFINE_integer(name, None, text, module_name=module)
-    elif kind is float:
-        flags.DEFINE_float(name, None, text, module_name=module)
-    else:
-        flags.DEFINE_string(name, None, text, module_name=module)
+            text = f"{option_meanings(kind)[option]} Default: the model's setting (initially {default})."
+        # By its path, absl knows the program's own module, whose flags --help shows.
+        module = sys.argv[0] if is_read(name, parts) else "options without effect here"
+        type_ = get_type_hints(kind)[option]
+        if get_args(type_):
+            flags.DEFINE_enum(name, None, list(get_args(type_)), text, module_name=module)
+        else:
+            _DEFINE[type_](name, None, text, module_name=module)
 
 
 def define_choice(name: str, choices: Any, default: str, text: str) -> flags.FlagHolder[Any]:
@@ -78,17 +67,17 @@ def define_choice(name: str, choices: Any, default: str, text: str) -> flags.Fla
 def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
     """Define --runtime and --workers, for programs whose worker processes play."""
     runtime = define_choice(
-        "runtime", Runtime, "auto", "What runs the network; auto takes a GPU, else what is fastest here."
+        "runtime", Runtime, "auto", "What runs the network; auto takes a GPU, else what suits the network."
     )
-    text = "Worker processes; 0 is one for each processor core."
+    text = "Worker processes; 0: one for each processor core."
     return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
 
 
 def define_cluster() -> flags.FlagHolder[Any]:
     """Define --cluster, for programs whose workers may be on other machines."""
     text = (
-        "Workers on all machines of a Ray cluster: the address of its head, or auto, which is RAY_ADDRESS, or the Ray "
-        "that runs on this machine, or one that is started here. --workers limits them. See docs/cluster.md."
+        "Run workers on all machines of a Ray cluster: the address of its head; or auto: RAY_ADDRESS, else the Ray of "
+        "this machine, else a new one. --workers limits them. See docs/cluster.md."
     )
     return flags.DEFINE_string("cluster", None, text, module_name=sys.argv[0])
 
@@ -96,14 +85,14 @@ def define_cluster() -> flags.FlagHolder[Any]:
 def define_tracking() -> None:
     """Define --mlflow, for programs whose runs are tracked."""
     text = (
-        "Track the run with MLflow as well as TensorBoard: in mlflow/mlflow.db below the data root, or at "
-        "MLFLOW_TRACKING_URI, which is enough by itself."
+        "Track the run with MLflow as well as TensorBoard, in mlflow/mlflow.db below the data root. Not needed where "
+        "MLFLOW_TRACKING_URI is set."
     )
     flags.DEFINE_bool("mlflow", False, text, module_name=sys.argv[0])
 
 
 def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts: object) -> Tracking:
-    """Return the tracking of a run, where --mlflow and MLFLOW_TRACKING_URI say; `facts` are more parameters."""
+    """Return the tracking of a run as --mlflow and MLFLOW_TRACKING_URI say; `facts` are additional parameters."""
     server = os.environ.get("MLFLOW_TRACKING_URI") or (local_store(data_root()) if FLAGS.mlflow else None)
     return Tracking(folder, program, settings, facts, server, lambda warning: print(warning, file=sys.stderr))
 
@@ -111,18 +100,14 @@ def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts:
 def define_trust() -> None:
     """Define --trust, for programs that load models."""
     text = (
-        "Load a model from outside models/ as well, and let TensorFlow run a SavedModel that has no Keras archive: "
-        "that can do whatever its maker put into it (docs/security.md)."
+        "Load models from outside models/ too, and let TensorFlow run a SavedModel without a Keras archive: "
+        "it can do anything that its maker put into it (docs/security.md)."
     )
     flags.DEFINE_bool("trust", False, text, module_name=sys.argv[0])
 
 
 def model_folder(arguments: Sequence[str]) -> ModelFolder:
-    """Return the folder of the model that is named, see `model_name`; --trust says what may be loaded.
-
-    Raises:
-        SettingsError: no name was given, or it is not valid.
-    """
+    """Return the folder of the model named by `model_name`; raise a SettingsError if the name is not valid."""
     return ModelFolder(data_root(), model_name(arguments), FLAGS.trust)
 
 
@@ -136,12 +121,12 @@ def define_init() -> tuple[flags.FlagHolder[bool], flags.FlagHolder[int]]:
 
 def define_preset(text: str) -> flags.FlagHolder[str]:
     """Define --preset, for programs that make new models."""
-    text += " They stand in place of the game's own; flags go over them."
+    text += " They replace the game's own settings; flags override them."
     return flags.DEFINE_string("preset", "", text, module_name=sys.argv[0])
 
 
 def check_preset(settings: Settings, preset: str) -> Settings:
-    """Return the settings of a model; raise a SettingsError if another preset is asked for than it started from."""
+    """Return the settings of a model; raise a SettingsError if it did not start from the preset that is asked for."""
     if preset and preset != settings.preset:
         made = f"started from the preset {settings.preset!r}" if settings.preset else "started from no preset"
         raise SettingsError(f"this model {made}: leave --preset={preset} out, or make another model with --init")
@@ -149,7 +134,7 @@ def check_preset(settings: Settings, preset: str) -> Settings:
 
 
 def with_flags(settings: Settings, parts: Collection[Part]) -> Settings:
-    """Return the settings with every option flag that was given put in its place.
+    """Return the settings of a model, overridden by the option flags.
 
     Args:
         settings: of the model.
@@ -169,7 +154,7 @@ def with_flags(settings: Settings, parts: Collection[Part]) -> Settings:
 
 
 def refuse_flags(idle: bool, *names: str, because: str) -> None:
-    """Raise a SettingsError if one of some flags was given although they are idle: it would change nothing."""
+    """Raise a SettingsError if one of some flags was given although `idle` is true: it would change nothing."""
     given = [f"--{name}" for name in names if FLAGS[name].present]
     if idle and given:
         raise SettingsError(f"{', '.join(given)} changes nothing here: {because}")
@@ -190,7 +175,7 @@ def data_root() -> Path:
     """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder.
 
     Raises:
-        SettingsError: it is the address of a bucket, say.
+        SettingsError: it is a URL, such as that of a bucket.
     """
     root = os.environ.get("SERAPHIM_DATA") or "."
     if "://" in root:
@@ -214,10 +199,7 @@ def model_name(arguments: Sequence[str]) -> str:
 
 
 def run(main: Callable[[Sequence[str]], int | None]) -> None:
-    """Run a program: parse the flags, call `main(arguments)`, and print an error that a person can cure in one line.
-
-    What `main` returns is the exit code; None is 0.
-    """
+    """Parse the flags, and exit with the code that `main(arguments)` returns, or print an error in one line."""
 
     def guarded(arguments: Sequence[str]) -> int | None:
         logging.set_verbosity(logging.WARNING)
@@ -229,13 +211,13 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return code
         except SeraphimError as error:
             return _failed(arguments, str(error))
-        except BrokenPipeError:  # who reads what is printed, such as `head`, has seen enough
+        except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root().resolve()
-            reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "mend that")
-            return _failed(arguments, f"{reason} ({where}): {cure}, then run again; nothing that was finished is lost")
+            reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")
+            return _failed(arguments, f"{reason} ({where}): {cure}, then run again; finished work is not lost")
         except KeyboardInterrupt:
             return 130
 

@@ -1,12 +1,12 @@
-"""When an option has an effect: which parts of a run read it, and what it requires of other options.
+"""When an option has an effect: which parts of a run read it, and which other options it needs.
 
-A flag without an effect is refused, lest a person think that it changed the run. In `settings.json` an option may be
+A flag without an effect is refused, so that nobody believes it changed the run. In `settings.json` an option may be
 without effect, because the file has all of them.
 """
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from seraphim.game import load_features
 from seraphim.options import SearchOptions
@@ -26,131 +26,75 @@ Part = Literal[
 ]
 """Something that a program does in a run."""
 
-Options = TypeVar("Options")
+
+class Condition(NamedTuple):
+    """What an option needs of the other options of its section."""
+
+    words: str
+    holds: Callable[[Any], bool]  # of the section
 
 
-class Effect(NamedTuple, Generic[Options]):
+class Effect(NamedTuple):
     """When an option has an effect."""
 
     parts: frozenset[Part]  # those that read it
-    holds: Callable[[Options], bool]  # of the settings, or of the options of the search that reads it
+    conditions: tuple[Condition, ...]
     needs: str  # both in words
 
 
-def _effect(parts: str, holds: Callable[[Options], bool], needs: str) -> Effect[Options]:
-    return Effect(frozenset(parts.split()), holds, needs)  # type: ignore[arg-type]
+def _is(option: str, *values: str) -> Condition:
+    return Condition(f"{option}={' or '.join(values)}", lambda section: getattr(section, option) in values)
 
 
-def _always(_: object) -> bool:
-    return True
+def _above_0(option: str) -> Condition:
+    return Condition(f"{option} above 0", lambda section: getattr(section, option) > 0)
 
 
-_SEARCHES = "self_play gate checks evaluation analysis"
-_READOUTS = "self_play gate checks analysis"  # an evaluation makes searches of several sizes
-_ROOTS = "self_play gate checks evaluation"
-_NOISY = "self_play analysis_noise"
-_NOISE_NEEDS = "self-play, or noise in interactive.py, with root=puct"
+_PUCT = _is("root", "puct")
+_WINDOW_GROWS = Condition("window_start below max_window", lambda section: section.window_start < section.max_window)
+
+_SEARCHES, _ROOTS = "self_play gate checks evaluation analysis", "self_play gate checks evaluation"
+_NOISY = ("self_play analysis_noise", "self-play, or noise in interactive.py,")
+_NEW, _PLAY, _TRAINING = ("creation", "a new model"), ("self_play", "self-play"), ("training", "training")
+
+# Options, the parts that read them, the same in words, and conditions.
+_TABLE: list[tuple[Any, ...]] = [
+    ("kind activation value_width l2 optimizer", *_NEW),
+    ("depth width", *_NEW, _is("kind", "mlp")),
+    ("blocks filters kernel_size policy_filters value_filters", *_NEW, _is("kind", "resnet")),
+    ("momentum", *_NEW, _is("optimizer", "sgd")),
+    # An evaluation makes searches with several numbers of readouts.
+    ("readouts", "self_play gate checks analysis", "a search other than that of evaluate.py, which has --searches"),
+    ("root", _ROOTS, "a search other than that of interactive.py, which is always by PUCT"),
+    ("leaf solver fast_wins cache_megabytes", _SEARCHES, "a search"),
+    ("cpuct cpuct_base fpu", _SEARCHES, "a search", _PUCT),
+    ("fpu_reduction", _SEARCHES, "a search", _PUCT, _is("fpu", "reduction")),
+    ("gumbel_actions", _ROOTS, "a search", _is("root", "gumbel")),
+    ("tempering_point", "self_play analysis_draws", "self-play, or --temperature=auto in interactive.py,", _PUCT),
+    ("noise_coefficient root_temperature", *_NOISY, _PUCT),
+    ("dirichlet_alpha", *_NOISY, _PUCT, _above_0("noise_coefficient")),
+    ("concurrent_games random_plies games_per_file", *_PLAY),
+    ("random_share", *_PLAY, _above_0("random_plies")),
+    ("games_per_generation", "cycle", "self-play and training in turns, as in learn.py"),
+    ("learning_rate learning_rate_half_life batch_size steps precision value_loss_weight", *_TRAINING),
+    ("average_positions window_start max_window max_snapshots gate", *_TRAINING),
+    ("root_value_share", *_TRAINING, _above_0("value_loss_weight")),
+    ("window_exponent window_growth", *_TRAINING, _WINDOW_GROWS),
+    ("gate_games gate_score", *_TRAINING, _is("gate", "score", "sprt")),
+]
 
 
-def _is_puct(search: SearchOptions) -> bool:
-    return search.root == "puct"
+def _effect(parts: str, words: str, *conditions: Condition) -> Effect:
+    needs = f"{words} with {' and '.join(each.words for each in conditions)}" if conditions else words
+    return Effect(frozenset(parts.split()), conditions, needs)  # type: ignore[arg-type]
 
 
-SEARCH_EFFECTS: dict[str, Effect[SearchOptions]] = {
-    "readouts": _effect(_READOUTS, _always, "a search other than that of evaluate.py, which has --searches"),
-    "cpuct": _effect(_SEARCHES, _is_puct, "a search with root=puct"),
-    "tempering_point": _effect(
-        "self_play analysis_draws", _is_puct, "self-play, or --temperature=auto in interactive.py, with root=puct"
-    ),
-    "dirichlet_alpha": _effect(
-        _NOISY,
-        lambda search: _is_puct(search) and search.noise_coefficient > 0,
-        f"{_NOISE_NEEDS} and noise_coefficient above 0",
-    ),
-    "noise_coefficient": _effect(_NOISY, _is_puct, _NOISE_NEEDS),
-    "leaf": _effect(_SEARCHES, _always, "a search"),
-    "root": _effect(_ROOTS, _always, "a search other than that of interactive.py, which is always by PUCT"),
-    "gumbel_actions": _effect(_ROOTS, lambda search: search.root == "gumbel", "a search with root=gumbel"),
-    "cpuct_base": _effect(_SEARCHES, _is_puct, "a search with root=puct"),
-    "fpu": _effect(_SEARCHES, _is_puct, "a search with root=puct"),
-    "fpu_reduction": _effect(
-        _SEARCHES,
-        lambda search: _is_puct(search) and search.fpu == "reduction",
-        "a search with root=puct and fpu=reduction",
-    ),
-    "root_temperature": _effect(_NOISY, _is_puct, _NOISE_NEEDS),
-    "solver": _effect(_SEARCHES, _always, "a search"),
-    "fast_wins": _effect(_SEARCHES, _always, "a search"),
-    "cache_megabytes": _effect(_SEARCHES, _always, "a search"),
-}
-"""The options of the search, each looked at in the options of every search that reads it."""
-
-
-def _is_mlp(settings: Settings) -> bool:
-    return settings.network.kind == "mlp"
-
-
-def _is_resnet(settings: Settings) -> bool:
-    return settings.network.kind == "resnet"
-
-
-def _has_gate(settings: Settings) -> bool:
-    return settings.gate.gate != "off"
-
-
-def _window_grows(settings: Settings) -> bool:
-    return settings.training.window_start < settings.training.max_window
-
-
-_NEW = "a new model"
-_PLAY = "self-play"
-_TRAINING = "training"
-
-EFFECTS: dict[str, Effect[Settings]] = {
-    "kind": _effect("creation", _always, _NEW),
-    **dict.fromkeys(("depth", "width"), _effect("creation", _is_mlp, f"{_NEW} with kind=mlp")),
-    **dict.fromkeys(
-        ("blocks", "filters", "kernel_size", "policy_filters", "value_filters"),
-        _effect("creation", _is_resnet, f"{_NEW} with kind=resnet"),
-    ),
-    **dict.fromkeys(("activation", "value_width", "l2"), _effect("creation", _always, _NEW)),
-    "concurrent_games": _effect("self_play", _always, _PLAY),
-    "games_per_generation": _effect("cycle", _always, "self-play and training in turns, as in learn.py"),
-    "random_plies": _effect("self_play", _always, _PLAY),
-    "random_share": _effect(
-        "self_play", lambda settings: settings.self_play.random_plies > 0, f"{_PLAY} with random_plies above 0"
-    ),
-    "games_per_file": _effect("self_play", _always, _PLAY),
-    "optimizer": _effect("creation", _always, _NEW),
-    "momentum": _effect(
-        "creation", lambda settings: settings.training.optimizer == "sgd", f"{_NEW} with optimizer=sgd"
-    ),
-    **dict.fromkeys(
-        (
-            *("learning_rate", "learning_rate_half_life", "batch_size", "steps", "precision", "value_loss_weight"),
-            *("average_positions", "window_start", "max_window", "max_snapshots"),
-        ),
-        _effect("training", _always, _TRAINING),
-    ),
-    "root_value_share": _effect(
-        "training",
-        lambda settings: settings.training.value_loss_weight > 0,
-        f"{_TRAINING} with value_loss_weight above 0",
-    ),
-    **dict.fromkeys(
-        ("window_exponent", "window_growth"),
-        _effect("training", _window_grows, f"{_TRAINING} with window_start below max_window"),
-    ),
-    "gate": _effect("training", _always, _TRAINING),
-    **dict.fromkeys(
-        ("gate_games", "gate_score"), _effect("training", _has_gate, f"{_TRAINING} with gate=score or sprt")
-    ),
-}
-"""All other options."""
+EFFECTS: dict[str, Effect] = {option: _effect(*row) for options, *row in _TABLE for option in options.split()}
+"""The effect of each option; those of the search are looked up in the options of every search that reads them."""
 
 
 def has_two_searches(parts: Collection[Part]) -> bool:
-    """Return whether self-play's search can be told from others that run, or are stored, beside it."""
+    """Return whether other searches than self-play's run, or are stored, beside it."""
     return "self_play" in parts and not {"gate", "checks", "evaluation"}.isdisjoint(parts)
 
 
@@ -163,14 +107,14 @@ def is_read(option: str, parts: Collection[Part]) -> bool:
     """Return whether a run of these parts may read an option, by its name in `OPTIONS`, whatever its settings."""
     if OPTIONS[option] == SELF_PLAY_SEARCH:
         return has_two_searches(parts) and is_read(option.removeprefix(PREFIX), ["self_play"])
-    return not _effect_of(option).parts.isdisjoint(parts)
+    return not EFFECTS[option].parts.isdisjoint(parts)
 
 
 def find_idle(options: Collection[str], settings: Settings, parts: Collection[Part]) -> dict[str, str]:
-    """Return those of some options that change nothing in a run, each with what it needs to change something.
+    """Return the options without effect in a run, each with what it needs to have one.
 
     Args:
-        options: that were given, by their names in `OPTIONS`.
+        options: the options that were given, by their names in `OPTIONS`.
         settings: of the run, the given options included.
         parts: what the run does.
     """
@@ -178,28 +122,26 @@ def find_idle(options: Collection[str], settings: Settings, parts: Collection[Pa
     return {option: text for option, text in needs.items() if text}
 
 
-def _effect_of(option: str) -> Effect[Any]:
-    return SEARCH_EFFECTS.get(option) or EFFECTS[option]
-
-
 def _needs(option: str, given: Collection[str], settings: Settings, parts: Collection[Part]) -> str:
-    # What an option that changes nothing needs; nothing if it changes something.
-    if OPTIONS[option] == SELF_PLAY_SEARCH:
+    # What an option without effect needs; nothing if it has one.
+    section = OPTIONS[option]
+    if section == SELF_PLAY_SEARCH:
         name = option.removeprefix(PREFIX)
         if "self_play" not in parts:
             return "self-play"
         if not has_two_searches(parts):
             return f"another search beside self-play's: give --{name}"
         return _needs(name, [], settings, ["self_play"])
-    effect = _effect_of(option)
+    effect = EFFECTS[option]
     reading = effect.parts.intersection(parts)
-    if OPTIONS[option] == "search":
+    if section == "search":
         if PREFIX + option in given:
             reading -= {"self_play"}
-        changes = any(effect.holds(search) for search in _searches(settings, reading))
+        read = list(_searches(settings, reading))
     else:
-        changes = bool(reading) and effect.holds(settings)
-    return "" if changes else effect.needs
+        read = [getattr(settings, section)] if reading else []
+    has_effect = any(all(condition.holds(each) for condition in effect.conditions) for each in read)
+    return "" if has_effect else effect.needs
 
 
 def _searches(settings: Settings, parts: Collection[Part]) -> Iterator[SearchOptions]:
@@ -209,9 +151,5 @@ def _searches(settings: Settings, parts: Collection[Part]) -> Iterator[SearchOpt
             yield settings.self_play_search
         elif part.startswith("analysis"):
             yield replace(settings.search, root="puct")
-        elif part == "gate":
-            yield from [settings.search] if _has_gate(settings) else []
-        elif part == "checks":
-            yield from [settings.search] if has_checks(settings.game) else []
-        else:
+        elif (part != "gate" or settings.gate.gate != "off") and (part != "checks" or has_checks(settings.game)):
             yield settings.search

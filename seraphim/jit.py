@@ -1,4 +1,4 @@
-"""How kernels are compiled, and where their machine code is kept between runs."""
+"""Compiles kernels, and keeps their machine code between runs."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-config: Any = numba_config  # a module that makes its attributes when it is imported
+config: Any = numba_config  # sets its attributes when it is imported
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -22,10 +22,10 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     `nogil` lets threads overlap. Divisions follow IEEE 754 rather than raise: a function that can raise counts
     references to its arrays at every call, which took half the time of an expansion. For the same reason kernels copy
-    rows with loops, as an assignment of slices can raise, and their helpers take arrays rather than tuples of them.
+    rows with loops, because assignments of slices can raise, and their helpers take arrays rather than tuples of them.
 
-    Numba looks for changes in the function's own file only, but its code holds that of the kernels it calls: so the
-    cache is in a folder that is named by the state of all source files beside it.
+    Numba notices changes in the function's own file only, but the code includes that of the kernels it calls: so the
+    name of the cache's folder depends on the state of all source files beside it.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = _cache_folder(Path(function.__code__.co_filename).parent)
@@ -36,11 +36,10 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def prefetch(address: Any) -> None:
-    """Ask the processor for the line of memory at an address, without waiting for it.
+    """Start loading the cache line at an address, without waiting for it; does nothing when interpreted.
 
-    A search walks through far more memory than the processor's fast caches hold, and the network empties them between
-    two steps: kernels ask for what each row needs next, look after the other rows, and find it there. Interpreted,
-    this does nothing.
+    A search uses far more memory than the processor's caches hold, and the network evicts it between two steps: kernels
+    prefetch what each row needs next, and process the other rows meanwhile.
     """
 
 
@@ -56,7 +55,7 @@ def _prefetch_instruction(typing_context: Any, address: Any) -> Any:
         flag = ir.IntType(32)
         instruction_type = ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag])
         instruction = cgutils.get_or_insert_function(builder.module, instruction_type, "llvm.prefetch.p0")
-        # To be read, to be kept in all levels of the cache, data.
+        # For reading, into all levels of the cache, data.
         builder.call(instruction, [pointer, flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
@@ -64,9 +63,9 @@ def _prefetch_instruction(typing_context: Any, address: Any) -> Any:
 
 
 def borrowed(array: Any) -> Any:
-    """Return an argument of a kernel as an array whose references are not counted, which takes part of the time.
+    """Return an argument of a kernel as an array without reference counting, which is faster.
 
-    The caller of the kernel keeps the memory. Interpreted, this is the array itself.
+    The caller of the kernel owns the memory. When interpreted, this is the array itself.
     """
     return array
 
@@ -90,10 +89,10 @@ def _without_owner(typing_context: Any, array: Any) -> Any:
 @functools.cache
 def _cache_folder(sources: Path) -> str:
     states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(sources.glob("*.py"))]
-    # Code with and without checks of array bounds is not told apart by Numba's cache either.
+    # Numba's cache does not distinguish code with and without checks of array bounds either.
     key = repr((str(sources), states, config.BOUNDSCHECK))
     name = f"kernels-{blake2b(key.encode(), digest_size=8).hexdigest()}"
-    if config.CACHE_DIR:  # NUMBA_CACHE_DIR, such as an image sets
+    if config.CACHE_DIR:  # NUMBA_CACHE_DIR, which the container images set
         return str(Path(config.CACHE_DIR) / name)
     beside = sources / "__pycache__"
     if not os.access(beside if beside.exists() else sources, os.W_OK):

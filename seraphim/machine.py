@@ -1,13 +1,15 @@
-"""The processors of this machine that a process may use: its cores, and the quota of a container.
+"""The processor cores that this process may use, the quota of its container included.
 
 `docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
-groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A quota of a group
-holds for the groups in it as well, so that the smallest on the way up counts.
+groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A group's quota also
+applies to the groups inside it: the smallest on the way up counts.
 """
 
 import contextlib
+import functools
 import math
 import os
+import platform
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,31 +17,38 @@ from pathlib import Path
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
 
+@functools.cache
+def processor_name() -> str:
+    """Return the name of this machine's processor."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
 def count_cores() -> int:
-    """Return the number of processor cores that this process may use, at least 1; a part of one counts as one."""
+    """Return how many processor cores this process may use, at least 1; a fraction counts as a whole core."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = cpu_quota()
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def cpu_quota(root: Path = Path("/")) -> float | None:
-    """Return how many processors' time this process's control groups allow; None if they set no limit.
-
-    Args:
-        root: where the system's files lie.
-    """
+    """Return the processors' time that this process's control groups allow, in cores; None without a limit."""
     quotas = [quota for folder in _groups(root) if (quota := _quota(folder)) is not None]
     return min(quotas, default=None)
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    # The folders of this process's groups that may have a quota, and of all groups around them.
+    # The folders of this process's groups that may have a quota, and of their parents.
     try:
         mounts = (root / "proc/self/mountinfo").read_text().splitlines()
         memberships = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return
-    paths = {}  # of this process's group by the controllers it is for; version 2 has one for all
+    paths = {}  # of this process's group by controller; version 2 has one group for all
     for line in memberships:
         _, controllers, path = line.split(":", 2)
         paths.update(dict.fromkeys(controllers.split(","), path))
@@ -52,7 +61,7 @@ def _groups(root: Path) -> Iterator[Path]:
         path = paths[controller]
         top, mount = (_ESCAPED.sub(lambda match: chr(int(match[1], 8)), word) for word in before.split(" ")[3:5])
         folder = mounted = root / mount.lstrip("/")
-        with contextlib.suppress(ValueError):  # a group outside of what is mounted, as in some containers
+        with contextlib.suppress(ValueError):  # the group is outside of the mount, as in some containers
             folder = mounted / Path(path).relative_to(top)
         yield from (each for each in (folder, *folder.parents) if each.is_relative_to(mounted))
 

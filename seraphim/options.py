@@ -1,7 +1,7 @@
-"""Every option of a model: its meaning, its range, and what the papers use.
+"""Every option of a model: its range and default, its meaning, and the papers' values.
 
-`AGZ` is AlphaGo Zero (Silver et al. 2017), whose game was Go; `KataGo` is Wu (2019). A game changes some of the
-defaults in its `SETTINGS`; `seraphim.settings` reads and writes them.
+`AGZ` is AlphaGo Zero (Silver et al. 2017), which played Go; `AlphaZero` is Silver et al. (2018); `KataGo` is Wu (2019).
+A game overrides some defaults in its `SETTINGS`; `seraphim.settings` reads and writes them.
 """
 
 import math
@@ -12,12 +12,12 @@ from seraphim.errors import SettingsError
 
 
 class Range(NamedTuple):
-    """The numbers from `low` to `high`, both included unless `above` or `below` is set."""
+    """The numbers from `low` to `high`."""
 
     low: float
     high: float = math.inf
-    above: bool = False  # without `low` itself
-    below: bool = False  # without `high` itself
+    above: bool = False  # excludes `low`
+    below: bool = False  # excludes `high`
 
     def has(self, number: float) -> bool:
         """Return whether a number lies in the range; NaN does not."""
@@ -38,29 +38,8 @@ Share = Annotated[float, Range(0, 1)]
 PositiveShare = Annotated[float, Range(0, 1, above=True)]
 
 
-def checked(option: str, value: Any, expected: Any) -> Any:
-    """Return the value of an option, checked against its annotation; an int where a float belongs becomes one.
-
-    Raises:
-        SettingsError: it has another type, is not one of the choices, or is out of range.
-    """
-    kind, *constraints = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
-    choices = get_args(kind)
-    if choices:
-        if value not in choices:
-            raise SettingsError(f"{option} must be one of {', '.join(choices)}, not {value!r}")
-    elif kind is float and type(value) is int:
-        value = float(value)
-    elif type(value) is not kind:
-        raise SettingsError(f"{option} must be {kind.__name__}, not {value!r}")
-    for allowed in constraints:
-        if not allowed.has(value):
-            raise SettingsError(f"{option} must be {allowed}, not {value}")
-    return value
-
-
 class Options:
-    """Options that check their values when they are made."""
+    """Options that check their values when they are made; an int where a float belongs becomes one."""
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -70,7 +49,24 @@ class Options:
         """
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):  # type: ignore[arg-type]
-            checked(field.name, getattr(self, field.name), hints[field.name])
+            value = _check(field.name, getattr(self, field.name), hints[field.name])
+            object.__setattr__(self, field.name, value)  # as the class is frozen
+
+
+def _check(option: str, value: Any, expected: Any) -> Any:
+    kind, *ranges = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
+    choices = get_args(kind)
+    if choices:
+        if value not in choices:
+            raise SettingsError(f"{option} must be one of {', '.join(choices)}, not {value!r}")
+    elif kind is float and type(value) is int:
+        value = float(value)
+    elif type(value) is not kind:
+        raise SettingsError(f"{option} must be {kind.__name__}, not {value!r}")
+    for allowed in ranges:
+        if not allowed.has(value):
+            raise SettingsError(f"{option} must be {allowed}, not {value}")
+    return value
 
 
 NetworkKind = Literal["mlp", "resnet"]
@@ -88,7 +84,7 @@ class NetworkOptions(Options):
     """Options of the network, fixed when a model is made."""
 
     kind: NetworkKind = "resnet"
-    """Architecture: `mlp`, for an observation of any shape, or `resnet`, for one of rows, columns and planes (AGZ)."""
+    """Architecture: `mlp`, for observations of any shape, or `resnet`, for rows, columns and planes (AGZ)."""
     depth: Count = 3
     """Hidden layers of an mlp."""
     width: Count = 128
@@ -98,13 +94,13 @@ class NetworkOptions(Options):
     filters: Count = 64
     """Filters of each convolution of a resnet (AGZ: 256)."""
     kernel_size: Count = 3
-    """Rows and columns that a filter of a resnet sees (AGZ: 3)."""
+    """Rows and columns of a filter of a resnet (AGZ: 3)."""
     policy_filters: Count = 32
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
     value_filters: Count = 32
     """Filters of the 1×1 convolution before a resnet's value (AGZ: 1, on a board of 361 points)."""
     activation: Activation = "relu"
-    """What follows each hidden layer: `relu` (AGZ), or `leaky_relu`, which keeps 0.3 of what is below 0."""
+    """Activation of the hidden layers: `relu` (AGZ), or `leaky_relu`, which multiplies what is below 0 by 0.3."""
     value_width: Count = 64
     """Units in the hidden layer of the value head (AGZ: 256)."""
     l2: NotNegative = 1e-4
@@ -116,37 +112,37 @@ class SearchOptions(Options):
     """Options of the search."""
 
     readouts: Count = 200
-    """Simulations a move (AGZ: 1600)."""
+    """Simulations per move (AGZ: 1600; AlphaZero: 800)."""
     cpuct: Above0 = 1.5
     """Weight c of exploration in U(s,a) = c·P(s,a)·√N(s)/(1+N(s,a)) (AGZ: 0.25 in units of a value in [0, 1])."""
     tempering_point: Natural = 30
-    """Ply from which the most visited action is played; before it, in proportion to visits (AGZ: 30)."""
+    """Ply from which the most visited action is played; before it, actions are drawn by their visits (AGZ: 30)."""
     dirichlet_alpha: Above0 = 0.3
-    """Concentration of the noise on the root's priors, about 10 / legal moves (AGZ: 0.03)."""
+    """Concentration of the Dirichlet noise on the root's priors, about 10 / legal moves (AGZ: 0.03)."""
     noise_coefficient: Share = 0.25
     """Share of noise in the root's priors, 0 to 1; evaluation and play against a person use none (AGZ: 0.25)."""
     leaf: Leaf = "value"
-    """How a leaf is valued: by the network's `value` head (AGZ), or by a `playout` that reads on to the end."""
-
+    """How a leaf is evaluated: by the network's `value` (AGZ), or by a `playout`, which searches on to the end."""
     root: Root = "puct"
-    """How the root is searched: by `puct`, or by `gumbel` with sequential halving, without noise or temperature."""
+    """How the root is searched: by `puct` (AGZ), or by `gumbel` (Danihelka et al. 2022), with sequential halving and
+    without Dirichlet noise or temperature."""
     gumbel_actions: Count = 16
     """Most actions that a Gumbel root considers (Danihelka et al. 2022: 16)."""
     cpuct_base: NotNegative = 0.0
-    """Visits about which c begins to grow, as c + ln((1 + N + base) / base) (AlphaZero: 19652); 0 keeps c."""
+    """Visits at about which c begins to grow, as c + ln((1 + N + base) / base) (AlphaZero: 19652); 0: c is constant."""
     fpu: FirstPlayUrgency = "zero"
-    """Q of actions without a visit: `zero`, the mean of their `parent`, or that less a `reduction`."""
+    """Q of actions without a visit: `zero` (AGZ), the mean of their `parent`, or that less a `reduction` (KataGo)."""
     fpu_reduction: NotNegative = 0.2
-    """What the reduction is at most, r in r·√(share of the prior that has been visited) (KataGo: 0.2)."""
+    """Largest reduction, r in r·√(share of the prior that has been visited) (KataGo: 0.2)."""
     root_temperature: Above0 = 1.0
-    """Softmax temperature of the root's priors where there is noise: P^(1/T) (KataGo: 1.25 to 1.1)."""
+    """Softmax temperature T of the root's priors where there is noise: P^(1/T) (KataGo: 1.25 to 1.1)."""
     solver: bool = False
-    """Whether proven results go up the tree (Winands et al. 2008): a proven root stops, and its policy is exact."""
+    """Whether results are proven up the tree (Winands et al. 2008); a proven root stops, and its policy is exact."""
     fast_wins: Share = 0.0
-    """What the slowest win is worth less than the fastest one, 0 to 1, and likewise a loss: it makes the fast ones
-    preferred, in the search and in what the value learns (DeepFour: 0.9). 0: a win is a win (AGZ)."""
+    """How much less the slowest win counts than the fastest, and likewise a loss, so that the search and the value
+    prefer fast wins (DeepFour: 0.9); 0: all wins count the same (AGZ)."""
     cache_megabytes: Natural = 128
-    """Memory for evaluations that the search has seen, in each worker; 0 asks the network again each time."""
+    """Megabytes for the cache of evaluations in each worker; 0: no cache."""
 
     def __post_init__(self) -> None:
         """Check the values; see `Options`."""
@@ -160,12 +156,12 @@ class SelfPlayOptions(Options):
     """Options of self-play."""
 
     concurrent_games: Count = 256
-    """Games under way at a time in each worker process: the batch of the network."""
+    """Games played at a time in each worker process; they fill the network's batches."""
     games_per_generation: Count = 1000
-    """Games that a champion plays before it is trained, where bin/learn.py does both."""
+    """Games between two trainings in bin/learn.py (AGZ: 25,000)."""
     random_plies: Natural = 0
-    """Most random moves, 0 to so many, that a game begins with; they are not recorded, and bring games into positions
-    that good play does not reach."""
+    """Most random moves at the beginning of a game; they are not recorded, and lead to positions that good play never
+    reaches."""
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
 
@@ -175,7 +171,7 @@ class RecordOptions(Options):
     """Options of the files that hold finished games."""
 
     games_per_file: Count = 100
-    """Most games in a file; files are removed when training can no longer draw from them (max_window)."""
+    """Most games per file; files are removed when training can no longer draw from them (max_window)."""
 
 
 @dataclass(frozen=True)
@@ -185,34 +181,34 @@ class TrainingOptions(Options):
     learning_rate: Above0 = 1e-3
     """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
     optimizer: Optimizer = "adam"
-    """How steps are made of gradients: by `adam`, or by `sgd` with momentum (AGZ); fixed when a model is made."""
+    """Optimizer: `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""
     momentum: Annotated[float, Range(0, 1, below=True)] = 0.9
-    """Share of sgd's last step in the next one (AGZ: 0.9); fixed when a model is made."""
+    """Momentum of `sgd` (AGZ: 0.9); fixed when a model is made."""
     learning_rate_half_life: Natural = 0
-    """Steps in which the step size is halved, again and again; 0: never (AGZ: tenths at 400,000 and 600,000 steps)."""
+    """Steps after which the learning rate is halved, repeatedly; 0: never (AGZ: a tenth at 400,000 and 600,000)."""
     batch_size: Count = 512
-    """Positions in a batch (AGZ: 2048)."""
+    """Positions per batch (AGZ: 2048)."""
     steps: Count = 1000
-    """Batches trained on before the next snapshot is published (AGZ: 1000)."""
+    """Batches per training, which ends with a new snapshot (AGZ: 1000)."""
     precision: TrainingPrecision = "float32"
-    """Arithmetic of convolutions and products: float32, or bfloat16, which is faster on processors that have it."""
+    """Arithmetic of convolutions and products: `float32`, or `bfloat16`, which is faster on processors that have it."""
     value_loss_weight: NotNegative = 1.0
-    """Weight of the value's loss against the policy's cross-entropy (AGZ: 1)."""
+    """Weight of the value loss against the policy's cross-entropy (AGZ: 1)."""
     root_value_share: Share = 0.0
-    """Share of the search's value in what the value is to learn; the rest is how the game ended (AGZ: 0)."""
+    """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
     average_positions: bool = False
-    """Whether equal positions of the window become one, with the mean of what they teach and a weight that grows with
-    the logarithm of their number (AlphaZero.jl)."""
+    """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
+    with the logarithm of their number (AlphaZero.jl)."""
     window_start: Count = 25_000
-    """Positions c up to which all game data is trained on; from there the window grows slower (KataGo: 250,000)."""
+    """Number of positions c up to which training uses all; beyond it the window grows slower (KataGo: 250,000)."""
     window_exponent: PositiveShare = 0.75
-    """Exponent alpha of the window's growth (KataGo: 0.75)."""
+    """Exponent α of the window's growth (KataGo: 0.75)."""
     window_growth: PositiveShare = 0.4
-    """Growth beta of the window per new position, where it begins to grow slower (KataGo: 0.4)."""
+    """Growth β of the window per new position, where it begins to grow slower (KataGo: 0.4)."""
     max_window: Count = 1_000_000
-    """Most positions in the window, which is held in memory."""
+    """Most positions in the window, which is held in memory (AGZ: 500,000 games)."""
     max_snapshots: Count = 10
-    """Newest snapshots kept on disk; the champion is kept in any case."""
+    """Newest snapshots kept on disk; the champion is always kept."""
 
 
 @dataclass(frozen=True)
@@ -220,12 +216,12 @@ class GateOptions(Options):
     """Options of the gate."""
 
     gate: Gate = "off"
-    """Which snapshots become champion: all with `off`; those that make more than `gate_score` of the points in
-    `gate_games` against the champion with `score` (AGZ: in 400); `sprt` plays only until that is certain enough."""
+    """Which snapshots become champion: `off`: all (AlphaZero); `score`: those with more than `gate_score` of the points
+    in `gate_games` against the champion (AGZ); `sprt`: the same, decided as soon as it is certain enough."""
     gate_games: Annotated[int, Range(2)] = 40
-    """Games of the match, or the most with `sprt`, which then decides by what is more likely; `sprt` needs hundreds."""
+    """Games of the match (AGZ: 400); with `sprt` the most, usually hundreds, after which the likelier side wins."""
     gate_score: Annotated[float, Range(0.5, 1, below=True)] = 0.55
-    """Share of points, where a draw counts half (AGZ: 0.55)."""
+    """Share of the points that a new champion needs; a draw counts half (AGZ: 0.55)."""
 
     def __post_init__(self) -> None:
         """Check the values; see `Options`."""

@@ -1,6 +1,6 @@
-"""Every option of a model in one value, `Settings`, and its file `settings.json`.
+"""All options of a model in one value, `Settings`, and its file `settings.json`.
 
-A default exists once, in `seraphim.options`; a game overrides some of them in its
+A default exists once, in `seraphim.options`, whose classes check all values; a game overrides some of them in its
 `SETTINGS`; `settings.json` holds the result; a flag overrides that for one run.
 
 The section `search` is complete, and every search follows it. `self_play_search` has only the options that differ in
@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from seraphim.errors import SettingsError
 from seraphim.game import load_features
@@ -23,7 +23,6 @@ from seraphim.options import (
     SearchOptions,
     SelfPlayOptions,
     TrainingOptions,
-    checked,
 )
 
 
@@ -34,32 +33,28 @@ class Settings:
     game: str
     """Package or module of the game."""
     preset: str = ""
-    """Which of the game's `PRESETS` the model started from; none: its `SETTINGS`."""
+    """The one of the game's `PRESETS` that the model started from; empty for its `SETTINGS`."""
     network: NetworkOptions = field(default_factory=NetworkOptions)
     search: SearchOptions = field(default_factory=SearchOptions)
-    """Every search but those of `self_play_search`: play, evaluation, gate and checks."""
+    """Options of every search except that of self-play: play, evaluation, gate and checks."""
     self_play_overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the search that have another value in self-play; the section `self_play_search` of the file."""
+    """Options of the search with another value in self-play; the section `self_play_search` of the file."""
     self_play: SelfPlayOptions = field(default_factory=SelfPlayOptions)
     records: RecordOptions = field(default_factory=RecordOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
     gate: GateOptions = field(default_factory=GateOptions)
 
     def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            SettingsError: self-play's search has options that do not go together.
-        """
+        """Raise a SettingsError if self-play's search has options that do not go together."""
         _ = self.self_play_search
 
     @property
     def self_play_search(self) -> SearchOptions:
-        """Return the options of self-play's search, all of them."""
+        """All options of self-play's search."""
         return dataclasses.replace(self.search, **self.self_play_overrides)
 
     def override(self, values: Mapping[str, Any]) -> "Settings":
-        """Return these settings with some options replaced, each named by itself, e.g. `{"readouts": 100}`.
+        """Return these settings with some options replaced, for instance `{"readouts": 100}`.
 
         An option of the search counts for every search, self-play's too; `self_play_readouts` for self-play's alone.
 
@@ -77,18 +72,15 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return these settings as `settings.json` has them."""
-        named = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        return {
-            SELF_PLAY_SEARCH if name == "self_play_overrides" else name: _plain(value) for name, value in named.items()
-        }
+        content = dataclasses.asdict(self)
+        return {SELF_PLAY_SEARCH if name == "self_play_overrides" else name: each for name, each in content.items()}
 
 
 SELF_PLAY_SEARCH = "self_play_search"
 """The section whose options override those of `search` in self-play."""
 
 PREFIX = "self_play_"
-"""What the name of an option of the search begins with where it counts for self-play alone."""
-
+"""Prefix of the name of an option of the search where it counts for self-play alone."""
 
 SECTIONS: dict[str, type] = {
     "network": NetworkOptions,
@@ -101,24 +93,20 @@ SECTIONS: dict[str, type] = {
 }
 
 
-def _hints(kind: type) -> dict[str, Any]:
-    return {field.name: get_type_hints(kind, include_extras=True)[field.name] for field in dataclasses.fields(kind)}
-
-
 OPTIONS: dict[str, str] = {
-    (PREFIX if section == SELF_PLAY_SEARCH else "") + option: section
+    (PREFIX if section == SELF_PLAY_SEARCH else "") + option.name: section
     for section, kind in SECTIONS.items()
-    for option in _hints(kind)
+    for option in dataclasses.fields(kind)
 }
-"""The section of each option, by the name that flags and `Settings.override` have for it; names are unique."""
+"""The section of each option, by its unique name in flags and `Settings.override`."""
 
 
 def default_settings(game: str, preset: str = "") -> Settings:
-    """Return the settings with which models of a game start: the defaults, and over them what the game offers.
+    """Return the settings with which models of a game start: the defaults, overridden by the game's.
 
     Args:
         game: package or module of the game.
-        preset: the name of one of the game's `PRESETS`; none takes its `SETTINGS`.
+        preset: the name of one of the game's `PRESETS`; empty for its `SETTINGS`.
 
     Raises:
         GameError: there is no such game.
@@ -165,37 +153,22 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"unknown section {section!r}: expected one of {', '.join(SECTIONS)}")
         if not isinstance(values, Mapping):
             raise SettingsError(f"section {section!r} must be an object, not {values!r}")
-        hints = _hints(SECTIONS[section])
-        options = {option: _checked(option, value, hints) for option, value in values.items()}
+        known = [each.name for each in dataclasses.fields(SECTIONS[section])]
+        for option, value in values.items():
+            if option in _REMOVED:
+                raise SettingsError(f"{option} is no longer an option: delete it; {_REMOVED[option].format(value)}")
+            if option not in known:
+                raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(known)}")
         if section == SELF_PLAY_SEARCH:
-            changes["self_play_overrides"] = options
+            checked = SearchOptions(**values)
+            changes["self_play_overrides"] = {option: getattr(checked, option) for option in values}
         else:
-            changes[section] = dataclasses.replace(getattr(settings, section), **options)
+            changes[section] = dataclasses.replace(getattr(settings, section), **values)
     return dataclasses.replace(settings, **changes)
 
 
-# Options of earlier versions, which settings.json files may still have, and what came in their place.
-_REPLACED = {"max_files": "games are kept as long as training can draw from them (max_window)"}
-
-
-def _check_replaced(option: str, value: Any) -> None:
-    if option == "gumbel_readouts":
-        section = f'"{SELF_PLAY_SEARCH}": {{"root": "gumbel", "readouts": {value}}}'
-        instead = f" and add the section {section}" if value else ""
-        raise SettingsError(f'gumbel_readouts is no longer an option: delete it from "self_play"{instead}')
-    if option in _REPLACED:
-        raise SettingsError(f"{option} is no longer an option: delete it; {_REPLACED[option]}")
-
-
-def _plain(value: Any) -> Any:
-    # A section as JSON has it.
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _checked(option: str, value: Any, hints: Mapping[str, Any]) -> Any:
-    if option not in hints:
-        _check_replaced(option, value)
-        raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(hints)}")
-    return checked(option, value, hints[option])
+# Options of earlier versions that settings.json files may still have, and what to do instead.
+_REMOVED = {
+    "max_files": "games are kept as long as training can draw from them (max_window)",
+    "gumbel_readouts": 'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
+}

@@ -1,4 +1,4 @@
-"""Options and their effects: what is refused as idle changes nothing, and what is accepted changes something."""
+"""Effects of options: a flag that is refused would change nothing, and one that is accepted changes something."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
 
-from seraphim.effects import EFFECTS, SEARCH_EFFECTS, Part, find_idle, has_two_searches, is_read
+from seraphim.effects import EFFECTS, Part, find_idle, has_two_searches, is_read
 from seraphim.evaluation.gate import judge
 from seraphim.evaluation.players import minimax_player, random_player
 from seraphim.game import Symmetries
@@ -30,9 +30,10 @@ from seraphim.training.fit import Batches, window_size
 from tictactoe.game import GAME
 
 NETWORK = ArbitraryNetwork(GAME)
+SEARCH = {name for name, section in OPTIONS.items() if section == "search"}
 STATES = random_states(GAME, 12, seed=1)
 
-# Another value of each option, or two where the first may be the one that it has.
+# Another value of each option, or two where the first may be its current one.
 OTHERS: dict[str, Any] = {
     "readouts": 17,
     "cpuct": 4.0,
@@ -100,10 +101,9 @@ def idle(option: str, settings: Settings, *parts: Part) -> bool:
     return option in find_idle([option], changed(settings, option), parts)
 
 
-def test_every_option_has_its_effect_in_one_table() -> None:
-    assert set(SEARCH_EFFECTS) == {name for name, section in OPTIONS.items() if section == "search"}
-    assert {*SEARCH_EFFECTS, *EFFECTS} == {name for name, section in OPTIONS.items() if section != "self_play_search"}
-    assert set(OTHERS) == {*SEARCH_EFFECTS, *EFFECTS}
+def test_the_table_of_effects_has_every_option() -> None:
+    assert set(EFFECTS) == {name for name, section in OPTIONS.items() if section != "self_play_search"}
+    assert set(OTHERS) == set(EFFECTS)
 
 
 # ---------------------------------------------------------------- the search
@@ -118,14 +118,14 @@ SEARCHES = {
 
 
 def in_self_play(search: SearchOptions) -> Any:
-    """All that self-play finds, and how often it asks the network."""
+    """The records of self-play, and the number of evaluations."""
     player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6), "a")
     records = sorted(player.play(iter(range(6))), key=lambda record: record.game_id)
     return player.search.evaluations, [np.asarray(part).tolist() for record in records for part in record[1:]]
 
 
 def in_quiet_searches(search: SearchOptions) -> Any:
-    """What searches without noise find, one after the other, as in evaluations, checks and the gate."""
+    """Results of searches without noise, one after the other, as in evaluations, checks and the gate."""
     trees = Search(GAME, NETWORK, search, len(STATES))
     found = []
     for states in (STATES, STATES[::-1]):
@@ -137,7 +137,7 @@ def in_quiet_searches(search: SearchOptions) -> Any:
 
 
 def in_analysis(play: PlayOptions) -> Callable[[SearchOptions], Any]:
-    """What a person's computer thinks and plays."""
+    """What the computer finds and plays in a game against a person."""
 
     def found(search: SearchOptions) -> Any:
         network = ArbitraryNetwork(GAME)
@@ -169,7 +169,7 @@ def test_an_option_of_the_search_is_refused_exactly_where_it_changes_nothing(kin
     parts, outcome = WAYS[way]
     settings = Settings("tictactoe", search=SEARCHES[kind])
     before = outcome(settings.search)
-    for option in SEARCH_EFFECTS:
+    for option in SEARCH:
         if option == "readouts" and way == "evaluation":
             continue  # whose searches get another number of readouts, see below
         after = outcome(changed(settings, option).search)
@@ -180,14 +180,14 @@ def test_the_readouts_of_an_evaluation_are_those_of_its_flag() -> None:
     assert idle("readouts", Settings("tictactoe"), "evaluation")
 
 
-def test_noise_and_temperature_need_more_than_a_search() -> None:
+def test_noise_and_temperature_have_no_effect_in_quiet_searches() -> None:
     settings = Settings("tictactoe")
     for part in ("gate", "checks", "evaluation"):
         for option in ("tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"):
             assert idle(option, settings.override({"gate": "score"}), part)
 
 
-def test_searches_of_the_gate_and_of_checks_are_there_only_if_these_are() -> None:
+def test_the_gate_and_checks_search_only_where_they_happen() -> None:
     off, on = Settings("tictactoe"), Settings("tictactoe").override({"gate": "score"})
     assert idle("cpuct", off, "training", "gate") and not idle("cpuct", on, "training", "gate")
     assert not idle("cpuct", off, "checks")  # of tic-tac-toe all positions are solved
@@ -312,8 +312,8 @@ def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothin
 
 # ---------------------------------------------------------------- the programs
 
-# Runs a program with one flag after the other, on a model without a champion, or where one is made on one that exists:
-# what is not refused as idle is refused for that.
+# Runs a program with one flag at a time, on a model without a champion, or with --init on one that exists: a flag that
+# is not refused as idle is refused for that reason.
 CALLS = """
 import json, runpy, sys
 from seraphim.errors import SeraphimError
@@ -333,7 +333,6 @@ for name, value in flags.items():
         said[name] = str(error)
 print(json.dumps(said))
 """
-SEARCH = set(SEARCH_EFFECTS)
 NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"}
 PUCT = {"cpuct", "cpuct_base", "fpu"}
 SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}
@@ -353,8 +352,8 @@ def for_self_play(options: Collection[str]) -> set[str]:
 
 
 PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
-    # Arguments, and what is accepted of a model whose self-play has a root by PUCT, and by Gumbel; the network is an
-    # mlp, the optimizer adam, the gate off.
+    # Arguments, and the accepted flags for a model whose self-play has a PUCT root, and a Gumbel root; the network is
+    # an mlp, the optimizer adam, the gate off.
     "bin/generate_games.py": (
         ["bin/generate_games.py", "model"],
         SEARCH - {"gumbel_actions", "fpu_reduction"}

@@ -1,4 +1,4 @@
-"""The kernel cache: a change in any source beside a kernel is noticed, though Numba looks at its own file alone."""
+"""The kernel cache notices a change in any source beside a kernel, though Numba checks the kernel's own file only."""
 
 import os
 import subprocess

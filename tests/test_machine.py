@@ -1,4 +1,4 @@
-"""Processors are counted under the quotas of control groups, in trees of files as the kernel shows them."""
+"""Cores are counted under the quotas of control groups, in trees of files like the kernel's."""
 
 import os
 from pathlib import Path
@@ -97,7 +97,7 @@ def test_cores_are_those_that_are_visible_and_within_the_quota(
     assert machine.count_cores() == cores
 
 
-def test_the_doctor_tells_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_reports_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installation, "cpu_quota", lambda: None)
     assert installation.machine()["processor"].endswith(" cores may be used")
     monkeypatch.setattr(installation, "cpu_quota", lambda: 1.5)

@@ -1,4 +1,4 @@
-"""Presets: settings by name, what they fix, and that a model made from one is trained, saved and resumed."""
+"""Presets: named settings, what they fix, and models that start from one, train, and resume."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ def test_deepfour_is_what_its_author_describes() -> None:
 
 
 @pytest.mark.parametrize(("game", "fewest"), [("connectfour", 7), ("tictactoe", 5)])
-def test_a_game_tells_how_far_it_has_got(game: str, fewest: int) -> None:
+def test_progress_is_linear_from_the_earliest_to_the_latest_end(game: str, fewest: int) -> None:
     rules = load_game(game)
     stones = np.arange(rules.max_plies + 1)
     states = np.array([[(1 << (n + 1) // 2) - 1, (1 << n // 2) - 1 << 32] for n in stones])
@@ -75,14 +75,14 @@ def test_a_game_tells_how_far_it_has_got(game: str, fewest: int) -> None:
     np.testing.assert_allclose(rules.progress(states), expected)  # type: ignore[attr-defined]
 
 
-def test_deepfours_wins_are_worth_what_its_formula_says() -> None:
-    from seraphim.search.terminal_value import worth
+def test_terminal_values_follow_the_formula_of_deepfour() -> None:
+    from seraphim.search.expansion import terminal_value
 
     game, fast_wins = load_game("connectfour"), default_settings("connectfour", "deepfour").search.fast_wins
     for plies in range(7, 43):
         state = np.array([[(1 << (plies + 1) // 2) - 1, (1 << plies // 2) - 1 << 32]])
         for result in (1.0, -1.0):
-            found = worth(game, state, np.array([result], np.float32), fast_wins)
+            found = terminal_value(game, state, np.array([result], np.float32), fast_wins)
             assert found[0] == pytest.approx(result * (1.18 - 9 * plies / 350), abs=1e-6)
 
 
@@ -126,7 +126,7 @@ def test_a_model_from_a_preset_is_trained_as_if_it_had_not_been_stopped_in_betwe
         np.testing.assert_array_equal(array, other[path], err_msg=path)
 
 
-def test_an_unknown_preset_is_told_with_those_there_are() -> None:
+def test_an_unknown_preset_is_reported_with_the_known_ones() -> None:
     with pytest.raises(SettingsError, match=r"^connectfour has no preset 'alpha': expected deepfour$"):
         default_settings("connectfour", "alpha")
     with pytest.raises(SettingsError, match=r"^tictactoe\.plain has no preset 'alpha': expected none"):

@@ -1,4 +1,4 @@
-"""Settings: one file with all options, and a search for self-play that inherits from the one of everything else."""
+"""Settings: one file with all options; the search of self-play inherits from the other searches."""
 
 import json
 from dataclasses import fields
@@ -21,7 +21,7 @@ def stored(directory: Path, content: dict[str, Any]) -> Settings:
     return load_settings(path)
 
 
-def test_self_play_searches_as_everything_else_unless_it_is_told_otherwise(tmp_path: Path) -> None:
+def test_self_play_searches_as_everything_else_by_default(tmp_path: Path) -> None:
     settings = stored(tmp_path, {"search": {"readouts": 70, "cpuct": 3.0}})
     assert settings.self_play_search == settings.search == SearchOptions(readouts=70, cpuct=3.0)
 
@@ -32,7 +32,7 @@ def test_self_play_inherits_what_its_section_does_not_name(tmp_path: Path) -> No
     assert settings.self_play_search == SearchOptions(readouts=32, cpuct=3.0, root="gumbel")
 
 
-def test_a_plain_option_counts_for_every_search_and_the_other_for_self_play_alone() -> None:
+def test_a_plain_option_counts_for_every_search_and_a_prefixed_one_for_self_play_alone() -> None:
     settings = default_settings("connectfour")
     assert (settings.search.readouts, settings.self_play_search.readouts) == (200, 32)
     both = settings.override({"readouts": 50})
@@ -67,7 +67,7 @@ def test_the_file_holds_the_sections_and_reads_back(tmp_path: Path) -> None:
     assert load_settings(tmp_path / "settings.json") == settings
 
 
-def test_a_preset_stands_in_place_of_the_search_of_self_play_too() -> None:
+def test_a_preset_replaces_the_search_of_self_play_too() -> None:
     deepfour = default_settings("connectfour", "deepfour")
     assert deepfour.self_play_search == deepfour.search
 
@@ -82,22 +82,18 @@ def test_a_preset_stands_in_place_of_the_search_of_self_play_too() -> None:
         ([], r"section 'self_play_search' must be an object, not \[\]"),
     ],
 )
-def test_what_is_wrong_in_the_search_of_self_play_is_told(section: Any, message: str, tmp_path: Path) -> None:
+def test_errors_in_the_search_of_self_play_are_reported(section: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=message):
         stored(tmp_path, {"search": {"fast_wins": 0.5}, "self_play_search": section})
 
 
-@pytest.mark.parametrize(
-    ("readouts", "instead"),
-    [(32, ' and add the section "self_play_search": {"root": "gumbel", "readouts": 32}'), (0, "")],
-)
-def test_the_option_of_earlier_versions_is_told_with_what_to_write_instead(
-    readouts: int, instead: str, tmp_path: Path
-) -> None:
-    with pytest.raises(SettingsError) as told:
-        stored(tmp_path, {"self_play": {"gumbel_readouts": readouts}})
-    expected = f'gumbel_readouts is no longer an option: delete it from "self_play"{instead}'
-    assert str(told.value) == f"{tmp_path / 'settings.json'}: {expected}"
+def test_an_option_of_earlier_versions_is_refused_with_what_to_write_instead(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refused:
+        stored(tmp_path, {"self_play": {"gumbel_readouts": 32}})
+    assert str(refused.value) == (
+        f"{tmp_path / 'settings.json'}: gumbel_readouts is no longer an option: delete it; where it is above 0, add "
+        'the section "self_play_search": {"root": "gumbel", "readouts": 32}'
+    )
 
 
 def test_options_that_only_go_together_can_be_replaced_together() -> None:

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from seraphim.inference import litert, tensorflow
-from seraphim.machine import count_cores, cpu_quota
+from seraphim.inference import tensorflow
+from seraphim.machine import count_cores, cpu_quota, processor_name
 
 CORE = "core"
 """Packages that every program needs; other packages belong to an extra."""
@@ -51,7 +51,7 @@ def machine() -> dict[str, str]:
         "Seraphim": _version(_DISTRIBUTION) or "not installed",
         "Python": f"{platform.python_version()} at {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
-        "processor": f"{litert.processor_name()}, {cores}",
+        "processor": f"{processor_name()}, {cores}",
         "memory": _memory(),
         "GPUs": ", ".join(gpus()) or "none found",
     }

@@ -15,8 +15,7 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.intervals import Rate, wilson_interval
 from seraphim.evaluation.players import Choose
 from seraphim.game import Array, Game
-from seraphim.search.rng import fork, stream_key
-from seraphim.search.search import draw_actions
+from seraphim.search.rng import draw_actions, fork, stream_key
 
 MAX_OPENING_PLIES = 6
 PAIR_POINTS = np.arange(5) / 2

@@ -14,8 +14,9 @@ from seraphim.game import Array, Game
 from seraphim.game.features import PerfectActions
 from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
-from seraphim.search.rng import fork, stream_key
-from seraphim.search.search import Result, Search, draw_actions
+from seraphim.search.rng import draw_actions, fork, stream_key
+from seraphim.search.roots import Result
+from seraphim.search.search import Search
 
 Choose = Callable[[Array], Array]
 """Chooses an action in each of some unfinished positions: int64 [P, W] -> int [P]."""

@@ -15,7 +15,7 @@ from seraphim.game.features import PositionSet, Split
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
 from seraphim.game.solved import check_position_sets
-from seraphim.search.search import Result
+from seraphim.search.roots import Result
 
 COLUMNS = ("position", "network_move", "search_move", "root_value", "visits")
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game, random_actions
-from seraphim.inference.archive import load_module
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
+from seraphim.inference.tensorflow import load_module
 from seraphim.network import architectures, saved_model
 from seraphim.storage import atomic
 

@@ -5,31 +5,12 @@ In dependency order:
     interface     what the search needs of a model, and what the runtimes share
     openvino      runs a SavedModel by OpenVINO
     litert        runs a small network, or few positions at a time, by LiteRT
-    archive       a network as TensorFlow may have it: built from the Keras archive, compared with the SavedModel
-    tensorflow    runs a network by TensorFlow
-    loading       a snapshot, loaded by one of them, by a rule
+    tensorflow    runs a network by TensorFlow, or loads it to be trained
+    loading       loads a snapshot, and chooses the runtime by a rule
 """
 
-from seraphim.inference.archive import load_network
-from seraphim.inference.interface import (
-    LARGEST_BATCH,
-    Inference,
-    Precision,
-    Runtime,
-    Uniform,
-    bucket_size,
-    in_buckets,
-)
+from seraphim.inference.interface import Inference, Precision, Runtime, Uniform
 from seraphim.inference.loading import load_inference
+from seraphim.inference.tensorflow import load_network
 
-__all__ = [
-    "LARGEST_BATCH",
-    "Inference",
-    "Precision",
-    "Runtime",
-    "Uniform",
-    "bucket_size",
-    "in_buckets",
-    "load_inference",
-    "load_network",
-]
+__all__ = ["Inference", "Precision", "Runtime", "Uniform", "load_inference", "load_network"]

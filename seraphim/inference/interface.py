@@ -1,4 +1,4 @@
-"""What the search needs of a model, and what the runtimes have in common."""
+"""What the search needs of a model, and what the runtimes share."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,7 +34,7 @@ class Inference(Protocol):
 
 
 class Uniform:
-    """Believes nothing: the same logit for every action, and a value of 0."""
+    """Uniform policy, zero value."""
 
     name = "uniform"
     description = "no network"
@@ -51,8 +51,7 @@ class Uniform:
 def bucket_size(count: int) -> int:
     """Return the batch size in which `count` >= 1 positions are evaluated: 1 to 32, then 34, 36, …, 64, 68, ….
 
-    Runtimes prepare themselves anew for each new batch size, which takes them milliseconds: there are only sixteen
-    sizes to an octave.
+    Runtimes take milliseconds to prepare for a new batch size, so there are only sixteen sizes to an octave.
     """
     step = 1 << max(0, (count - 1).bit_length() - 5)
     return -(-count // step) * step
@@ -63,14 +62,14 @@ def in_buckets(
     infer_bucket: Callable[[Array], tuple[Array, Array]],
     size_for: Callable[[int], int] = bucket_size,
 ) -> tuple[Array, Array]:
-    """Evaluate observations [N, *O] by a function that takes batches of few sizes; return arrays of their own."""
+    """Evaluate observations [N, *O] by a function for batches of few sizes; return new arrays."""
     parts = []
     for start in range(0, len(observations), LARGEST_BATCH):
         chunk = observations[start : start + LARGEST_BATCH]
         padded = np.zeros((size_for(len(chunk)), *observations.shape[1:]), np.uint8)
         padded[: len(chunk)] = chunk
         policies, values = infer_bucket(padded)
-        # The runtime may use its output buffers again.
+        # Copied because the runtime may reuse its output buffers.
         parts.append((policies[: len(chunk)].copy(), values[: len(chunk)].copy()))
     if len(parts) == 1:
         return parts[0]
@@ -78,21 +77,16 @@ def in_buckets(
 
 
 def check_fit(snapshot: Path, game: Game, inputs: Shapes, outputs: Shapes) -> None:
-    """Check that a snapshot has the inputs and outputs that a game needs.
-
-    Raises:
-        ModelError: it has not.
-    """
+    """Raise a ModelError unless a snapshot has the inputs and outputs that a game needs."""
     if set(inputs) != {"observation"} or not {"policy", "value"} <= set(outputs):
         raise ModelError(
             f"{snapshot} maps {sorted(inputs)} to {sorted(outputs)} but observation to policy and value is expected: "
             "is this a model of Seraphim?"
         )
     if outputs["policy"] != (game.num_actions,):
-        found = "×".join(map(str, outputs["policy"]))
         raise ModelError(
-            f"policy head of {snapshot} has {found} outputs but {game.name} has {game.num_actions} "
-            "actions: was this model trained for another game?"
+            f"policy head of {snapshot} has {'×'.join(map(str, outputs['policy']))} outputs but {game.name} has "
+            f"{game.num_actions} actions: was this model trained for another game?"
         )
     if inputs["observation"] != tuple(game.observation_shape):
         raise ModelError(
@@ -101,6 +95,6 @@ def check_fit(snapshot: Path, game: Game, inputs: Shapes, outputs: Shapes) -> No
         )
 
 
-def damaged(snapshot: Path, what: str = "the SavedModel") -> ModelError:
-    """Return the error for a snapshot of which a part cannot be read."""
+def damaged_snapshot(snapshot: Path, what: str = "the SavedModel") -> ModelError:
+    """Return the error for a snapshot with a part that cannot be read."""
     return ModelError(f"{what} in {snapshot} is damaged: promote another snapshot, or retrain")

@@ -1,19 +1,17 @@
-"""Runs a model by LiteRT: a call takes it microseconds, so it is the fastest for small networks and few positions.
+"""Runs a model by LiteRT: a call takes microseconds, so it is the fastest for small networks and few positions.
 
 Computes in float32. Reads the file that `seraphim.network.saved_model` writes into a snapshot for it.
 """
 
-import contextlib
 import functools
-import platform
-from collections import OrderedDict
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Shapes, check_fit, damaged, in_buckets
+from seraphim.inference.interface import Shapes, check_fit, damaged_snapshot, in_buckets
+from seraphim.machine import processor_name
 from seraphim.network import saved_model
 from seraphim.network.native_log import without_native_log
 
@@ -21,8 +19,8 @@ PACKAGE = "ai-edge-litert"
 TITLE = "LiteRT"
 
 MOST_BYTES = 64 << 20
-"""Size of the weights of all interpreters of a model. Each has one batch size and, once prepared, weights of its own;
-resizing takes up to milliseconds, so there is one interpreter for each size unless they are too large for that."""
+"""Size of the weights of all interpreters of a model. Resizing one takes up to milliseconds, so each batch size has its
+own interpreter, which holds its own copy of the weights, up to this size."""
 
 _NATIVE_LOG = rb"INFO: Created TensorFlow Lite XNNPACK delegate"
 
@@ -33,7 +31,7 @@ class LiteRtModel:
     overlaps = False
 
     def __init__(self, snapshot: Path, game: Game, threads: int) -> None:
-        """Read; raise a ModelError where that fails, or where the model does not fit the game."""
+        """Load the model; raise a ModelError if that fails, or if it does not fit the game."""
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError as error:
@@ -45,23 +43,27 @@ class LiteRtModel:
             raise ModelError(
                 f"{snapshot} holds no {saved_model.LITERT}, which LiteRT runs: choose another runtime, or retrain"
             )
-        # The file may be removed before an interpreter for another batch size is needed.
-        content = file.read_bytes()
-        self._new = functools.partial(Interpreter, model_content=content, num_threads=threads)
-        self._most = max(1, MOST_BYTES // max(1, len(content)))
-        self._interpreters: OrderedDict[int, Any] = OrderedDict()
-        self._observation_shape = tuple(game.observation_shape)
+        content = file.read_bytes()  # the file may be gone when an interpreter for another batch size is needed
+        new = functools.partial(Interpreter, model_content=content, num_threads=threads)
+        observation_shape = tuple(game.observation_shape)
+
+        def interpreter_for(size: int) -> Any:
+            interpreter = new()
+            interpreter.resize_tensor_input(observation, [size, *observation_shape])
+            interpreter.allocate_tensors()
+            return interpreter
+
+        self._interpreter_for = functools.lru_cache(max(1, MOST_BYTES // max(1, len(content))))(interpreter_for)
         try:
-            signature = self._new().get_signature_runner(saved_model.SIGNATURE)
+            signature = new().get_signature_runner(saved_model.SIGNATURE)
             inputs, outputs = signature.get_input_details(), signature.get_output_details()
             check_fit(snapshot, game, _shapes(inputs), _shapes(outputs))
-            self._observation, self._policy, self._value = (
-                details["index"] for details in (inputs["observation"], outputs["policy"], outputs["value"])
-            )
-            with without_native_log(_NATIVE_LOG):  # the first one of a process says how it computes
-                self._interpreter(1).invoke()
+            observation = self._observation = inputs["observation"]["index"]
+            self._policy, self._value = outputs["policy"]["index"], outputs["value"]["index"]
+            with without_native_log(_NATIVE_LOG):  # the first one of a process logs how it computes
+                self._interpreter_for(1).invoke()
         except (ValueError, RuntimeError) as error:
-            raise damaged(snapshot, str(saved_model.LITERT)) from error
+            raise damaged_snapshot(snapshot, str(saved_model.LITERT)) from error
         self.name = str(snapshot)
         self.description = f"{TITLE} {metadata.version(PACKAGE)} in float32 on {processor_name()}"
 
@@ -69,35 +71,12 @@ class LiteRtModel:
         """See `Inference.infer`."""
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
-            interpreter = self._interpreter(len(padded))
+            interpreter = self._interpreter_for(len(padded))
             interpreter.set_tensor(self._observation, padded)
             interpreter.invoke()
             return interpreter.get_tensor(self._policy), interpreter.get_tensor(self._value)
 
         return in_buckets(observations, infer_bucket)
-
-    def _interpreter(self, size: int) -> Any:
-        # The interpreter for batches of this size; the one that was not used for longest makes room for a new one.
-        interpreter = self._interpreters.pop(size, None)
-        if interpreter is None:
-            if len(self._interpreters) >= self._most:
-                self._interpreters.popitem(last=False)
-            interpreter = self._new()
-            interpreter.resize_tensor_input(self._observation, [size, *self._observation_shape])
-            interpreter.allocate_tensors()
-        self._interpreters[size] = interpreter
-        return interpreter
-
-
-@functools.cache
-def processor_name() -> str:
-    """Return the name of this machine's processor."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()
 
 
 def _shapes(details: dict[str, dict[str, Any]]) -> Shapes:

@@ -1,4 +1,4 @@
-"""Runs a SavedModel by OpenVINO, which reads it without TensorFlow: the fastest on a processor, in large batches."""
+"""Runs a SavedModel by OpenVINO, without TensorFlow: the fastest on a processor, in large batches."""
 
 import time
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, Shapes, bucket_size, check_fit, damaged, in_buckets
+from seraphim.inference.interface import Precision, Shapes, bucket_size, check_fit, damaged_snapshot, in_buckets
 
 PACKAGE = "openvino"
 TITLE = "OpenVINO"
 
 _FEW = 16
-_PRODUCTS = ((512, 256, 20), (1024, 512, 10), (1024, 1024, 10))  # rows, columns, and how many in a row
+_PRODUCTS = ((512, 256, 20), (1024, 512, 10), (1024, 1024, 10))  # rows, columns, and length of the chain
 _HINTS = {"f32": "float32", "bf16": "bfloat16"}
 
 
@@ -23,7 +23,7 @@ class OpenVinoModel:
     overlaps = False
 
     def __init__(self, snapshot: Path, game: Game, precision: Precision, threads: int) -> None:
-        """Read and compile; raise a ModelError where that fails, or where the model does not fit the game."""
+        """Load the model; raise a ModelError if that fails, or if it does not fit the game."""
         import openvino
 
         core = openvino.Core()
@@ -34,14 +34,14 @@ class OpenVinoModel:
             check_fit(snapshot, game, _lengths(inputs), _lengths(outputs))
             compiled = core.compile_model(model, "CPU", _configuration(precision, threads))
         except RuntimeError as error:
-            raise damaged(snapshot) from error
+            raise damaged_snapshot(snapshot) from error
         self.name = str(snapshot)
         used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         version = openvino.__version__.split("-")[0]
         self.description = (
             f"{TITLE} {version} in {_HINTS.get(used, used)} on {core.get_property('CPU', 'FULL_DEVICE_NAME')}"
         )
-        # Fills a table of OpenVINO 2026.4.1, over which two threads with their first batches wait for each other.
+        # Fills a table of OpenVINO 2026.4.1 on which the first batches of two threads would deadlock.
         openvino.Type.f32.to_dtype()
         self._request = compiled.create_infer_request()
         self._policy = compiled.output("policy")
@@ -59,15 +59,15 @@ class OpenVinoModel:
         return in_buckets(observations, infer_bucket, self._size_for)
 
     def _size_for(self, count: int) -> int:
-        # A batch of another size than the last one takes as long as ten positions more: few are padded to that size.
+        # A change of the batch size takes as long as ten positions: small batches are padded to the last size.
         size = bucket_size(count)
         return self._size if size <= self._size <= min(2 * size, _FEW) else size
 
 
 def matrix_product_rate(precision: Precision, threads: int, seconds: float) -> float:
-    """Return the multiply-adds/s of matrix products on this machine: no network of this precision is much faster.
+    """Return the multiply-adds/s of matrix products on this machine, a bound for networks of this precision.
 
-    Chains of products of several sizes are tried; the fastest call of any counts.
+    It is that of the fastest call among chains of products of several sizes.
     """
     import openvino
     from openvino import opset13
@@ -94,7 +94,7 @@ def _configuration(precision: Precision, threads: int) -> dict[str, Any]:
         "INFERENCE_NUM_THREADS": threads,
         "NUM_STREAMS": 1,
         "INFERENCE_PRECISION_HINT": next(key for key, name in _HINTS.items() if name == precision),
-        # Each process would pin its thread to the same core: two workers ran at half speed.
+        # Otherwise each process pins its thread to the same core, and two workers run at half speed.
         "ENABLE_CPU_PINNING": False,
     }
 

@@ -1,7 +1,6 @@
-"""Dual-head Keras networks: how they are built.
+"""Dual-head Keras networks: observations in, the policy's logits and the value for the player to move out.
 
-A network takes observations and gives the logits of the policy and the value for the player to move. Knows shapes,
-never rules, and nothing of how a network is trained. TensorFlow is imported by `tensorflow()`, when it is first used.
+Knows shapes, not rules, and nothing of training. TensorFlow is imported when `tensorflow()` is first called.
 """
 
 import contextlib
@@ -21,19 +20,19 @@ from seraphim.game import Game
 from seraphim.network.native_log import without_native_log
 from seraphim.options import NetworkOptions
 
-LEAKY_SLOPE = 0.3  # below 0, of a leaky ReLU; Keras's own until version 3
+LEAKY_SLOPE = 0.3  # of a leaky ReLU below 0; Keras's default until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
 _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
 
-BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a young network serves well too
+BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a new network works well too
 
 
 def tensorflow() -> ModuleType:
-    """Return TensorFlow, imported quietly at the first call (some seconds); every use of it comes through here.
+    """Return TensorFlow, imported at the first call (some seconds) without its log messages.
 
-    A GPU's memory is taken as it is needed, so that processes can share one. Any thread may call this; meanwhile no
-    process should be started, because it would inherit the standard error of these seconds.
+    A GPU's memory is taken as it is needed, so that processes can share one. Any thread may call this; but start no
+    process during the first call, because it would inherit a redirected standard error.
     """
     with _STARTING:
         return _start()
@@ -54,7 +53,7 @@ def _start() -> ModuleType:
         for gpu in tf.config.list_physical_devices("GPU"):
             with contextlib.suppress(RuntimeError):  # in use already
                 tf.config.experimental.set_memory_growth(gpu, True)
-    # Its Python code logs each file that it saves, and sets the loggers' levels back and forth: hence a filter.
+    # Its Python code logs each file that it saves, and resets the loggers' levels: hence a filter.
     for name in ("absl", "tensorflow"):
         logging.getLogger(name).addFilter(
             lambda record: record.levelno >= logging.WARNING or "tensorflow" not in record.pathname
@@ -66,7 +65,7 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     """Return a Keras model with random weights; the same seed gives the same weights.
 
     It maps `observation` uint8 [B, *O] to `policy`, logits float32 [B, A], and `value` float32 [B, 1] in [-1, 1]
-    for the player to move. Observations are small counts, mostly planes of 0 and 1, so they are cast, not divided.
+    for the player to move. Observations are small counts, mostly planes of 0 and 1, so they are not scaled.
 
     Raises:
         SettingsError: a resnet is asked for, but the game's observation is not of rows, columns and planes.
@@ -80,24 +79,23 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     tensorflow()
     import keras
 
-    layers = _Layers(keras, options, seed)
+    builder = _Builder(keras, options, seed)
     observation = keras.Input(shape, dtype="uint8", name="observation")
     planes = keras.layers.Rescaling(1.0, name="cast")(observation)
-    heads = _mlp if options.kind == "mlp" else _resnet
-    policy, hidden = heads(layers, planes, options)
+    policy, value = builder.mlp(planes) if options.kind == "mlp" else builder.resnet(planes)
     outputs = {
-        "policy": layers.output(policy, game.num_actions, "policy", None),
-        "value": layers.output(hidden, 1, "value", "tanh"),
+        "policy": builder.output(policy, game.num_actions, "policy", None),
+        "value": builder.output(value, 1, "value", "tanh"),
     }
     return keras.Model(observation, outputs, name="network")
 
 
 @functools.cache
 def normalization() -> Any:
-    """Return Keras's batch normalization, of which training is one operation: so a resnet learns faster.
+    """Return Keras's batch normalization, but trained by one fused operation, which is faster.
 
-    Keras itself spells it out as a dozen of them, each a pass over the memory. What serves is Keras's own. Keras finds
-    it by its name in an archive once this was called.
+    Keras uses a dozen operations, each a pass over the memory; inference is unchanged. Call this before loading an
+    archive: it registers the class, which Keras finds by its name.
     """
     tf = tensorflow()
     import keras
@@ -118,73 +116,66 @@ def normalization() -> Any:
     return FusedBatchNormalization
 
 
-class _Layers:
-    """Applies Keras layers, each with a name and a seed of its own, whatever was built before."""
+class _Builder:
+    """Applies Keras layers, each with its own name and seed."""
 
     def __init__(self, keras: ModuleType, options: NetworkOptions, seed: int) -> None:
         self._keras = keras
         self._options = options
         self._seeds = np.random.SeedSequence(seed)
 
-    def _kernel(self, *, hidden: bool) -> dict[str, Any]:
+    def mlp(self, planes: Any) -> tuple[Any, Any]:
+        """Return what the heads' last layers take, for the policy and the value."""
+        hidden = self._keras.layers.Flatten(name="flat")(planes)
+        for number in range(self._options.depth):
+            hidden = self._dense(hidden, self._options.width, f"hidden_{number}")
+        return hidden, self._dense(hidden, self._options.value_width, "value_hidden")
+
+    def resnet(self, planes: Any) -> tuple[Any, Any]:
+        """Return what the heads' last layers take, for the policy and the value."""
+        options, flatten = self._options, self._keras.layers.Flatten
+        hidden = self._conv(planes, options.filters, options.kernel_size, "stem")
+        for number in range(options.blocks):
+            inner = self._conv(hidden, options.filters, options.kernel_size, f"block_{number}_a")
+            hidden = self._conv(inner, options.filters, options.kernel_size, f"block_{number}_b", skip=hidden)
+        policy = flatten(name="policy_flat")(self._conv(hidden, options.policy_filters, 1, "policy_conv"))
+        value = flatten(name="value_flat")(self._conv(hidden, options.value_filters, 1, "value_conv"))
+        return policy, self._dense(value, options.value_width, "value_hidden")
+
+    def output(self, tensor: Any, width: int, name: str, activation: str | None) -> Any:
+        """Return activation(dense layer)."""
+        initial = self._initial(self._keras.initializers.GlorotUniform)
+        return self._keras.layers.Dense(width, activation=activation, name=name, **initial)(tensor)
+
+    def _dense(self, tensor: Any, width: int, name: str) -> Any:
+        initial = self._initial(self._keras.initializers.HeNormal)
+        return self._activated(self._keras.layers.Dense(width, name=name, **initial)(tensor), name)
+
+    def _conv(self, tensor: Any, filters: int, size: int, name: str, skip: Any = None) -> Any:
+        # activation(batch norm(convolution) + skip)
+        layers, initial = self._keras.layers, self._initial(self._keras.initializers.HeNormal)
+        convolved = layers.Conv2D(filters, size, padding="same", use_bias=False, name=name, **initial)(tensor)
+        normalized = normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")(convolved)
+        if skip is not None:
+            normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
+        return self._activated(normalized, name)
+
+    def _initial(self, initializer: Any) -> dict[str, Any]:
         seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
-        kind = self._keras.initializers.HeNormal if hidden else self._keras.initializers.GlorotUniform
-        return {"kernel_initializer": kind(seed), "kernel_regularizer": self._keras.regularizers.L2(self._options.l2)}
+        regularizer = self._keras.regularizers.L2(self._options.l2)
+        return {"kernel_initializer": initializer(seed), "kernel_regularizer": regularizer}
 
     def _activated(self, tensor: Any, name: str) -> Any:
         if self._options.activation == "leaky_relu":
             return self._keras.layers.LeakyReLU(LEAKY_SLOPE, name=f"{name}_leaky")(tensor)
         return self._keras.layers.ReLU(name=f"{name}_relu")(tensor)
 
-    def flat(self, tensor: Any, name: str) -> Any:
-        return self._keras.layers.Flatten(name=name)(tensor)
 
-    def output(self, tensor: Any, width: int, name: str, activation: str | None) -> Any:
-        layer = self._keras.layers.Dense(width, activation=activation, name=name, **self._kernel(hidden=False))
-        return layer(tensor)
+def recompute_batch_norm(model: Any, observations: Iterable[Any]) -> None:
+    """Recompute the means and variances of batch normalization on some batches of observations, uint8 [B, *O] each.
 
-    def dense(self, tensor: Any, width: int, name: str) -> Any:
-        """Return activation(dense layer)."""
-        layer = self._keras.layers.Dense(width, name=name, **self._kernel(hidden=True))
-        return self._activated(layer(tensor), name)
-
-    def conv(self, tensor: Any, filters: int, size: int, name: str, skip: Any = None) -> Any:
-        """Return activation(batch norm(convolution) + skip)."""
-        layers = self._keras.layers
-        convolution = layers.Conv2D(
-            filters, size, padding="same", use_bias=False, name=name, **self._kernel(hidden=True)
-        )
-        norm = normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")
-        normalized = norm(convolution(tensor))
-        if skip is not None:
-            normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
-        return self._activated(normalized, name)
-
-
-def _mlp(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any, Any]:
-    hidden = layers.flat(planes, "flat")
-    for number in range(options.depth):
-        hidden = layers.dense(hidden, options.width, f"hidden_{number}")
-    return hidden, layers.dense(hidden, options.value_width, "value_hidden")
-
-
-def _resnet(layers: _Layers, planes: Any, options: NetworkOptions) -> tuple[Any, Any]:
-    hidden = layers.conv(planes, options.filters, options.kernel_size, "stem")
-    for number in range(options.blocks):
-        inner = layers.conv(hidden, options.filters, options.kernel_size, f"block_{number}_a")
-        hidden = layers.conv(inner, options.filters, options.kernel_size, f"block_{number}_b", skip=hidden)
-    policy = layers.flat(layers.conv(hidden, options.policy_filters, 1, "policy_conv"), "policy_flat")
-    value = layers.flat(layers.conv(hidden, options.value_filters, 1, "value_conv"), "value_flat")
-    return policy, layers.dense(value, options.value_width, "value_hidden")
-
-
-def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
-    """Give batch normalization the means and variances of some batches of observations, uint8 [B, *O] each.
-
-    The averages that training keeps are those of weights which have moved on since, and a network served with them is
-    another one than was trained: its values can be biased by tenths. So they are taken anew, of the weights as they
-    are (Wu and Johnson 2021, "Rethinking 'Batch' in BatchNorm", section 3). A network without batch normalization is
-    left alone.
+    The averages that training keeps lag behind the weights, and bias the values of the network by up to tenths. So they
+    are computed again for the final weights (Wu and Johnson 2021, "Rethinking 'Batch' in BatchNorm", section 3).
     """
     tf = tensorflow()
     import keras
@@ -199,7 +190,7 @@ def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
         model.forward = tf.function(lambda batch: model(batch, training=True), autograph=False)
     try:
         for layer in layers:
-            layer.momentum = 0.0  # what is kept is that of the last batch
+            layer.momentum = 0.0  # keeps the statistics of the last batch alone
         for batch in observations:
             model.forward(batch)
             sums, count = [total + np.array(one) for total, one in zip(sums, statistics, strict=True)], count + 1
@@ -211,7 +202,7 @@ def settle_statistics(model: Any, observations: Iterable[Any]) -> None:
 
 
 def multiply_adds(model: Any) -> int:
-    """Return how many products the network's convolutions and dense layers add up for one position."""
+    """Return the multiply-adds of the network's convolutions and dense layers for one position."""
     total = 0
     for layer in model.layers:
         kernel = getattr(layer, "kernel", None)

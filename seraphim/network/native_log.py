@@ -1,4 +1,4 @@
-"""Keeps off the terminal what C++ libraries log while they start, whatever their log level says. Knows none of them."""
+"""Keeps start-up messages of C++ libraries, which ignore their log level, off the terminal."""
 
 import atexit
 import contextlib
@@ -14,17 +14,16 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @contextlib.contextmanager
 def without_native_log(noise: bytes) -> Iterator[None]:
-    """Leave out the lines that begin with `noise`, a regular expression, of what is written to file descriptor 2.
+    """Drop lines that match `noise`, a regular expression, at their beginning from what is written to stderr.
 
-    What others write there meanwhile, also from other threads, appears at the end of the block or of the process; so
-    does everything if the block raises an error. A process that is started meanwhile inherits the redirection: start
-    none.
+    All other lines, from all threads, appear at the end of the block or of the process; if the block raises an error,
+    so does the noise. Start no process inside the block: it would inherit the redirection.
     """
     with _ONE_AT_A_TIME, tempfile.TemporaryFile() as kept, contextlib.ExitStack() as end:
         stderr = os.dup(2)
         os.dup2(kept.fileno(), 2)
         end.callback(_restore, stderr, kept, noise)
-        atexit.register(end.close)  # of a process whose last words are spoken while another thread is in the block
+        atexit.register(end.close)  # the process may end while another thread is in the block
         try:
             yield
         except BaseException:

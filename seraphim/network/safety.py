@@ -1,8 +1,8 @@
-"""Looks at what a model of unknown origin holds, before any of it is run; imports and runs none of it.
+"""Checks the Keras archive of a model of unknown origin before it is loaded; imports and runs nothing of it.
 
-A Keras archive names classes that are made when it is loaded; `settings.json` names a module that is imported. Each may
-hold what the models of Seraphim are made of, and nothing else: a network with other layers needs them added to the
-lists here. A SavedModel is a program for TensorFlow, and is not examined: see `seraphim.inference.archive`.
+An archive names classes that are instantiated when it is loaded. It may name only those that the models of Seraphim
+use: a network with other layers needs them added to the lists here. A SavedModel is a program for TensorFlow, and is
+not examined: see `seraphim.inference.tensorflow`.
 """
 
 import json
@@ -15,45 +15,40 @@ from seraphim.errors import ModelError
 
 _CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
 _ENTRIES = {_CONFIG, "metadata.json", _WEIGHTS}
-_MOST_BYTES_OF_CONFIG = 4 << 20  # connect four's has 50 KB, that of AlphaGo Zero's 39 blocks would have 0.4 MB
+_MOST_BYTES_OF_CONFIG = 4 << 20  # connect four has 50 KB, AlphaGo Zero's 39 blocks would have 0.4 MB
 
 _MODEL = "keras.src.models.functional.Functional"
-_KERAS_MODULES = frozenset(
-    f"keras.{module}" for module in "initializers losses optimizers optimizers.schedules regularizers".split()
+_KERAS_MODULES = {
+    f"keras.{module}" for module in ("initializers", "losses", "optimizers", "optimizers.schedules", "regularizers")
+}
+_KERAS_LAYERS = (
+    "Activation Add AveragePooling2D BatchNormalization Concatenate Conv2D Dense DepthwiseConv2D Dropout ELU Flatten "
+    "GlobalAveragePooling2D GlobalMaxPooling2D InputLayer LayerNormalization LeakyReLU MaxPooling2D Multiply PReLU "
+    "ReLU Rescaling Reshape SeparableConv2D Softmax ZeroPadding2D".split()
 )
-_KERAS_OBJECTS = frozenset(
-    ["keras.DTypePolicy", _MODEL]
-    + [
-        f"seraphim.{module}.FusedBatchNormalization" for module in ("network.architectures", "networks")
-    ]  # 0.1.0: networks
-    + [
-        f"keras.layers.{layer}"
-        for layer in "Activation Add AveragePooling2D BatchNormalization Concatenate Conv2D Dense DepthwiseConv2D "
-        "Dropout ELU Flatten GlobalAveragePooling2D GlobalMaxPooling2D InputLayer LayerNormalization LeakyReLU "
-        "MaxPooling2D Multiply PReLU ReLU Rescaling Reshape SeparableConv2D Softmax ZeroPadding2D".split()
-    ]
-)
-_TENSOR = "__keras_tensor__"  # how an archive writes what goes from a layer to the next
+_KERAS_OBJECTS = {
+    *("keras.DTypePolicy", _MODEL, "seraphim.network.architectures.FusedBatchNormalization"),
+    "seraphim.networks.FusedBatchNormalization",  # its path in models of version 0.1.0
+    *(f"keras.layers.{layer}" for layer in _KERAS_LAYERS),
+}
+_TENSOR = "__keras_tensor__"  # the class name of what a layer passes to the next
 
 
 def check_archive(file: Path) -> dict[str, Any]:
-    """Check that a Keras archive has the form that Keras gives it, and is made of layers that Seraphim knows.
+    """Return the configuration of a Keras archive after checking its form and the classes that it names.
 
-    Nothing in it is compressed, so what is read from it is never larger than the file.
-
-    Returns:
-        Its configuration: what the network is made of.
+    Nothing in it may be compressed, so what is read from it is never larger than the file.
 
     Raises:
-        ModelError: it has another form, or holds other objects, or is damaged.
+        ModelError: it has another form, names other classes, or is damaged.
     """
     try:
         with zipfile.ZipFile(file) as archive:
             _check_entries(archive.infolist())
             config = json.loads(archive.read(_CONFIG))
         objects = set(_objects(config))
-    except Exception as error:  # of zip, of JSON, of the system, of recursion, of decompression, of encryption
-        raise damaged(file, error) from error
+    except Exception as error:  # zip, JSON, system, recursion, decompression, encryption: each has its own
+        raise damaged_archive(file, error) from error
     foreign = {name for module, name in objects if not _is_known(module, name)}
     if foreign:
         raise ModelError(
@@ -61,30 +56,27 @@ def check_archive(file: Path) -> dict[str, Any]:
             "see docs/security.md"
         )
     if not isinstance(config, dict) or f"{config.get('module')}.{config.get('class_name')}" != _MODEL:
-        raise damaged(file, ValueError(f"{_CONFIG} describes no network"))
+        raise damaged_archive(file, ValueError(f"{_CONFIG} describes no network"))
     return config
 
 
 def bytes_of_weights(file: Path) -> int:
-    """Return the size of the weights and the optimizer's state in an archive that was checked."""
+    """Return the size of the weights and the optimizer's state in a checked archive."""
     with zipfile.ZipFile(file) as archive:
         return archive.getinfo(_WEIGHTS).file_size
 
 
 def class_names(config: dict[str, Any]) -> set[str]:
-    """Return the names of the classes of all objects, such as layers, that a configuration describes."""
+    """Return the class names of all objects, such as layers, in a configuration."""
     return {name for _, name in _objects(config)}
 
 
-def damaged(file: Path, error: Exception) -> ModelError:
-    """Return the error for a Keras archive that cannot be read because of another error."""
+def damaged_archive(file: Path, error: Exception) -> ModelError:
+    """Return the error for a Keras archive that cannot be read."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return ModelError(
         f"{file} is damaged ({reason}): point the champion at another snapshot, or start a new model with --init"
     )
-
-
-# ---------------------------------------------------------------- Keras archives
 
 
 def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
@@ -101,19 +93,15 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
 
 
 def _objects(config: Any) -> Iterator[tuple[str | None, str]]:
-    # The module and the class of everything that a configuration would make.
+    # The module and class of every object that Keras would make of a configuration.
     if isinstance(config, dict):
         if "class_name" in config:
             yield config.get("module"), str(config["class_name"])
-        for value in config.values():
-            yield from _objects(value)
-    elif isinstance(config, list):
+        config = list(config.values())
+    if isinstance(config, list):
         for value in config:
             yield from _objects(value)
 
 
 def _is_known(module: str | None, name: str) -> bool:
     return name == _TENSOR or module in _KERAS_MODULES or f"{module}.{name}" in _KERAS_OBJECTS
-
-
-# ---------------------------------------------------------------- modules of games

@@ -1,6 +1,6 @@
-"""How a network is saved as a snapshot, and loaded again: to be trained on, or as the SavedModel that it serves as.
+"""Saves a network as a snapshot, and loads it again.
 
-A snapshot is a folder that anybody's TensorFlow loads as a SavedModel; what only we need lies in its `assets.extra`.
+A snapshot is a folder that any TensorFlow loads as a SavedModel; what only Seraphim needs lies in its `assets.extra`.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from seraphim.errors import ModelError
 from seraphim.network import architectures, safety
 
 ARCHIVE = Path("assets.extra/model.keras")
-"""Where a snapshot keeps its Keras archive; `assets.extra` is what a SavedModel leaves to its owner."""
+"""Where a snapshot keeps its Keras archive; a SavedModel leaves `assets.extra` to its owner."""
 
 LITERT = Path("assets.extra/model.tflite")
-"""Where a snapshot keeps the same network as LiteRT runs it."""
+"""Where a snapshot keeps the same network for LiteRT."""
 
 SIGNATURE = "serving_default"
 
@@ -28,11 +28,10 @@ _ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
 
 def save_snapshot(model: Any, path: Path) -> None:
-    """Write a model into the folder `path`: a SavedModel that serves, the same for LiteRT, and what is trained on.
+    """Write a model into the folder `path`: a SavedModel, the same for LiteRT, and a Keras archive for training.
 
-    The signature `serving_default` of both maps `observation` uint8 [N, *O] to `policy` float32 [N, A] (logits) and
-    `value` float32 [N]; it needs no code of ours. The Keras archive holds the weights, the optimizer's state and the
-    step.
+    The signature `serving_default` of the first two maps `observation` uint8 [N, *O] to `policy` float32 [N, A]
+    (logits) and `value` float32 [N]. The archive holds the weights, the optimizer's state and the step.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.
@@ -48,14 +47,14 @@ def save_snapshot(model: Any, path: Path) -> None:
     archive.parent.mkdir(exist_ok=True)
     model.save(archive)
     _remember_what_keras_skips()
-    # Whoever plays has no TensorFlow to convert with, so this is done here, though it takes some tenths of a second.
+    # A machine that only plays has no TensorFlow to convert with, so it is done here, in some tenths of a second.
     converter = tf.lite.TFLiteConverter.from_saved_model(str(path), signature_keys=[SIGNATURE])
     (path / LITERT).write_bytes(converter.convert())
 
 
 def _remember_what_keras_skips() -> None:
-    # Keras 3.15 keeps what it knows of a kind of object under another name than it looks for: each save would make an
-    # optimizer to find out again, whose variables are never freed (70 KB).
+    # Keras 3.15 caches the attributes of a class under another name than it looks for: each save would make an
+    # optimizer to find them again, whose variables are never freed (70 KB).
     with contextlib.suppress(ImportError):
         from keras.src.backend.common import global_state
 
@@ -66,11 +65,9 @@ def _remember_what_keras_skips() -> None:
 
 
 def to_module(model: Any, batch: int | None = None) -> Any:
-    """Return what is saved of a model, and run: a module whose function `serve` has the signature `serving_default`.
+    """Return a module whose function `serve` has the signature `serving_default`, for `batch` positions or any number.
 
-    Args:
-        model: the Keras model.
-        batch: how many positions `serve` takes; any number, if None.
+    It is what is saved of the Keras model, and run.
     """
     tf = architectures.tensorflow()
 
@@ -87,9 +84,9 @@ def to_module(model: Any, batch: int | None = None) -> Any:
 
 
 def load_saved_model(path: Path, batch: int | None = None) -> Any:
-    """Return the SavedModel of a snapshot as a module like that of `to_module`; it is run as it is.
+    """Return the SavedModel of a snapshot as a module like that of `to_module`.
 
-    It may hold any operation of TensorFlow, such as those that write files: only for a SavedModel that is trusted.
+    It may run any operation of TensorFlow, such as those that write files: only for a SavedModel that is trusted.
 
     Raises:
         ModelError: it is damaged.
@@ -111,7 +108,7 @@ def load_model(path: Path) -> Any:
     """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
 
     Raises:
-        ModelError: the snapshot has no Keras archive, or a damaged one, or one that is not made as ours are.
+        ModelError: the snapshot has no Keras archive, or a damaged one, or `safety` refuses it.
     """
     file = path / ARCHIVE
     if not file.is_file():
@@ -120,7 +117,7 @@ def load_model(path: Path) -> Any:
             "start a new model with --init"
         )
     config = safety.check_archive(file)
-    architectures.normalization()  # which Keras finds by its name from now on
+    architectures.normalization()  # registers the class
     import keras
 
     try:
@@ -129,11 +126,11 @@ def load_model(path: Path) -> Any:
     except MemoryError:
         raise
     except Exception as error:  # zip, HDF5 and JSON each have their own
-        raise safety.damaged(file, error) from error
+        raise safety.damaged_archive(file, error) from error
 
 
 def _check_size(config: dict[str, Any], stored: int) -> None:
-    # Keras would make all the weights that a configuration asks for before it looks whether they are there.
+    # Keras would allocate all weights that a configuration asks for before it checks that the file has them.
     import keras
 
     network = {key: value for key, value in config.items() if key != "compile_config"}

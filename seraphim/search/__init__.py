@@ -1,15 +1,15 @@
-"""Tree search over many positions in lock step: PUCT and Gumbel AlphaZero.
+"""Tree search over a batch of positions: PUCT and Gumbel AlphaZero. The algorithm on one page: `search`.
 
 In dependency order:
 
-    terminal_value    what the end of a game is worth
-    rng               random numbers by key
-    tree              the data: nodes and edges of all trees
-    cache             evaluations that were seen before
-    selection         the formulas: PUCT, first-play urgency, Gumbel
-    traversal         from the root to a leaf, and back up
-    expansion         new nodes
-    roots             noise at the root, policies
-    search            the loop
-    analysis          one position with more readouts, candidates, variations
+    rng           random numbers by key
+    tree          the data: nodes and edges of all trees
+    cache         the network's earlier evaluations
+    selection     the formulas: PUCT, first-play urgency, Gumbel
+    traversal     from the root to a leaf, and back up
+    solver        proves results up the tree
+    expansion     adds new positions to the trees
+    roots         noise at the root, policies and best actions
+    search        the loop: select, expand, evaluate, back up
+    analysis      one position with its candidates and variations
 """

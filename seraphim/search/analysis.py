@@ -1,4 +1,4 @@
-"""One position examined at leisure: more readouts on the same tree, stopped at any time, and what each move is worth.
+"""One position analyzed: readouts added to the same tree, stopped at any time, and the value of each action.
 
 For a person at a terminal or a page. Knows the search; knows nothing of terminals or pages.
 """
@@ -16,77 +16,60 @@ from seraphim.search.selection import Rule, exploration_weight, to_rule
 from seraphim.search.tree import MOST_ACTIONS, NO_CHILD, Trees, slots
 
 LEAVES = 8  # at a time: a few times faster than one, and hardly different
+_TREE = np.array([0])
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A legal action at the root, and what the search thinks of it, for the player to move."""
+    """A legal action at the root as the search sees it, for the player to move."""
 
     action: int
-    prior: float
-    """Probability by the network."""
-    searched_prior: float
-    """What the search takes the prior for: with noise, if there is any."""
+    prior: float  # probability by the network
+    searched_prior: float  # the prior with the noise of the root, if there is any
     visits: int
-    share: float
-    """Of all visits."""
-    q: float
-    """Mean value of the visits; 0 without any."""
-    u: float
-    """Exploration term, c·P·√N/(1+N(a)); the search goes where Q + U is highest."""
-    proven: bool
-    """Whether q is exact."""
-    variation: tuple[int, ...]
-    """This action and the most visited ones after it."""
+    share: float  # of all visits
+    q: float  # mean value of the visits; 0 without any
+    u: float  # exploration term, c·P·√N/(1+N(a)); the search goes where Q + U is highest
+    proven: bool  # whether q is exact
+    variation: tuple[int, ...]  # this action and the most visited ones after it
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a search knows of a position, for the player to move."""
+    """What a search found in a position, for the player to move."""
 
-    readouts: int
-    """Visits of all candidates."""
-    value: float
-    """Expected result; without readouts, the network's."""
-    best: int
-    """The action to play."""
-    proven: bool
-    """Whether the value is exact."""
-    candidates: list[Candidate]
-    """All legal actions, the most visited first."""
+    readouts: int  # visits of all candidates
+    value: float  # expected result; without readouts, the network's value
+    best: int  # the action to play
+    proven: bool  # whether the value is exact
+    candidates: list[Candidate]  # all legal actions, the most visited first
 
 
 class Analysis:
-    """A tree for one position."""
+    """A tree for one position, searched by PUCT: a Gumbel root has a fixed number of readouts."""
 
     def __init__(self, game: Game, inference: Inference, options: SearchOptions, leaves: int = LEAVES) -> None:
-        """Prepare; the root must be searched by PUCT, which can always go on."""
+        """Start with the initial position; the arguments are those of `Search`."""
         self._search = Search(game, inference, options, num_trees=1, leaves=leaves)
         self._rule = to_rule(options, leaves, game.max_plies)
         self._game = game
         self.state = game.initial(1)[0]
 
     def start(self, state: Array) -> None:
-        """Begin anew with an unfinished position int64 [W]."""
+        """Start over with an unfinished position int64 [W]."""
         self.state = state
         self._search.reset(_TREE)
 
     def play(self, action: int) -> None:
-        """Go on to the successor by an action, and keep what is known of it."""
+        """Move on to the successor by an action, keeping the tree below it."""
         if self._search.trees.progress[0]["num_nodes"]:
             self._search.move(_TREE, np.array([action]))
         self.state = self._game.step(self.state[None], np.array([action]))[0]
 
     def more(self, readouts: int, stop: Callable[[], bool] | None = None, noise_key: int | None = None) -> int:
-        """Add readouts to the tree.
+        """Add at most `readouts` to the tree, until `stop` returns True after a batch, and return how many were added.
 
-        Args:
-            readouts: how many at most; a proven position needs none.
-            stop: asked after each batch whether to end early.
-            noise_key: the stream of the noise at the root; None for none.
-
-        Returns:
-            How many were added.
+        A proven position needs none. There is noise at the root if there is a key for its stream.
 
         Raises:
             ModelError: the model gave a NaN or an infinity.
@@ -101,22 +84,22 @@ class Analysis:
 
     @property
     def value(self) -> float:
-        """Return the expected result for the player to move; of a position without readouts, the network's."""
-        return find(self._search, 0, self._rule, longest=0).value
+        """The expected result for the player to move; without readouts, the network's value."""
+        return float(self._search.result(_TREE).values[0])
 
     @property
     def best(self) -> int:
-        """Return the action to play."""
+        """The action to play."""
         return int(self._search.result(_TREE).best[0])
 
     @property
     def proven(self) -> bool:
-        """Return whether the value is exact."""
+        """Whether the value is exact."""
         return bool(self._search.result(_TREE).proven[0])
 
     @property
     def policy(self) -> Array:
-        """Return what the search would teach, and draws from where chance decides, float32 [A]."""
+        """The policy that the search found, float32 [A]; drawn moves follow it."""
         return self._search.result(_TREE).policies[0]
 
     def candidates(self) -> list[Candidate]:
@@ -125,13 +108,9 @@ class Analysis:
 
 
 def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> Finding:
-    """Return what a search by PUCT knows of the root of one of its trees, which has a root.
+    """Return what a search by PUCT with these options found at the root of one of its trees.
 
-    Args:
-        search: that holds the tree.
-        tree: its number.
-        rule: the options of that search.
-        longest: most actions of a variation, apart from the candidate itself.
+    Variations have at most `longest` actions after the candidate itself.
     """
     trees = search.trees
     num_nodes = slots(trees)[0]
@@ -168,19 +147,13 @@ def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> 
 
 
 def _variation(trees: Trees, node: int, longest: int) -> list[int]:
-    # The most visited actions from a node on.
+    # The most visited actions from a node onward.
     actions: list[int] = []
     while node != NO_CHILD and len(actions) < longest:
-        first = int(trees.nodes[node]["first_edge"])
-        edges = trees.edges[first : first + int(trees.nodes[node]["num_edges"])]
-        if not len(edges):
+        first, count = int(trees.nodes[node]["first_edge"]), int(trees.nodes[node]["num_edges"])
+        if not trees.edges["visits"][first : first + count].any():
             break
-        edge = edges[int(edges["visits"].argmax())]
-        if not edge["visits"]:
-            break
+        edge = trees.edges[first + int(trees.edges["visits"][first : first + count].argmax())]
         actions.append(int(edge["action"]))
         node = int(edge["child"])
     return actions
-
-
-_TREE = np.array([0])

@@ -1,7 +1,6 @@
-"""The evaluation cache: what the network said of a position, by the position's exact state.
+"""The evaluation cache: the network's output by a position's exact state, player to move included.
 
-A cache belongs to one `Search` and so to one model: it cannot outlive a change of model. The player to move is part of
-the state, and so of the key.
+A cache belongs to one `Search` and so to one model: it cannot outlive a change of model.
 """
 
 from typing import Any, NamedTuple
@@ -14,21 +13,21 @@ from seraphim.search.tree import zeros
 
 MISS = -1
 
-_PROBES = 4  # slots in which a state may stand
+_PROBES = 4  # slots where a state may be stored
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
 
 
 class Cache(NamedTuple):
-    """A table of evaluated positions with `C` slots, none or a power of two; where it is full, the oldest go."""
+    """A table of evaluated positions with `C` slots, 0 or a power of two; new entries replace the oldest."""
 
-    keys: Array  # int64 [C, 1 + W]: when the entry was stored, from 1 on (0: an empty slot), and the state
+    keys: Array  # int64 [C, 1 + W]: the clock when the entry was stored (0: an empty slot), and the state
     outputs: Array  # float32 [C, A + 1]: logits, -inf where an action is illegal, and the value
     clock: Array  # int64 [1]: entries stored so far
 
 
 def num_slots(megabytes: int, num_actions: int, state_words: int) -> int:
-    """Return how many slots fit into so much memory: a power of two, at least 4; without any memory, none."""
+    """Return how many slots fit into this memory: a power of two, at least 4; 0 without memory."""
     entry_bytes = 4 * (num_actions + 1) + 8 * (state_words + 1)
     return max(_PROBES, 1 << max(0, (megabytes * 2**20 // entry_bytes).bit_length() - 1)) if megabytes else 0
 
@@ -44,7 +43,7 @@ def allocate_cache(slots: int, num_actions: int, state_words: int) -> Cache:
 
 @kernel
 def first_slot(states: Array, index: int, slots: int) -> Any:
-    """Return the first of the slots in which `states[index]` may stand, in a table of so many."""
+    """Return the first of the slots where `states[index]` may be stored, in a table of `slots`."""
     bits = np.uint64(0)
     for word in range(states.shape[1]):
         bits = (bits ^ np.uint64(states[index, word])) * _MULTIPLIER
@@ -54,7 +53,7 @@ def first_slot(states: Array, index: int, slots: int) -> Any:
 
 @kernel
 def prefetch_slot(keys: Array, outputs: Array, slot: int) -> None:
-    """Ask the processor for what is likely to be read at a slot."""
+    """Prefetch what is likely to be read at a slot."""
     prefetch(keys.ctypes.data + slot * keys.shape[1] * keys.itemsize)
     prefetch(outputs.ctypes.data + slot * outputs.shape[1] * outputs.itemsize)
 
@@ -83,17 +82,9 @@ def find_slot(keys: Array, first: int, states: Array, index: int) -> int:
 def store_row(
     keys: Array, outputs: Array, clock: Array, first: int, states: Array, logits: Array, values: Array, index: int
 ) -> None:
-    """Store what the network said of `states[index]`, whose first slot is `first`.
+    """Store the network's output for `states[index]`, whose `first_slot` is `first`.
 
-    Args:
-        keys: of the cache, changed in place.
-        outputs: likewise.
-        clock: likewise.
-        first: see `first_slot`.
-        states: int64 [B, W].
-        logits: float32 [B, A], -inf where an action is illegal.
-        values: float32 [B].
-        index: the row of those.
+    That is `logits[index]`, of float32 [B, A] with -inf where an action is illegal, and `values[index]`.
     """
     if len(keys) == 0:
         return

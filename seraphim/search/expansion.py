@@ -1,6 +1,6 @@
-"""How new positions join `Trees`: from the end of the game, from the cache, or from the network.
+"""How new positions become nodes of `Trees`: valued by the end of the game, the cache, or the network.
 
-Compiled; trusts its arguments, and knows neither game nor network. Values are for the player to move.
+The kernels trust their arguments, and know neither game nor network. Values are for the player to move.
 """
 
 import math
@@ -8,16 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.game import Array
+from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
 from seraphim.search.selection import Rule
-from seraphim.search.traversal import LINE, back_up, prove
+from seraphim.search.solver import prove
+from seraphim.search.traversal import LINE, back_up
 from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 
+def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) -> Array:
+    """Return the values of ended games, float32 [B] in [-1, 1] for player 0: their `results`, less if they took long.
+
+    That is r·(1 - f·p), where the progress p is 0 at the earliest possible end of a game and 1 at the latest, and f is
+    `SearchOptions.fast_wins`, which needs a game with `progress`. With f = 0.9, a win of connect four counts 1 after 7
+    plies and 0.1 after 42: the 1.18 - 9·plies/350 of DeepFour.
+    """
+    progress = features_of(game).progress
+    if not fast_wins or progress is None:
+        return results
+    return (results * (1 - fast_wins * progress(states))).astype(np.float32)
+
+
 @kernel
-def admit(
+def expand_known(
     trees: Trees,
     cache: Cache,
     rows: Array,
@@ -30,25 +45,13 @@ def admit(
     unknown_states: Array,
     unknown_to_play: Array,
 ) -> tuple[int, int]:
-    """Add new positions to their trees, but for those that only the network can value.
+    """Add those of R' `NewPositions` that need no network: where the game has ended, or that the cache knows.
 
-    Where the game has ended, the readout is scored; where the cache knows the position, it is expanded.
-
-    Args:
-        trees: changed in place; must have room.
-        cache: read.
-        rows: int64 [R']; afterwards first the rows that go on.
-        states: int64 [R', W].
-        to_play: int8 [R'].
-        ended: bool [R'].
-        results: float32 [R'], for player 0, where the game has ended.
-        rule: the options.
-        unknown_rows: int64 [>= R'], filled with the rows of the positions for the network.
-        unknown_states: int64 [>= R', W], filled likewise.
-        unknown_to_play: int8 [>= R'], filled likewise.
+    `ended` bool [R'] and `results` float32 [R'], for player 0, say how the games ended. The rows are reordered: first
+    those whose positions were added. The other positions are copied to the arrays for unknown ones.
 
     Returns:
-        How many positions are for the network, and how many the cache knew.
+        The number of unknown positions, and of those that the cache knew.
     """
     nodes, edges, node_states = borrowed(trees.nodes), borrowed(trees.edges), borrowed(trees.states)
     progress, under_way = borrowed(trees.progress), borrowed(trees.rows)
@@ -59,8 +62,8 @@ def admit(
         if not ended[index]:
             firsts[index] = first_slot(states, index, len(keys))
             prefetch_slot(keys, outputs, firsts[index])
-    num_unknown, num_known, num_scored, num_settled = 0, 0, 0, 0
-    scored, settled = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
+    num_unknown, num_known, num_done, num_settled = 0, 0, 0, 0
+    done, settled = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
     for index in range(len(rows)):
         row = rows[index]
         slot = MISS
@@ -84,10 +87,10 @@ def admit(
             nodes[node]["settled"] = 1
             settled[num_settled] = node
             num_settled += 1
-        if _is_scored(nodes[node], under_way[row], node, rule):
-            scored[num_scored] = node
-            num_scored += 1
-    back_up(nodes, edges, scored, num_scored, rule)
+        if _ends(nodes[node], under_way[row], node, rule):
+            done[num_done] = node
+            num_done += 1
+    back_up(nodes, edges, done, num_done, rule)
     if rule.solver:
         for index in range(num_settled):
             prove(nodes, edges, settled[index])
@@ -106,36 +109,25 @@ def expand(
     values: Array,
     rule: Rule,
 ) -> int:
-    """Add evaluated positions with an edge for each legal action, whose priors are the softmax over those.
+    """Add R' evaluated `NewPositions` to the trees and the cache, with an edge for each legal action, bool [R', A].
 
-    With playouts, a readout goes on from the new node, and only the end of the game scores it; otherwise it is scored
-    with the network's value. A position that becomes the root is scored as a visit of the root, not as a readout.
-
-    Args:
-        trees: changed in place; must have room.
-        cache: changed in place, knows the positions afterwards.
-        rows: int64 [R'].
-        states: int64 [R', W].
-        to_play: int8 [R'].
-        legal: bool [R', A].
-        logits: float32 [R', A]; -inf afterwards where an action is illegal.
-        values: float32 [R'] in [-1, 1], for the player to move.
-        rule: the options.
+    The priors are the softmax of `logits` float32 [R', A], which become -inf where an action is illegal. Readouts are
+    backed up with `values` float32 [R'], but playouts go on from their new nodes. The value of a new root counts as a
+    visit of the root, but not as a readout.
 
     Returns:
-        The first row with a NaN or infinity, or without a legal action, in which case nothing is changed; R' if there
-        is none.
+        R'; or the first row with a NaN or infinity, or without a legal action, in which case nothing is changed.
     """
-    sound = _mask(legal, logits, values)
-    if sound < len(rows):
-        return sound
+    num_valid = _mask(legal, logits, values)
+    if num_valid < len(rows):
+        return num_valid
     nodes, edges, node_states = borrowed(trees.nodes), borrowed(trees.edges), borrowed(trees.states)
     progress, under_way = borrowed(trees.progress), borrowed(trees.rows)
     _prefetch_room(nodes, edges, progress, rows, rule)
     keys, outputs, clock = borrowed(cache.keys), borrowed(cache.outputs), borrowed(cache.clock)
     rows, states, logits, values = borrowed(rows), borrowed(states), borrowed(logits), borrowed(values)
     firsts = np.empty(len(rows), np.int64)
-    scored, num_scored = np.empty(len(rows), np.int32), 0
+    done, num_done = np.empty(len(rows), np.int32), 0
     for index in range(len(rows)):
         firsts[index] = first_slot(states, index, len(keys))
         prefetch_slot(keys, outputs, firsts[index])
@@ -143,34 +135,34 @@ def expand(
         node = _add_node(nodes, edges, node_states, progress, under_way, row, rule, states, index, to_play[index])
         nodes[node]["value"] = values[index]
         _add_edges(nodes, edges, progress[row // rule.leaves], node, logits, index, logits.shape[1])
-        if _is_scored(nodes[node], under_way[row], node, rule):
-            scored[num_scored] = node
-            num_scored += 1
-    back_up(nodes, edges, scored, num_scored, rule)
+        if _ends(nodes[node], under_way[row], node, rule):
+            done[num_done] = node
+            num_done += 1
+    back_up(nodes, edges, done, num_done, rule)
     for index in range(len(rows)):
         store_row(keys, outputs, clock, firsts[index], states, logits, values, index)
-    return sound
+    return num_valid
 
 
 @kernel
 def _mask(legal: Array, logits: Array, values: Array) -> int:
-    # Sets the logits of illegal actions to -inf; returns the first row that is not sound, or the number of rows.
+    # Sets the logits of illegal actions to -inf; returns the first invalid row, or the number of rows.
     for row in range(len(legal)):
-        sound, any_legal = math.isfinite(values[row]), False
+        valid, any_legal = math.isfinite(values[row]), False
         for action in range(legal.shape[1]):
             if legal[row, action]:
                 any_legal = True
-                sound = sound and math.isfinite(logits[row, action])
+                valid = valid and math.isfinite(logits[row, action])
             else:
                 logits[row, action] = -np.inf
-        if not (sound and any_legal):
+        if not (valid and any_legal):
             return row
     return len(legal)
 
 
 @kernel
 def _prefetch_room(nodes: Array, edges: Array, progress: Array, rows: Array, rule: Rule) -> None:
-    # Fetches what the next node of each row's tree will take.
+    # Prefetches the memory of the next node of each row's tree.
     node_slots, edge_slots = len(nodes) // len(progress), len(edges) // len(progress)
     nodes_at, edges_at = nodes.ctypes.data, edges.ctypes.data
     for row in rows:
@@ -194,14 +186,14 @@ def _add_node(
     index: int,
     to_play: int,
 ) -> int:
-    # Adds the position `states[index]` to the tree of a row, which stands before it; its value and edges come later.
+    # Adds `states[index]` below the edge where a row stands; its value and edges are filled in later.
     tree = row // rule.leaves
     added = tree * (len(nodes) // len(progress)) + progress[tree]["num_nodes"]
     progress[tree]["num_nodes"] += 1
     for word in range(states.shape[1]):
         node_states[added, word] = states[index, word]
     node = nodes[added]
-    node["parent"] = under_way[row]["node"]  # a row at rest is that of a root
+    node["parent"] = under_way[row]["node"]  # NO_PARENT for a new root, whose row is at rest
     node["parent_edge"] = under_way[row]["edge"]
     node["first_edge"] = tree * (len(edges) // len(progress)) + progress[tree]["num_edges"]
     node["num_edges"] = 0
@@ -233,7 +225,7 @@ def _add_edges(nodes: Array, edges: Array, tree: Any, node: int, logits: Array, 
             edge["child"] = NO_CHILD
             edge["action"] = action
             edge["pending"] = 0
-            edge["known"] = OPEN
+            edge["proof"] = OPEN
             end += 1
     for position in range(first, end):
         edges[position]["prior"] = np.float64(edges[position]["prior"]) / total
@@ -242,9 +234,9 @@ def _add_edges(nodes: Array, edges: Array, tree: Any, node: int, logits: Array, 
 
 
 @kernel
-def _is_scored(node: Any, row: Any, index: int, rule: Rule) -> bool:
-    # Whether the readout of a ROW ends at its new NODE, which has this index, or is played out from there. A playout
-    # that gets as far from the root as no game does is cut off, and counts as a draw.
+def _ends(node: Any, row: Any, index: int, rule: Rule) -> bool:
+    # Whether the readout of a ROW ends at its new NODE, which has this index, rather than playing on from there. A
+    # playout that is longer than any game is cut off, and counts as a draw.
     if rule.playout and node["parent"] != NO_PARENT and not node["settled"]:
         if row["plies"] < rule.max_plies:
             row["node"] = index

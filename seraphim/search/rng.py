@@ -1,7 +1,7 @@
-"""Random numbers as a function of (key, counter), so that a game's luck depends on nothing but its own number.
+"""Random numbers as a function of (key, counter), so that a game's random choices depend only on its own number.
 
 A stream is a 64-bit key; its n-th number is a hash of key and n (SplitMix64: Steele, Lea, Flood, "Fast splittable
-pseudorandom number generators", 2014). There is no state: games in a batch cannot disturb each other, any process may
+pseudorandom number generators", 2014). There is no state: games in a batch do not affect each other, any process may
 play any game, and a run resumes from the game's number alone.
 """
 
@@ -31,7 +31,7 @@ def _hash(key: np.uint64, counter: np.uint64) -> np.uint64:
 
 @kernel
 def fork(keys: Array, counters: Array) -> Array:
-    """Return the key of a stream of its own for each pair of a key and a counter, uint64 [B], [B] -> uint64 [B]."""
+    """Return the key of a new stream for each pair of a key and a counter, uint64 [B], [B] -> uint64 [B]."""
     forked = np.empty(len(keys), np.uint64)
     for row in range(len(keys)):
         forked[row] = _hash(_hash(keys[row], counters[row]), _FIRST)
@@ -86,6 +86,13 @@ def dirichlet(alpha: float, key: np.uint64, draw: Array) -> None:
         total += draw[k]
     for k in range(len(draw)):
         draw[k] /= total
+
+
+def draw_actions(weights: Array, keys: Array) -> Array:
+    """Draw one action for each row in proportion to weights [K, A], int32 [K], by streams of uint64 [K] keys."""
+    cumulated = np.cumsum(weights, axis=1, dtype=np.float64)
+    # A number in (0, total) falls into the interval of exactly one action with a weight.
+    return (cumulated <= (uniform_of(keys) * cumulated[:, -1])[:, None]).sum(axis=1).astype(np.int32)
 
 
 def stream_key(name: str) -> np.uint64:

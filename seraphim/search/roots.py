@@ -1,10 +1,10 @@
-"""What happens at the roots: noise before a search, policy and move after it, and the move of the root itself.
+"""Roots: noise before a search, policy and best action after it, and the move to a successor.
 
 Compiled; trusts its arguments.
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,26 +12,40 @@ from seraphim.game import Array
 from seraphim.jit import kernel
 from seraphim.search.rng import dirichlet, uniform
 from seraphim.search.selection import Rule, completed_value, completion, logit
-from seraphim.search.traversal import WIN
-from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, Trees
+from seraphim.search.solver import WIN
+from seraphim.search.tree import AT_REST, LOST, NO_CHILD, NO_PARENT, PROVEN, Trees
+
+
+class Result(NamedTuple):
+    """What the search found at the roots of K trees; values are for the player to move."""
+
+    visits: Array  # int32 [K, A]
+    # float32 [K, A], the training target: for PUCT the visit distribution, without actions that are proven to lose
+    # unless all are; for a Gumbel root softmax(logit + σ(q)) over the actions that are not proven to lose; for a proven
+    # root the visits of the actions that give its value, wins the fastest way and losses the slowest.
+    policies: Array
+    # int32 [K], the action to play without exploration: the most probable one, the first of equals; for a Gumbel root
+    # the most visited one of the highest score; but the one with the best proven result, unless that is less than the
+    # other's value.
+    best: Array
+    # float32 [K]: the expected value under the policy. (A Gumbel root visits actions that it then gives little weight:
+    # the mean of its visits is far too low.) For a proven root its value; without a readout the network's.
+    values: Array
+    proven: Array  # bool [K]: whether the value is exact
+    action_values: Array  # float32 [K, A]: Q(s,a), 0 for actions without a visit
+    priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
 
 
 @kernel
 def prepare_roots(
-    trees: Trees,
-    chosen: Array,
-    keys: Array,
-    alpha: float,
-    coefficient: float,
-    temperature: float,
-    gumbel: bool,
+    trees: Trees, chosen: Array, keys: Array, alpha: float, coefficient: float, temperature: float, gumbel: bool
 ) -> None:
-    """Give the roots of the trees `chosen` int64 [K] the scores that their edges are searched with.
+    """Set the scores of the root's edges in the trees `chosen` int64 [K]: what the search takes for their priors.
 
-    Of PUCT those are priors, (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet
-    noise of concentration `alpha` over the legal actions; of a Gumbel root they are logits, plus `coefficient` times
-    Gumbel noise. The noise comes from the stream of the tree's key, uint64 [K]. The priors P themselves stay as the
-    network gave them, so a root that was an inner node before, or is searched again, is noised once.
+    For PUCT they are (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet noise of
+    concentration `alpha` over the legal actions; for a Gumbel root they are logits plus `coefficient` times Gumbel
+    noise. The noise comes from the streams of `keys`, uint64 [K]. The priors P stay as the network gave them, so noise
+    does not add up when a tree is reused.
     """
     edges, scores = trees.edges, trees.root_scores
     for index in range(len(chosen)):
@@ -59,18 +73,20 @@ def prepare_roots(
             scores[scores_at + k] = (1.0 - coefficient) * prior + coefficient * draw[k]
 
 
-@kernel
-def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors: Array, proven: Array) -> None:
-    """Read the roots of the trees `chosen` int64 [K].
+def read_roots(trees: Trees, chosen: Array, rule: Rule) -> Result:
+    """Return what the searches of the trees `chosen` int64 [K] found."""
+    shape = (len(chosen), len(trees.root_scores) // len(trees.progress))
+    visits, totals, priors = np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.float32)
+    proven, values = np.empty(len(chosen), np.bool_), np.empty(len(chosen))
+    policies, best = np.empty(shape, np.float32), np.empty(len(chosen), np.int32)
+    _read_edges(trees, chosen, visits, totals, priors, proven)
+    _compute_policies(trees, chosen, rule, policies, values, best)
+    action_values = (totals / np.maximum(visits, 1)).astype(np.float32)
+    return Result(visits, policies, best, values.astype(np.float32), proven, action_values, priors)
 
-    Args:
-        trees: read.
-        chosen: which.
-        visits: int32 [K, A], filled.
-        totals: float64 [K, A], filled with the sums of values, for the player to move.
-        priors: float32 [K, A], filled with the network's priors.
-        proven: bool [K], filled with whether the root is settled.
-    """
+
+@kernel
+def _read_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors: Array, proven: Array) -> None:
     visits[:] = 0
     totals[:] = 0.0
     priors[:] = 0.0
@@ -85,25 +101,8 @@ def root_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, priors
 
 
 @kernel
-def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, values: Array, best: Array) -> None:
-    """Compute what the searches of the trees `chosen` int64 [K] teach, and which action is best.
-
-    The policy of PUCT is the visit distribution, without actions that are proven to lose unless all do; of a proven
-    root, the visits of the actions that give its value, wins the fastest way and losses the slowest; of a Gumbel root,
-    softmax(logit + σ(q)) over the actions that are not proven to lose.
-
-    Args:
-        trees: read.
-        chosen: which.
-        rule: the options.
-        policies: float32 [K, A], filled.
-        values: float64 [K], filled with the expected value under that policy, for the player to move; a Gumbel root
-            visits actions that it then gives little weight, so that the mean of its visits is far too low. Of a proven
-            root, its value; without a readout, the network's.
-        best: int32 [K], filled with the most probable action, the first of equals; of a Gumbel root, with the most
-            visited one that has the highest score; but with the one that has the best proven result, if that is no less
-            than that one's value.
-    """
+def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, values: Array, best: Array) -> None:
+    # Fills in the policies, values and best actions of a `Result`.
     policies[:] = 0.0
     nodes, edges, scores = trees.nodes, trees.edges, trees.root_scores
     weights = np.zeros(policies.shape[1], np.float64)
@@ -132,7 +131,7 @@ def root_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, valu
         if root["settled"] or not rule.gumbel:
             best_edge = first + greatest
         if not root["settled"]:
-            best_edge = _or_known(root, edges, best_edge)
+            best_edge = _prefer_proven(root, edges, best_edge)
         best[index] = edges[best_edge]["action"]
 
 
@@ -142,16 +141,16 @@ def _visit_weights(root: Any, edges: Array, weights: Array) -> None:
     total = 0.0
     for k in range(count):
         edge = edges[first + k]
-        weights[k] = 0.0 if edge["known"] == LOST else edge["visits"]
+        weights[k] = 0.0 if edge["proof"] == LOST else edge["visits"]
         total += weights[k]
-    if total == 0.0:  # all that was visited loses
+    if total == 0.0:  # all visited edges lose
         for k in range(count):
             weights[k] = edges[first + k]["visits"]
 
 
 @kernel
 def _expected_value(root: Any, edges: Array, weights: Array, mixed: float) -> float:
-    # The sum of the edges' values by their weights; those without a visit are completed by the mixed value.
+    # The weighted sum of the edges' values; the mixed value stands for those of edges without a visit.
     value = 0.0
     for k in range(root["num_edges"]):
         edge = edges[root["first_edge"] + k]
@@ -160,15 +159,15 @@ def _expected_value(root: Any, edges: Array, weights: Array, mixed: float) -> fl
 
 
 @kernel
-def _or_known(root: Any, edges: Array, best: int) -> int:
-    # The edge with the best proven result, if that is no less than what `best` seems to be worth, else `best`.
+def _prefer_proven(root: Any, edges: Array, best: int) -> int:
+    # The edge with the best proven result, unless that is less than the mean value of `best`; else `best`.
     chosen, value = best, edges[best]["total"] / max(1, edges[best]["visits"])
     for index in range(root["first_edge"], root["first_edge"] + root["num_edges"]):
         edge = edges[index]
-        if edge["known"] != KNOWN:
+        if edge["proof"] != PROVEN:
             continue
         result = edge["total"] / max(1, edge["visits"])
-        if result > value or (result == value and edges[chosen]["known"] != KNOWN):
+        if result > value or (result == value and edges[chosen]["proof"] != PROVEN):
             chosen, value = index, result
     return chosen
 
@@ -190,20 +189,20 @@ def _exact_weights(root: Any, nodes: Array, edges: Array, weights: Array) -> Non
 
 @kernel
 def _improved_weights(root: Any, edges: Array, scores: Array, scores_at: int, weights: Array) -> int:
-    # The improved policy of a Gumbel root, and its move (Danihelka et al. 2022, sections 3 and 4), over the edges that
-    # are not proven to lose.
+    # The improved policy of a Gumbel root and its best edge (Danihelka et al. 2022, sections 3 and 4), over the edges
+    # that are not proven to lose.
     first, count = root["first_edge"], root["num_edges"]
     completed = completion(root, edges)
     largest, most_visits = -np.inf, 0
     for k in range(count):
         weights[k] = -np.inf
-        if edges[first + k]["known"] != LOST:
+        if edges[first + k]["proof"] != LOST:
             weights[k] = logit(edges[first + k]) + completed_value(edges[first + k], completed)
             largest = max(largest, weights[k])
             most_visits = max(most_visits, edges[first + k]["visits"])
     best, best_score = first, -np.inf
     for k in range(count):
-        if edges[first + k]["known"] == LOST:
+        if edges[first + k]["proof"] == LOST:
             weights[k] = 0.0
             continue
         weights[k] = math.exp(weights[k] - largest)
@@ -215,10 +214,10 @@ def _improved_weights(root: Any, edges: Array, scores: Array, scores_at: int, we
 
 @kernel
 def move_roots(trees: Trees, chosen: Array, actions: Array) -> None:
-    """Make the successor by `actions` [K] the root of each tree `chosen` int64 [K].
+    """Make the successor by `actions` [K] the root of each tree `chosen` int64 [K], keeping the nodes below it.
 
-    What lies below it is kept, the rest dropped. A tree whose successor was never visited, or in which the game has
-    ended, becomes empty. Nodes and edges move towards the front and keep their order, so the move is done in place.
+    A tree whose successor was never visited, or in which the game has ended, becomes empty. Nodes and edges move
+    towards the front and keep their order, so all is done in place.
     """
     nodes, edges = trees.nodes, trees.edges
     new_index = np.empty(len(nodes) // len(trees.progress), np.int32)
@@ -262,8 +261,8 @@ def _child_by(node: Any, edges: Array, action: int) -> int:
 
 @kernel
 def _move_node(nodes: Array, edges: Array, node: int, target: int, parent: int, first_edge: int) -> int:
-    # Moves a node to `target` and its edges to `first_edge` on; returns how many those are. Its parent has moved before
-    # it and has told it, in `parent_edge`, where the edge to it went.
+    # Moves a node to `target` and its edges to `first_edge` and after; returns their number. Its parent was moved
+    # before it, and has updated its `parent_edge`.
     before, count = nodes[node]["first_edge"], nodes[node]["num_edges"]
     nodes[target] = nodes[node]
     nodes[target]["first_edge"] = first_edge

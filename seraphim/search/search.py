@@ -1,4 +1,11 @@
-"""The search: PUCT over many trees in lock step, with one network batch a step for all of them.
+"""AlphaZero's search in many trees at once: one step selects, evaluates, expands and backs up a batch of positions.
+
+`Search.advance` is one step, and the whole algorithm. A kernel does each stage for all readouts under way:
+
+    select      follow the edges of highest Q + U from the root to a position outside the tree: `traversal.select`
+    evaluate    by the result if the game has ended, by the cache if it knows the position, else by the network
+    expand      add the position as a node with its legal actions: `expansion.expand_known`, `expansion.expand`
+    back up     add its value to all edges on the path to the root: `traversal.back_up`, called by the kernels above
 
 Knows neither a game nor a network, only their protocols. Trees do not affect each other: what a tree's search finds is
 a function of its position, its options and its noise key, whatever else is in the batch.
@@ -6,161 +13,126 @@ a function of its position, its options and its noise key, whatever else is in t
 
 import math
 import time
-from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
-from seraphim.search.rng import uniform_of
-from seraphim.search.selection import considered_visits, to_rule
-from seraphim.search.terminal_value import check_fast_wins, worth
-from seraphim.search.tree import AT_REST, MOST_ACTIONS, MOST_LEAVES, Trees, allocate, resized, slots
+from seraphim.search.rng import draw_actions
+from seraphim.search.roots import Result
+from seraphim.search.selection import halving_schedules, to_rule
+from seraphim.search.tree import (
+    AT_REST,
+    MOST_ACTIONS,
+    MOST_LEAVES,
+    NewPositions,
+    Trees,
+    allocate,
+    compacted,
+    free_slots,
+    with_free_slots,
+)
 
-# The network gets batches of always the same size, as a runtime prepares itself anew for each other one: this share of
-# the rows. By the time it has evaluated them, the next ones are there.
+# The network gets batches of always the same size, because runtimes prepare themselves for each new one: this share of
+# the rows. While it evaluates them, the other rows collect the next ones.
 _BATCH_SHARE = 0.75
 
 _NO_ROWS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.float32)
 
 
-class Positions(NamedTuple):
-    """Positions for the network, each for the readout of a row."""
-
-    rows: Array  # int64 [R]
-    states: Array  # int64 [R, W]
-    to_play: Array  # int8 [R]
-
-
-class Result(NamedTuple):
-    """What the search found at the roots of K trees."""
-
-    visits: Array  # int32 [K, A]
-    policies: Array  # float32 [K, A]: what is to be learnt; of PUCT the visit distribution, see `roots.root_policies`
-    best: Array  # int32 [K]: the action to play in earnest
-    values: Array  # float32 [K]: expected value under the policy, or the proven value, for the player to move
-    proven: Array  # bool [K]: whether the value is exact
-    action_values: Array  # float32 [K, A]: Q(s,a), 0 for actions without a visit
-    priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
-
-
 def batch_size(num_trees: int, leaves: int = 1) -> int:
-    """Return how many positions a search of so many trees sends to the network at a time."""
+    """Return how many positions a search of `num_trees` trees sends to the network at a time."""
     return num_trees * leaves if leaves > 1 else math.ceil(_BATCH_SHARE * num_trees)
 
 
 class Search:
     """Trees, and the readouts under way in them.
 
-    Usage: `begin` some trees, `advance` until they are done, look at their `result`, `move` to a successor to keep the
-    part of the tree below it, and `begin` again.
+    Usage: `begin` some trees, `advance` until they have finished, look at their `result`, `move` to a successor to keep
+    the part of the tree below it, and `begin` again. Others may read `trees`, but not change them.
     """
 
     def __init__(
         self, game: Game, inference: Inference, options: SearchOptions, num_trees: int, leaves: int = 1
     ) -> None:
-        """Create trees without roots.
+        """Create `num_trees` trees without roots.
 
-        Args:
-            game: the rules.
-            inference: the model.
-            options: the options.
-            num_trees: `T`.
-            leaves: how many leaves of one tree may be with the network at a time. More than one makes a search of few
-                trees faster and a little different: a leaf under way counts as lost until its value is known.
+        Up to `leaves` leaves of one tree are with the network at a time. More than one makes a search of few trees
+        faster and slightly different: a leaf under way counts as lost until its value is known.
+
+        Raises:
+            SettingsError: there are too many actions or leaves, or the game offers no progress for `fast_wins`.
         """
         if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
             raise SettingsError(
                 f"the search has room for {MOST_ACTIONS} actions and {MOST_LEAVES} leaves, not for the "
                 f"{game.num_actions} of {game.name} and {leaves}"
             )
-        check_fast_wins(game, options.fast_wins)
+        if options.fast_wins and features_of(game).progress is None:
+            raise SettingsError(
+                f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
+            )
         self.game = game
         self.options = options
         self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
         self.readouts = self.evaluations = self.batches = self.cache_hits = 0
-        self._last_lap = 0.0
+        self._timed_until = 0.0
         self._inference = inference
         self._leaves = leaves
         self._rule = to_rule(options, leaves, game.max_plies)
-        self._schedules = _schedules(options, game.num_actions)
+        self._schedules = halving_schedules(options, game.num_actions)
         nodes = options.readouts + options.readouts // 2 + 2
-        self._trees = allocate(
+        self.trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
         )
+        self._free_nodes = self._free_edges = 0  # at least this many slots are free in every tree
         cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
         self._cache = allocate_cache(cache_slots, game.num_actions, game.state_words)
-        self._nodes_left = self._edges_left = 0  # at least so many slots are free in every tree
-        self._rows_out = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
-        self._active = _NO_ROWS
-        self._new_roots = _NO_ROWS  # rows whose trees wait for a root
+        self._busy_rows = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
+        self._moving = _NO_ROWS  # rows that `select` moves next
+        self._rootless = _NO_ROWS  # rows whose trees wait for a root
         self._root_states = np.zeros((num_trees, game.state_words), np.int64)
         self._noise_keys = np.zeros(num_trees, np.uint64)
         self._noisy = np.zeros(num_trees, np.bool_)
         num_rows = num_trees * leaves
         states = np.empty((2, num_rows, game.state_words), np.int64)
-        self._unknown = Positions(np.empty(num_rows, np.int64), states[0], np.empty(num_rows, np.int8))
-        self._num_unknown = 0
-        self._num_new_roots = 0  # of the unknown positions
+        self._parents, self._actions = states[0], np.empty(num_rows, np.int32)
+        self._queue = NewPositions(np.empty(num_rows, np.int64), states[1], np.empty(num_rows, np.int8))
+        self._num_queued = 0  # positions for the network
         self._batch = batch_size(num_trees, leaves)
-        self._parents, self._actions = states[1], np.empty(num_rows, np.int32)
 
-    @property
-    def trees(self) -> Trees:
-        """The trees, to be read."""
-        return self._trees
-
-    def begin(
-        self,
-        trees: Array,
-        states: Array,
-        noise_keys: Array | None = None,
-        readouts: int | None = None,
-    ) -> None:
+    def begin(self, trees: Array, states: Array, noise_keys: Array | None = None, readouts: int | None = None) -> None:
         """Give each of some trees a number of readouts; a tree without a root first gets one.
 
         Args:
-            trees: int64 [K], none of them at work.
+            trees: int64 [K], none of them under way.
             states: int64 [K, W], unfinished; of a tree that has a root, the root's.
             noise_keys: uint64 [K], the streams of the noise on the roots' priors; None searches without noise.
             readouts: how many; by default the options'.
         """
         readouts = self.options.readouts if readouts is None else readouts
-        self._trees.progress["remaining"][trees] = readouts
+        self.trees.progress["remaining"][trees] = readouts
         self.readouts += readouts * len(trees)
         self._root_states[trees] = states
         self._noisy[trees] = noise_keys is not None
         if noise_keys is not None:
             self._noise_keys[trees] = noise_keys
-        self._rows_out[trees] = self._leaves
-        rooted = self._trees.progress["num_nodes"][trees] > 0
-        self._new_roots = np.concatenate([self._new_roots, trees[~rooted] * self._leaves])
-        self._active = np.concatenate([self._active, self._prepare(trees[rooted])])
-
-    def _prepare(self, trees: Array) -> Array:
-        # Roots are there: draws their noise, and returns the rows of their trees, to move.
-        options = self.options
-        for noisy in (False, True):
-            chosen = trees[self._noisy[trees] == noisy]
-            if not len(chosen):
-                continue
-            gumbel = options.root == "gumbel"
-            coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
-            temperature = options.root_temperature if noisy else 1.0
-            keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
-            roots.prepare_roots(self._trees, chosen, keys, alpha, coefficient, temperature, gumbel)
-        return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
+        self._busy_rows[trees] = self._leaves
+        rooted = self.trees.progress["num_nodes"][trees] > 0
+        self._rootless = np.concatenate([self._rootless, trees[~rooted] * self._leaves])
+        self._moving = np.concatenate([self._moving, self._prepare_roots(trees[rooted])])
 
     def advance(self, rounds: float = math.inf) -> Array:
-        """Run all trees until they need the network, evaluate their leaves as one batch, and put them into the trees.
+        """Run all trees until there is a batch for the network, or no tree can go on without it; evaluate the batch.
 
         Args:
-            rounds: how many new positions a readout, and those that follow it, may come to before that; trees that need
-                the network rarely, since the cache knows their positions, otherwise run until they are done.
+            rounds: how many positions a row may select before that. By default trees that need no network, because the
+                cache knows their positions, run until they have finished.
 
         Returns:
             int64 [K] the trees that have spent their readouts during this step.
@@ -169,133 +141,91 @@ class Search:
             ModelError: the model gave a NaN or an infinity.
             GameError: the game offers no legal action in an unfinished position.
         """
-        self._last_lap = time.perf_counter()
-        done = self._collect(rounds)
-        if self._num_unknown:
-            self._evaluate(min(self._num_unknown, self._batch))
-        self._lap("search")
-        return done
-
-    def _lap(self, stage: str) -> None:
-        # Books the time since the last lap on a stage.
-        now = time.perf_counter()
-        self.seconds[stage] += now - self._last_lap
-        self._last_lap = now
-
-    def _collect(self, rounds: float) -> Array:
-        # Moves rows until there is a batch of positions for the network, or no row that moves, or so many rounds are
-        # over; returns the trees that are done.
-        self._plant()
-        active, self._active = self._active, _NO_ROWS
-        waiting: list[Array] = []
-        resting: list[Array] = []
-        while len(active) and self._num_unknown < self._batch and rounds > 0:
+        self._timed_until = time.perf_counter()
+        self._add_known_roots()
+        rows, self._moving = self._moving, _NO_ROWS
+        waiting, resting = [], []
+        while len(rows) and self._num_queued < self._batch and rounds > 0:
             rounds -= 1
-            num_new, num_waiting = traversal.select(
-                self._trees, active, self._rule, self._schedules, self._parents, self._actions
-            )
-            if num_waiting:
-                waiting.append(active[num_new : num_new + num_waiting])
-            if num_new + num_waiting < len(active):
-                resting.append(active[num_new + num_waiting :])
-            active = self._follow(active[:num_new]) if num_new else _NO_ROWS
-        self._active = _joined([self._active, active, *waiting])
-        return self._retire(_joined(resting))
+            num_new, num_waiting = self._select(rows)  # select
+            if num_new < len(rows):
+                waiting.append(rows[num_new : num_new + num_waiting])
+                resting.append(rows[num_new + num_waiting :])
+            rows = rows[:num_new]
+            if num_new:
+                rows = self._expand_known(*self._apply_rules(rows))  # expand and back up, without the network
+        self._moving = _joined([self._moving, rows, *waiting])
+        finished = self._finish(_joined(resting))
+        if self._num_queued:
+            batch = self._next_batch()
+            rows = self._expand(batch, *self._evaluate(batch.states))  # evaluate; expand and back up
+            self._moving = _joined([self._moving, rows])
+        self._charge("search")
+        return finished
 
-    def _plant(self) -> None:
-        # Gives trees that wait for a root one, as far as the cache knows their positions.
-        rows, self._new_roots = self._new_roots, _NO_ROWS
-        if not len(rows):
-            return
-        states = self._root_states[rows // self._leaves]
-        unfinished = np.zeros(len(rows), np.bool_)
-        planted = self._admit(rows, states, self.game.to_play(states), unfinished, _NO_RESULTS)
-        self._num_new_roots += len(rows) - len(planted)
-        self._active = _joined([self._active, self._prepare(planted // self._leaves)])
+    def _charge(self, stage: str) -> None:
+        # Adds the time since the last call to a stage.
+        now = time.perf_counter()
+        self.seconds[stage] += now - self._timed_until
+        self._timed_until = now
 
-    def _follow(self, rows: Array) -> Array:
-        # Leads rows to new positions; returns those whose readouts are over or go on.
-        self._lap("search")
+    def _select(self, rows: Array) -> tuple[int, int]:
+        # Moves rows to new positions; returns how many got there, and how many wait. The trees of the rest are done.
+        return traversal.select(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
+
+    def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
+        # The new positions that rows have reached, whether the game has ended there, and its value for player 0.
+        self._charge("search")
         states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
         ended, results = self.game.outcome(states)
-        results = worth(self.game, states, results, self.options.fast_wins)
+        values = expansion.terminal_value(self.game, states, results, self.options.fast_wins)
         to_play = self.game.to_play(states)
-        self._lap("rules")
-        return self._admit(rows, states, to_play, ended, results)
+        self._charge("rules")
+        return NewPositions(rows, states, to_play), ended, values
 
-    def _admit(self, rows: Array, states: Array, to_play: Array, ended: Array, results: Array) -> Array:
-        # Puts new positions into their trees, or to the unknown ones; returns the rows of the former.
-        trees = self._with_room()
-        unknown = (column[self._num_unknown :] for column in self._unknown)
-        count, known = expansion.admit(trees, self._cache, rows, states, to_play, ended, results, self._rule, *unknown)
-        self._num_unknown += int(count)
-        self.cache_hits += known
-        return rows[: len(rows) - count]
-
-    def _retire(self, rows: Array) -> Array:
-        # Notes that rows are at rest; returns the trees of which all are.
-        if not len(rows):
-            return rows
-        if self._leaves == 1:
-            done = rows
-            self._rows_out[done] = 0
-        else:
-            trees = rows // self._leaves
-            np.subtract.at(self._rows_out, trees, 1)
-            done = np.unique(trees)
-            done = done[self._rows_out[done] == 0]
-        self.readouts -= int(self._trees.progress["remaining"][done].sum())  # proven roots stop early
-        return done
-
-    def _with_room(self) -> Trees:
-        # The trees, with room for as many new nodes as one call of a kernel may add to one of them. How full the
-        # fullest tree is, is counted only when it might be full.
-        most_nodes, most_edges = self._leaves, self._leaves * self.game.num_actions
-        self._nodes_left -= most_nodes
-        self._edges_left -= most_edges
-        if self._nodes_left < 0 or self._edges_left < 0:
-            progress = self._trees.progress
-            nodes = int(progress["num_nodes"].max()) + most_nodes
-            edges = int(progress["num_edges"].max()) + most_edges
-            have_nodes, have_edges = slots(self._trees)
-            if nodes > have_nodes or edges > have_edges:
-                nodes = have_nodes if nodes <= have_nodes else max(nodes, have_nodes + have_nodes // 2)
-                edges = have_edges if edges <= have_edges else max(edges, have_edges + have_edges // 2)
-                self._trees = resized(self._trees, nodes, edges)
-                have_nodes, have_edges = slots(self._trees)
-            self._nodes_left = have_nodes - int(progress["num_nodes"].max()) - most_nodes
-            self._edges_left = have_edges - int(progress["num_edges"].max()) - most_edges
-        return self._trees
-
-    def _evaluate(self, count: int) -> None:
-        # Asks the network about the first of the unknown positions, and puts what it says into the trees and the cache.
-        rows, states, to_play = (column[:count] for column in self._unknown)
-        self._lap("search")
-        observations = self.game.observe(states)
-        legal = self.game.legal(states)
-        self._lap("rules")
-        logits, values = self._inference.infer(observations)
-        self._lap("network")
-        self.evaluations += count
-        self.batches += 1
-        without_root = _NO_ROWS
-        if self._num_new_roots:
-            without_root = rows[self._trees.progress["num_nodes"][rows // self._leaves] == 0]
-        sound = expansion.expand(
-            self._with_room(), self._cache, rows, states, to_play, legal, logits, values, self._rule
+    def _expand_known(self, positions: NewPositions, ended: Array, results: Array) -> Array:
+        # Adds positions to their trees, or to the queue for the network; returns the rows of the former.
+        free = (column[self._num_queued :] for column in self._queue)
+        num_unknown, num_known = expansion.expand_known(
+            self._with_room(), self._cache, *positions, ended, results, self._rule, *free
         )
-        if sound < count:
-            self._refuse(states[sound], legal[sound], logits[sound], values[sound])
-        if len(without_root):
-            self._num_new_roots -= len(without_root)
-            planted = self._prepare(without_root // self._leaves)
-            rows = np.concatenate([np.setdiff1d(rows, without_root, assume_unique=True), planted])
-        self._active = _joined([self._active, rows])
-        self._num_unknown -= count
-        for column in self._unknown:
-            column[: self._num_unknown] = column[count : count + self._num_unknown]
+        self._num_queued += int(num_unknown)
+        self.cache_hits += num_known
+        return positions.rows[: len(positions.rows) - num_unknown]
 
-    def _refuse(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
+    def _next_batch(self) -> NewPositions:
+        # Takes positions for the network out of the queue.
+        count = min(self._num_queued, self._batch)
+        batch = NewPositions(*(column[:count].copy() for column in self._queue))
+        self._num_queued -= count
+        for column in self._queue:
+            column[: self._num_queued] = column[count : count + self._num_queued]
+        return batch
+
+    def _evaluate(self, states: Array) -> tuple[Array, Array, Array]:
+        # The legal actions in states, and the network's logits and values.
+        self._charge("search")
+        observations, legal = self.game.observe(states), self.game.legal(states)
+        self._charge("rules")
+        logits, values = self._inference.infer(observations)
+        self._charge("network")
+        self.evaluations += len(states)
+        self.batches += 1
+        return legal, logits, values
+
+    def _expand(self, positions: NewPositions, legal: Array, logits: Array, values: Array) -> Array:
+        # Adds evaluated positions to their trees; returns the rows that move on.
+        rows = positions.rows
+        new_roots = rows[self.trees.progress["num_nodes"][rows // self._leaves] == 0]
+        num_valid = expansion.expand(self._with_room(), self._cache, *positions, legal, logits, values, self._rule)
+        if num_valid < len(rows):
+            self._reject(*(column[num_valid] for column in (positions.states, legal, logits, values)))
+        if len(new_roots):
+            rooted = self._prepare_roots(new_roots // self._leaves)
+            rows = np.concatenate([np.setdiff1d(rows, new_roots, assume_unique=True), rooted])
+        return rows
+
+    def _reject(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
         if not legal.any():
             raise GameError(
                 f"{self.game.name} has not ended here but offers no legal action; run bin/check_game.py on it:\n"
@@ -306,99 +236,113 @@ class Search:
             "expected: its training has diverged; promote an older snapshot and lower the learning rate"
         )
 
+    def _add_known_roots(self) -> None:
+        # Gives trees without a root one, if the cache knows their positions; queues the others.
+        rows, self._rootless = self._rootless, _NO_ROWS
+        if not len(rows):
+            return
+        states = self._root_states[rows // self._leaves]
+        positions = NewPositions(rows, states, self.game.to_play(states))
+        rooted = self._expand_known(positions, np.zeros(len(rows), np.bool_), _NO_RESULTS)
+        self._moving = _joined([self._moving, self._prepare_roots(rooted // self._leaves)])
+
+    def _prepare_roots(self, trees: Array) -> Array:
+        # Draws the noise of roots that are there; returns all rows of their trees.
+        options, gumbel = self.options, self.options.root == "gumbel"
+        for noisy in (False, True):
+            chosen = trees[self._noisy[trees] == noisy]
+            if not len(chosen):
+                continue
+            coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
+            temperature = options.root_temperature if noisy else 1.0
+            keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
+            roots.prepare_roots(self.trees, chosen, keys, alpha, coefficient, temperature, gumbel)
+        return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
+
+    def _finish(self, rows: Array) -> Array:
+        # Notes that rows are at rest; returns the trees with no other rows.
+        if not len(rows):
+            return rows
+        if self._leaves == 1:
+            finished = rows
+            self._busy_rows[finished] = 0
+        else:
+            trees = rows // self._leaves
+            np.subtract.at(self._busy_rows, trees, 1)
+            finished = np.unique(trees)
+            finished = finished[self._busy_rows[finished] == 0]
+        self.readouts -= int(self.trees.progress["remaining"][finished].sum())  # proven roots stop early
+        return finished
+
+    def _with_room(self) -> Trees:
+        # The trees, with room for the new nodes that one call of a kernel may add to one of them. The slots in use are
+        # counted only when there may be too few.
+        nodes, edges = self._leaves, self._leaves * self.game.num_actions
+        self._free_nodes -= nodes
+        self._free_edges -= edges
+        if self._free_nodes < 0 or self._free_edges < 0:
+            self.trees = with_free_slots(self.trees, nodes, edges)
+            free_nodes, free_edges = free_slots(self.trees)
+            self._free_nodes, self._free_edges = free_nodes - nodes, free_edges - edges
+        return self.trees
+
     def halt(self, trees: Array | None = None) -> None:
-        """Start no more readouts in some trees int64 [K], or in all; those under way are finished by `advance`."""
-        trees = np.arange(len(self._rows_out)) if trees is None else trees
-        at_work = trees[self._rows_out[trees] > 0]
-        self.readouts -= int(self._trees.progress["remaining"][at_work].sum())
-        self._trees.progress["remaining"][at_work] = 0
+        """Start no more readouts in some trees int64 [K], or in all; `advance` finishes those under way."""
+        trees = np.arange(len(self._busy_rows)) if trees is None else trees
+        busy = trees[self._busy_rows[trees] > 0]
+        self.readouts -= int(self.trees.progress["remaining"][busy].sum())
+        self.trees.progress["remaining"][busy] = 0
 
     def run(self) -> None:
-        """Advance until every tree has spent its readouts.
-
-        Raises:
-            ModelError: the model gave a NaN or an infinity.
-            GameError: the game offers no legal action in an unfinished position.
-        """
-        while self._rows_out.any():
+        """Advance until every tree has spent its readouts; raise the errors of `advance`."""
+        while self._busy_rows.any():
             self.advance()
 
     def result(self, trees: Array) -> Result:
         """Return what was found at the roots of some trees int64 [K]."""
-        shape = (len(trees), self.game.num_actions)
-        visits, totals, priors = np.empty(shape, np.int32), np.empty(shape), np.empty(shape, np.float32)
-        proven, values = np.empty(len(trees), np.bool_), np.empty(len(trees))
-        policies, best = np.empty(shape, np.float32), np.empty(len(trees), np.int32)
-        roots.root_edges(self._trees, trees, visits, totals, priors, proven)
-        roots.root_policies(self._trees, trees, self._rule, policies, values, best)
-        return Result(
-            visits=visits,
-            policies=policies,
-            best=best,
-            values=values.astype(np.float32),
-            proven=proven,
-            action_values=(totals / np.maximum(visits, 1)).astype(np.float32),
-            priors=priors,
-        )
+        return roots.read_roots(self.trees, trees, self._rule)
 
     def move(self, trees: Array, actions: Array) -> None:
         """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots."""
-        if self.options.root == "gumbel":  # whose schedule begins with a root without visits
+        if self.options.root == "gumbel":  # its schedule begins with a root without visits
             self.reset(trees)
         else:
-            roots.move_roots(self._trees, trees, actions)
+            roots.move_roots(self.trees, trees, actions)
 
     def reset(self, trees: Array) -> None:
-        """Take the roots of some trees int64 [K] away."""
-        self._trees.progress["num_nodes"][trees] = 0
-        self._trees.progress["num_edges"][trees] = 0
+        """Remove the roots of some trees int64 [K]."""
+        self.trees.progress["num_nodes"][trees] = 0
+        self.trees.progress["num_edges"][trees] = 0
 
     def compact(self) -> None:
-        """Give memory that no tree uses any more back to the system."""
-        progress = self._trees.progress
-        nodes = max(int(progress["num_nodes"].max()), 1) + self._leaves
-        edges = max(int(progress["num_edges"].max()), 1) + self._leaves * self.game.num_actions
-        self._trees = resized(self._trees, nodes, edges)
-        self._nodes_left = self._edges_left = 0
+        """Return memory that no tree uses any more to the system."""
+        self.trees = compacted(self.trees, self._leaves, self._leaves * self.game.num_actions)
+        self._free_nodes = self._free_edges = 0
 
     def abandon(self) -> None:
-        """Take all roots away, and forget the readouts under way."""
-        self.reset(np.arange(len(self._rows_out)))
-        self._trees.rows["node"] = AT_REST
-        self._trees.progress["remaining"] = 0
-        self._rows_out[:] = 0
-        self._active = self._new_roots = _NO_ROWS
-        self._num_unknown = self._num_new_roots = 0
+        """Remove all roots, and forget the readouts under way."""
+        self.reset(np.arange(len(self._busy_rows)))
+        self.trees.rows["node"] = AT_REST
+        self.trees.progress["remaining"] = 0
+        self._busy_rows[:] = 0
+        self._moving = self._rootless = _NO_ROWS
+        self._num_queued = 0
 
-    def choose(self, result: Result, hot: Array, keys: Array) -> Array:
-        """Choose an action for each of K roots whose `result` this is, int32 [K].
+    def choose(self, result: Result, sampled: Array, keys: Array) -> Array:
+        """Return an action for each of K roots, int32 [K].
 
         Args:
-            result: of the search.
-            hot: bool [K]: drawn from the policy (temperature 1), or else best; of a Gumbel root, always best.
-            keys: uint64 [K]: streams of which one number is used.
+            result: of those roots.
+            sampled: bool [K], whether the action is drawn from the policy (temperature 1) or is the best; a Gumbel
+                root always plays the best.
+            keys: uint64 [K], streams of which the first number is used.
         """
         if self.options.root == "gumbel":
             return result.best
-        return np.where(hot, draw_actions(result.policies, keys), result.best).astype(np.int32)
-
-
-def draw_actions(weights: Array, keys: Array) -> Array:
-    """Draw one action for each row, in proportion to weights [K, A]; uint64 [K] keys; int32 [K]."""
-    cumulated = np.cumsum(weights, axis=1, dtype=np.float64)
-    # A number in (0, total) falls into the interval of exactly one action with a weight.
-    return (cumulated <= (uniform_of(keys) * cumulated[:, -1])[:, None]).sum(axis=1).astype(np.int32)
+        return np.where(sampled, draw_actions(result.policies, keys), result.best).astype(np.int32)
 
 
 def _joined(parts: list[Array]) -> Array:
-    # One array int64 of its own.
+    # A new array int64.
     parts = [part for part in parts if len(part)]
     return np.concatenate(parts) if parts else _NO_ROWS
-
-
-def _schedules(options: SearchOptions, num_actions: int) -> Array:
-    # int32 [<= A + 1, readouts]: a row for each number of actions that a root may have, as far as it considers them.
-    if options.root != "gumbel":
-        return np.zeros((1, 1), np.int32)
-    most = min(options.gumbel_actions, num_actions)
-    return np.stack([considered_visits(count, options.readouts) for count in range(most + 1)])

@@ -18,7 +18,7 @@ from seraphim.search.tree import LOST, NO_PARENT, OPEN
 FPU_ZERO, FPU_PARENT, FPU_REDUCTION = range(3)
 _FPU = {"zero": FPU_ZERO, "parent": FPU_PARENT, "reduction": FPU_REDUCTION}
 
-# Of the Gumbel search, as in mctx: the weight of values against logits grows with the visits of the most visited edge.
+# Gumbel search, as in mctx: the weight of values against logits grows with the visits of the most visited edge.
 _VISITS_SCALE, _VISITS_OFFSET = 0.1, 50.0
 _LOWEST_LOGIT = -1e9
 _SMALLEST_PRIOR = float(np.finfo(np.float32).tiny)
@@ -36,11 +36,11 @@ class Rule(NamedTuple):
     solver: bool
     gumbel: bool
     playout: bool
-    max_plies: int  # a playout that gets so far from the root ends as a draw
+    max_plies: int  # a playout of this length ends as a draw
 
 
 def to_rule(options: SearchOptions, leaves: int, max_plies: int) -> Rule:
-    """Return the options as a `Rule` for trees with so many rows of a game with so many plies."""
+    """Return the options as a `Rule` for trees with this many rows, of a game of at most `max_plies`."""
     return Rule(
         leaves=leaves,
         cpuct=options.cpuct,
@@ -56,16 +56,10 @@ def to_rule(options: SearchOptions, leaves: int, max_plies: int) -> Rule:
 
 @kernel
 def best_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, schedules: Array, rule: Rule) -> int:
-    """Return the edge that a readout takes from an unfinished node.
+    """Return the edge that a readout takes from an unfinished NODE.
 
-    Args:
-        node: a NODE.
-        edges: all EDGEs.
-        root_scores: of all roots' edges, see `seraphim.search.roots.prepare_roots`.
-        scores_at: where those of the root of this tree begin.
-        schedules: int32 [<= A + 1, readouts], the visits of the edges that a Gumbel root considers, by the number of
-            its edges and its own visits.
-        rule: the options.
+    `root_scores` of this tree, see `seraphim.search.roots.prepare_roots`, begin at `scores_at`; for `schedules` see
+    `halving_schedules`.
     """
     is_root = node["parent"] == NO_PARENT
     if not rule.gumbel:
@@ -95,13 +89,13 @@ def _puct_edge(node: Any, edges: Array, rule: Rule) -> int:
 
 @kernel
 def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, rule: Rule) -> int:
-    # The same with the root's own priors.
+    # The same with the root's priors, which have noise; one loop for both would be slower.
     first = node["first_edge"]
     exploration = exploration_weight(max(1, node["visits"]), rule)
     unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
     best, best_score = first, -np.inf
     for k in range(node["num_edges"]):
-        prior = np.float64(root_scores[scores_at + k])  # as wide when interpreted as when compiled
+        prior = np.float64(root_scores[scores_at + k])  # float64 when interpreted, too
         score = _puct_score(edges[first + k], exploration * prior, unvisited)
         if score > best_score:
             best, best_score = first + k, score
@@ -116,8 +110,8 @@ def _puct_score(edge: Any, exploration: float, unvisited: float) -> float:
     # could not predict it.
     visits = np.int64(edge["visits"]) + np.int64(edge["pending"])
     q = (edge["total"] - edge["pending"]) / max(visits, 1) + (0.0 if visits > 0 else unvisited)
-    score = q + (exploration / (1 + visits) if edge["known"] == OPEN else 0.0)
-    return -np.inf if edge["known"] == LOST else score
+    score = q + (exploration / (1 + visits) if edge["proof"] == OPEN else 0.0)
+    return -np.inf if edge["proof"] == LOST else score
 
 
 @kernel
@@ -129,8 +123,8 @@ def exploration_weight(visits: int, rule: Rule) -> float:
 
 @kernel
 def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
-    # What an edge without a visit is taken for: the mean of the node's own value and of all that its edges have
-    # returned, less r·√(share of the prior that has been visited) (KataGo, section 2).
+    # The Q of an edge without a visit: the mean of the node's own value and of all values that its edges returned,
+    # less r·√(share of the prior that has been visited) (KataGo, section 2).
     first = node["first_edge"]
     total, counted, visited = np.float64(node["value"]), 1, 0.0
     for edge_index in range(first, first + node["num_edges"]):
@@ -145,16 +139,15 @@ def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
 
 @kernel
 def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, schedules: Array) -> int:
-    # Sequential halving (Gumbel, section 3): of the edges with as many visits as the schedule says now, the one with
-    # the highest g(a) + logit(a) + σ(q(a)). `root_scores` holds g + logit. Edges that are proven to lose count as
-    # illegal, with the visits they had, so the next best take their places. Then the schedule is that of fewer edges,
-    # which may be ahead of the visits: the edges that come nearest to it catch up. Readouts beyond the schedule go by
-    # the improved policy.
+    # Sequential halving (Gumbel, section 3): among the edges with as many visits as the schedule asks for, the one with
+    # the highest g(a) + logit(a) + σ(q(a)); `root_scores` holds g + logit. Edges that are proven to lose count as
+    # illegal, visits included, so the next best take their places. Then the schedule is that of fewer edges, which may
+    # be ahead of their visits: the nearest edges catch up. Readouts beyond the schedule follow the improved policy.
     first, count = node["first_edge"], node["num_edges"]
     spent, num_open = 0, 0
     for k in range(count):
         edge = edges[first + k]
-        if edge["known"] != LOST:
+        if edge["proof"] != LOST:
             num_open += 1
             spent += edge["visits"] + edge["pending"]
     if spent >= schedules.shape[1]:
@@ -165,7 +158,7 @@ def _gumbel_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: in
     for k in range(count):
         edge = edges[first + k]
         visits = edge["visits"] + edge["pending"]
-        if edge["known"] == LOST or visits > wanted or visits < best_visits:
+        if edge["proof"] == LOST or visits > wanted or visits < best_visits:
             continue
         score = max(_LOWEST_LOGIT, root_scores[scores_at + k] + completed_value(edge, completed))
         if visits > best_visits or score > best_score:
@@ -182,19 +175,19 @@ def _gumbel_edge(node: Any, edges: Array) -> int:
     largest, spent = -np.inf, 0
     for edge_index in range(first, first + count):
         edge = edges[edge_index]
-        if edge["known"] == LOST:
+        if edge["proof"] == LOST:
             continue
         spent += edge["visits"] + edge["pending"]
         largest = max(largest, logit(edge) + completed_value(edge, completed))
     total = 0.0
     for edge_index in range(first, first + count):
         edge = edges[edge_index]
-        if edge["known"] != LOST:
+        if edge["proof"] != LOST:
             total += math.exp(logit(edge) + completed_value(edge, completed) - largest)
     best, best_score = first, -np.inf
     for edge_index in range(first, first + count):
         edge = edges[edge_index]
-        if edge["known"] == LOST:
+        if edge["proof"] == LOST:
             continue
         probability = math.exp(logit(edge) + completed_value(edge, completed) - largest) / total
         score = probability - (edge["visits"] + edge["pending"]) / (1 + spent)
@@ -211,18 +204,18 @@ def logit(edge: Any) -> float:
 
 @kernel
 def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
-    """Return what `completed_value` needs to know of a node: the mixed value, least and greatest value, and scale.
+    """Return what `completed_value` needs of a node: the mixed value, the least and the greatest value, and the scale.
 
     Edges without visits are completed by the mixed value, (v + ΣN·Σ_visited P·q / Σ_visited P) / (1 + ΣN) (Gumbel,
-    appendix D); values are scaled to [0, 1] over the node's edges and weighed by 0.1·(50 + max N), as mctx does. Edges
-    that are proven to lose count as illegal: an unfinished node that is not settled has others.
+    appendix D); values are scaled to [0, 1] over the node's edges and weighted by 0.1·(50 + max N), as in mctx.
+    Edges that are proven to lose count as illegal: a node that is not settled has others.
     """
     first = node["first_edge"]
     visits, most_visits = 0, 0
     prior_sum, weighted = 0.0, 0.0
     for edge_index in range(first, first + node["num_edges"]):
         edge = edges[edge_index]
-        if edge["visits"] > 0 and edge["known"] != LOST:
+        if edge["visits"] > 0 and edge["proof"] != LOST:
             prior = max(edge["prior"], _SMALLEST_PRIOR)
             prior_sum += prior
             weighted += prior * edge["total"] / edge["visits"]
@@ -234,7 +227,7 @@ def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
     least, greatest = np.inf, -np.inf
     for edge_index in range(first, first + node["num_edges"]):
         edge = edges[edge_index]
-        if edge["known"] == LOST:
+        if edge["proof"] == LOST:
             continue
         value = edge["total"] / edge["visits"] if edge["visits"] > 0 else mixed
         least, greatest = min(least, value), max(greatest, value)
@@ -243,7 +236,7 @@ def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
 
 @kernel
 def completed_value(edge: Any, completed: tuple[float, float, float, float]) -> float:
-    """Return σ(q) of an edge, by what `completion` found."""
+    """Return σ(q) of an edge; `completed` is the `completion` of its node."""
     mixed, least, greatest, scale = completed
     value = edge["total"] / edge["visits"] if edge["visits"] > 0 else mixed
     return scale * (value - least) / max(greatest - least, _SMALLEST_SPREAD)
@@ -252,8 +245,8 @@ def completed_value(edge: Any, completed: tuple[float, float, float, float]) -> 
 def considered_visits(num_considered: int, readouts: int) -> Array:
     """Return the visits that the considered edges have at each readout of sequential halving, int32 [readouts].
 
-    (Karnin et al., "Almost optimal exploration in multi-armed bandits", 2013.) All `num_considered` edges get the
-    same number of visits, then the better half of them, and so on, until two are left; the budget is spent exactly.
+    All `num_considered` edges get the same number of visits, then the better half of them, and so on, until two are
+    left; the budget is spent exactly (Karnin et al., "Almost optimal exploration in multi-armed bandits", 2013).
     """
     if num_considered <= 1:
         return np.arange(readouts, dtype=np.int32)
@@ -266,3 +259,11 @@ def considered_visits(num_considered: int, readouts: int) -> Array:
             visits += 1
         considered = max(2, considered // 2)
     return np.array(schedule[:readouts], np.int32)
+
+
+def halving_schedules(options: SearchOptions, num_actions: int) -> Array:
+    """Return int32 [<= A + 1, readouts]: `considered_visits` by the number of edges that a Gumbel root considers."""
+    if options.root != "gumbel":
+        return np.zeros((1, 1), np.int32)
+    most = min(options.gumbel_actions, num_actions)
+    return np.stack([considered_visits(count, options.readouts) for count in range(most + 1)])

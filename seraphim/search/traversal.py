@@ -1,11 +1,10 @@
-"""How readouts move through `Trees`: down by selection, up with a value, and how results are proven.
+"""How readouts move through `Trees`: down by selection, and back up with a value.
 
-Everything here is compiled, trusts its arguments, and knows neither game nor network. Values are always for the player
-to move at some node, and an edge's total is for the player who chooses that edge, who need not be the opponent of the
-one before. In the search, only this module, `expansion` and `roots` know a value's sign.
+Compiled; trusts its arguments; knows neither game nor network. A value is for the player to move at its node, and an
+edge's total for the player who chooses that edge; a player may move twice in a row.
 
-Trees are independent, so rows of different trees move together, each by one ply in turn: while one is looked after, the
-memory that the others need next is on its way (`prefetch`).
+Trees are independent, so rows of different trees move together, each by one ply in turn: while one is processed, the
+memory that the others need next is being loaded (`prefetch`).
 """
 
 import numpy as np
@@ -13,33 +12,26 @@ import numpy as np
 from seraphim.game import Array
 from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.search.selection import Rule, best_edge
-from seraphim.search.tree import AT_REST, KNOWN, LOST, NO_CHILD, NO_PARENT, OPEN, Trees
-
-WIN, LOSS = 1.0, -1.0  # values
+from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 LINE = 64  # bytes that a processor loads at once
-_MOST_LINES = 8  # of the edges of a node; further ones the processor expects by itself
+_MOST_LINES = 8  # of the edges of a node; the processor prefetches further ones by itself
 
 
 @kernel
 def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Array, actions: Array) -> tuple[int, int]:
-    """Move the readouts of `rows` on until each stands before a position that is not in its tree.
+    """Move the readouts of `rows` down until each reaches a position that is not in its tree.
 
-    A readout that meets a settled node is scored at once, and its row starts the next one, until its tree has no
-    readouts to start or its root is settled. A row that would leave the tree where another row of the same tree does
-    waits: its readout is taken back, to be started again.
+    A readout that reaches a settled node is backed up at once, and its row starts the next one, until its tree has no
+    readouts left or its root is settled. A row that would leave the tree by the same edge as another row of the tree
+    waits: its readout is taken back and started again later.
 
-    Args:
-        trees: changed in place.
-        rows: int64 [R'] rows to move; afterwards first the rows that need a new position, in the order of `states`
-            and `actions`, then the rows that wait, then those at rest because their trees have nothing to start.
-        rule: the options.
-        schedules: int32 [<= A + 1, readouts], for a Gumbel root by the number of edges it considers.
-        states: int64 [>= R', W], filled with the states that new positions follow from.
-        actions: int32 [>= R'], filled with the actions that lead to them.
+    `rows` int64 [R'] is reordered: first those that reached a new position, then those that wait, then those at rest
+    because their trees have no readouts left. `states` int64 [>= R', W] and `actions` int32 [>= R'] are filled with the
+    states that precede the new positions, and the actions that lead to them. For `schedules` see `halving_schedules`.
 
     Returns:
-        How many rows need a new position, and how many wait.
+        The number of rows with a new position, and of those that wait.
     """
     nodes, edges, node_states = borrowed(trees.nodes), borrowed(trees.edges), borrowed(trees.states)
     root_scores, progress, under_way = borrowed(trees.root_scores), borrowed(trees.progress), borrowed(trees.rows)
@@ -57,7 +49,7 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
         for index in range(num_moving):
             row = moving[index]
             tree, node = row // rule.leaves, under_way[row]["node"]
-            if node == AT_REST:  # scored a moment ago
+            if node == AT_REST:  # just backed up
                 moving[num_kept] = row
                 num_kept += 1
                 continue
@@ -102,9 +94,8 @@ def _arrive(
     rows: Array,
     num_resting: int,
 ) -> tuple[int, int]:
-    # Looks at the nodes that the moving rows stand on, and puts rows at rest on their roots: where a node is settled,
-    # the readout is scored; for the others, their edges are fetched. Rows whose trees have nothing to start are taken
-    # out of `moving`, and stand at the end of `rows`, which are free there because those rows are none of the others.
+    # Starts readouts of rows at rest at their roots. Backs up readouts that stand on a settled node; for the others,
+    # prefetches the node's edges. Rows whose trees have no readouts left move from `moving` to the end of `rows`.
     slots, edges_at, edge_bytes = len(nodes) // len(progress), edges.ctypes.data, edges.itemsize
     settled = np.empty(num_moving, np.int32)
     num_kept, num_settled = 0, 0
@@ -137,9 +128,9 @@ def _arrive(
 
 @kernel
 def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) -> None:
-    """Score `count` readouts with the values of the nodes `reached` int32, which are used up: all climb in turn.
+    """Add the values of the first `count` nodes of `reached` int32 to all edges above them; overwrites `reached`.
 
-    Where another readout has settled a node meanwhile, its exact value is what climbs on from there.
+    Where another readout has settled a node in the meantime, its exact value is backed up from there.
     """
     if count == 0:
         return
@@ -164,7 +155,7 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
                 edge["total"] += value
                 if rule.leaves > 1:
                     edge["pending"] -= 1
-                    if edge["known"] != OPEN:
+                    if edge["proof"] != OPEN:
                         edge["total"] = value * edge["visits"]
             if rule.leaves > 1 and node["settled"]:
                 value = np.float64(node["value"])
@@ -182,57 +173,8 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
 
 
 @kernel
-def prove(nodes: Array, edges: Array, node: int) -> None:
-    """Settle every ancestor of a settled node whose result follows (MCTS-Solver, Winands et al. 2008, with draws).
-
-    A node is won if one edge wins, and settled by its best edge once all are; a win is counted to its fastest end,
-    anything else to its slowest. What an edge that leads to a settled node has gathered becomes exact.
-    """
-    while nodes[node]["parent"] != NO_PARENT:
-        parent, edge = nodes[node]["parent"], nodes[node]["parent_edge"]
-        same = nodes[parent]["to_play"] == nodes[node]["to_play"]
-        value = nodes[node]["value"] if same else -nodes[node]["value"]
-        edges[edge]["known"] = KNOWN if value > LOSS else LOST
-        edges[edge]["total"] = value * edges[edge]["visits"]
-        if nodes[parent]["settled"]:
-            return
-        if value < WIN and not _all_settled(nodes, edges, parent):
-            return
-        _settle(nodes, edges, parent)
-        node = parent
-
-
-@kernel
-def _all_settled(nodes: Array, edges: Array, node: int) -> bool:
-    first = nodes[node]["first_edge"]
-    for edge in range(first, first + nodes[node]["num_edges"]):
-        child = edges[edge]["child"]
-        if child == NO_CHILD or not nodes[child]["settled"]:
-            return False
-    return True
-
-
-@kernel
-def _settle(nodes: Array, edges: Array, node: int) -> None:
-    first = nodes[node]["first_edge"]
-    best, distance = -np.inf, 0
-    for edge in range(first, first + nodes[node]["num_edges"]):
-        child = edges[edge]["child"]
-        if child == NO_CHILD or not nodes[child]["settled"]:
-            continue
-        same = nodes[node]["to_play"] == nodes[child]["to_play"]
-        value = nodes[child]["value"] if same else -nodes[child]["value"]
-        plies = nodes[child]["distance"] + 1
-        if value > best or (value == best and (plies < distance if value >= WIN else plies > distance)):
-            best, distance = value, plies
-    nodes[node]["settled"] = 1
-    nodes[node]["value"] = best
-    nodes[node]["distance"] = distance
-
-
-@kernel
 def _withdraw(nodes: Array, edges: Array, node: int, edge: int) -> None:
-    # Takes back the visits under way on the path that ends with `edge` of `node`.
+    # Removes the virtual losses on the path that ends with `edge` of `node`.
     edges[edge]["pending"] -= 1
     while nodes[node]["parent"] != NO_PARENT:
         edges[nodes[node]["parent_edge"]]["pending"] -= 1

@@ -1,4 +1,4 @@
-"""The trees of a search: one table of nodes and one of edges for all of them. Data only; the verbs are in `kernels`.
+"""The trees of a search: one table of nodes and one of edges for all of them. Data only.
 
 Shape letters: `T` trees, `N` node slots of a tree, `E` edge slots of a tree, `A` actions, `W` state words,
 `R` rows. A row is one readout under way: tree t has the rows t·L … t·L + L - 1, where L is the number of leaves that
@@ -6,9 +6,8 @@ one tree may have with the network at a time (1 in self-play).
 
 Tree t has the nodes t·N … t·N + N - 1, of which the first is its root, and the edges t·E … t·E + E - 1; all indices are
 those of the whole tables. Each node owns a contiguous run of edges, one for each legal action in ascending order, so
-memory goes with the legal moves and not with A. Nodes know their parents, so nothing here recurses, and a parent always
-stands before its children. Nodes and edges are records: one array for each of their fields made an expansion three
-times slower.
+memory grows with the legal moves, not with A. Nodes know their parents, so nothing recurses, and a parent always stands
+before its children. Nodes and edges are records: with one array for each field, expansion was three times slower.
 """
 
 import mmap
@@ -21,7 +20,7 @@ from seraphim.game import Array
 
 NO_CHILD = -1  # an edge whose successor is not in the tree
 NO_PARENT = -1  # of a root
-OPEN, KNOWN, LOST = range(3)  # of an edge: not proven; proven, `total` is exact; who chooses the edge loses
+OPEN, PROVEN, LOST = range(3)  # of an edge: not proven; proven, `total` is exact; proven to lose for its player
 AT_REST = -1  # the node of a row with no readout under way
 MOST_ACTIONS, MOST_LEAVES = 2**16, 2**7 - 1
 
@@ -31,7 +30,7 @@ NODE = np.dtype(
         ("parent_edge", np.int32),  # the edge of the parent that leads here
         ("first_edge", np.int32),
         ("num_edges", np.int32),  # 0 where the game has ended
-        ("visits", np.int32),  # how often the search has reached the node, its own evaluation included
+        ("visits", np.int32),  # readouts that reached the node, its own evaluation included
         ("value", np.float32),  # the network's, or the result, for the player to move
         ("distance", np.int32),  # plies to the end where the node is settled
         ("to_play", np.int16),
@@ -47,7 +46,7 @@ EDGE = np.dtype(
         ("child", np.int32),  # node, or NO_CHILD
         ("action", np.uint16),
         ("pending", np.int8),  # visits under way (virtual losses); 0 when no readout is
-        ("known", np.int8),  # whether the result is proven: OPEN, KNOWN or LOST
+        ("proof", np.int8),  # OPEN, PROVEN or LOST
     ]
 )
 
@@ -63,13 +62,13 @@ ROW = np.dtype(
     [
         ("node", np.int32),  # the node a readout stands on, or AT_REST
         ("edge", np.int32),  # the edge by which it leaves that node
-        ("plies", np.int32),  # how far it has got from the root, where it is a playout
+        ("plies", np.int32),  # its distance from the root, where it is a playout
     ]
 )
 
 
 class Trees(NamedTuple):
-    """All trees of a search."""
+    """All trees of a search, and its rows."""
 
     nodes: Array  # NODE [T·N]
     edges: Array  # EDGE [T·E]
@@ -77,6 +76,14 @@ class Trees(NamedTuple):
     root_scores: Array  # float32 [T·A], of the root's k-th edge: see `seraphim.search.roots.prepare_roots`
     progress: Array  # TREE [T]
     rows: Array  # ROW [R]
+
+
+class NewPositions(NamedTuple):
+    """Positions that are not in their trees yet, each reached by the readout of a row."""
+
+    rows: Array  # int64 [R]
+    states: Array  # int64 [R, W]
+    to_play: Array  # int8 [R]
 
 
 def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int) -> Trees:
@@ -98,40 +105,59 @@ def slots(trees: Trees) -> tuple[int, int]:
     return len(trees.nodes) // len(trees.progress), len(trees.edges) // len(trees.progress)
 
 
-def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
-    """Return the same trees with `num_nodes` node slots and `num_edges` edge slots each, in memory of their own.
+def free_slots(trees: Trees) -> tuple[int, int]:
+    """Return how many node slots and edge slots are free in the fullest tree."""
+    (num_nodes, num_edges), used = slots(trees), trees.progress
+    return num_nodes - int(used["num_nodes"].max()), num_edges - int(used["num_edges"].max())
 
-    What is in use must fit. Only that is copied, as memory that was never touched is not there.
+
+def with_free_slots(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
+    """Return the trees with at least this many free slots each; they grow by half where they must."""
+    now, missing = np.array(slots(trees)), np.array([num_nodes, num_edges]) - free_slots(trees)
+    if missing.max() <= 0:
+        return trees
+    nodes, edges = now + np.where(missing > 0, np.maximum(missing, now // 2), 0)
+    return resized(trees, int(nodes), int(edges))
+
+
+def compacted(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
+    """Return the trees in as little memory as leaves this many slots free in the fullest one."""
+    used_nodes, used_edges = (max(int(trees.progress[name].max()), 1) for name in ("num_nodes", "num_edges"))
+    return resized(trees, used_nodes + num_nodes, used_edges + num_edges)
+
+
+def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
+    """Return the same trees with `num_nodes` node slots and `num_edges` edge slots each, in new memory.
+
+    The slots in use must fit. Only those are copied: memory that was never touched takes no space.
     """
     num_trees, (old_nodes, old_edges) = len(trees.progress), slots(trees)
-    # What indices of each tree's nodes and edges become larger by.
-    more_nodes = np.arange(num_trees, dtype=np.int32) * np.int32(num_nodes - old_nodes)
-    more_edges = np.arange(num_trees, dtype=np.int32) * np.int32(num_edges - old_edges)
+    # What is added to the indices of each tree's nodes and edges.
+    node_shifts = np.arange(num_trees, dtype=np.int32) * np.int32(num_nodes - old_nodes)
+    edge_shifts = np.arange(num_trees, dtype=np.int32) * np.int32(num_edges - old_edges)
     used_nodes, used_edges = trees.progress["num_nodes"], trees.progress["num_edges"]
-    changed = Trees(
+    changed = trees._replace(
         nodes=_with_slots(trees.nodes, used_nodes, num_nodes),
         edges=_with_slots(trees.edges, used_edges, num_edges),
         states=_with_slots(trees.states, used_nodes, num_nodes),
-        root_scores=trees.root_scores,
-        progress=trees.progress,
         rows=trees.rows.copy(),
     )
-    for indices, used, more in (
-        (changed.nodes["parent"], used_nodes, more_nodes),
-        (changed.edges["child"], used_edges, more_nodes),
-        (changed.nodes["parent_edge"], used_nodes, more_edges),
-        (changed.nodes["first_edge"], used_nodes, more_edges),
+    for indices, used, shifts in (
+        (changed.nodes["parent"], used_nodes, node_shifts),
+        (changed.edges["child"], used_edges, node_shifts),
+        (changed.nodes["parent_edge"], used_nodes, edge_shifts),
+        (changed.nodes["first_edge"], used_nodes, edge_shifts),
     ):
         by_tree = indices.reshape(num_trees, -1)  # a view
         for tree in np.flatnonzero(used):
-            _add_to(by_tree[tree, : used[tree]], more[tree])
-    for indices, more in ((changed.rows["node"], more_nodes), (changed.rows["edge"], more_edges)):
-        _add_to(indices.reshape(num_trees, -1), more[:, None])
+            _shift(by_tree[tree, : used[tree]], shifts[tree])
+    for indices, shifts in ((changed.rows["node"], node_shifts), (changed.rows["edge"], edge_shifts)):
+        _shift(indices.reshape(num_trees, -1), shifts[:, None])
     return changed
 
 
-def _add_to(indices: Array, more: Array) -> None:
-    indices += np.where(indices >= 0, more, np.int32(0))
+def _shift(indices: Array, shift: Array) -> None:
+    indices += np.where(indices >= 0, shift, np.int32(0))  # negative ones are sentinels
 
 
 def _with_slots(array: Array, used: Array, num_slots: int) -> Array:
@@ -144,10 +170,10 @@ def _with_slots(array: Array, used: Array, num_slots: int) -> Array:
 
 
 def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return zeros in memory that the search hops about in.
+    """Return zeros in memory for random access.
 
-    They begin with a page, so that no record of 32 bytes lies across two lines of the processor's cache, and are in
-    huge pages where the system has them, as looking up the address of a page each time takes long.
+    It begins at a page, so that no record of 32 bytes spans two cache lines, and uses huge pages where the system has
+    them, because looking up a page's address takes long.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
     memory = mmap.mmap(-1, max(1, size))

@@ -13,9 +13,9 @@ from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
-from seraphim.search.rng import fork, stream_key, uniform_of
-from seraphim.search.search import Search, draw_actions
-from seraphim.search.terminal_value import worth
+from seraphim.search.expansion import terminal_value
+from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
+from seraphim.search.search import Search
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
@@ -90,7 +90,7 @@ class SelfPlay:
             trees, done = np.concatenate(done), [np.empty(0, np.int64)]
             slots = self._move(slots, trees)
             ended, results = self._game.outcome(slots.states[trees])
-            results = worth(self._game, slots.states[trees], results, self._fast_wins)
+            results = terminal_value(self._game, slots.states[trees], results, self._fast_wins)
             cut_off = ~ended & (slots.plies[trees] >= self._game.max_plies)
             ongoing = trees[~(ended | cut_off)]
             for tree, result in zip(trees[ended], results[ended], strict=True):

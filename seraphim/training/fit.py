@@ -190,7 +190,7 @@ def train(model: Any, positions: Positions, batches: Batches, log: Log | None = 
         with _saturation_proof_gradient(model):
             steps = drawn(first, batches.options.steps)
             history = model.fit(steps, shuffle=False, verbose=0 if quiet else 1, callbacks=[log_intervals])
-        architectures.settle_statistics(model, (observations for observations, *_ in drawn(0, STATISTICS_BATCHES)))
+        architectures.recompute_batch_norm(model, (observations for observations, *_ in drawn(0, STATISTICS_BATCHES)))
     means = {name: values[0] for name, values in history.history.items()}
     return Losses(means["loss"], means["policy_loss"], means["value_loss"])
 

@@ -1,4 +1,4 @@
-"""The runtime `auto`: a rule that needs no measurement, writes nothing, and imports TensorFlow only for a GPU."""
+"""The runtime `auto` follows a rule, writes nothing, and imports TensorFlow only for a GPU."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_litert_runs_an_mlp_in_small_batches_and_openvino_the_rest(model: str, b
     assert description.endswith(f", chosen for {kind} in batches of {batch}")
 
 
-def test_tensorflow_runs_what_it_may_where_it_sees_a_gpu(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensorflow_is_chosen_where_it_sees_a_gpu(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensorflow, "sees_gpu", lambda: True)
     description = load_inference(snapshot, GAME).description
     assert description.startswith("TensorFlow ")
@@ -61,7 +61,7 @@ def test_a_model_without_its_file_for_litert_is_run_by_openvino(snapshot: Path) 
 
 
 @pytest.mark.parametrize("content", [None, b"damaged"])
-def test_a_model_without_a_whole_archive_is_run_by_openvino(snapshot: Path, content: bytes | None) -> None:
+def test_a_model_without_an_intact_archive_is_run_by_openvino(snapshot: Path, content: bytes | None) -> None:
     (snapshot / ARCHIVE).unlink()
     if content:
         (snapshot / ARCHIVE).write_bytes(content)
@@ -93,7 +93,7 @@ def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
         load_inference(tmp_path, GAME)
 
 
-def test_whatever_is_chosen_gives_the_same_answers(snapshot: Path) -> None:
+def test_all_runtimes_that_may_be_chosen_agree(snapshot: Path) -> None:
     observations = GAME.observe(random_states(GAME, 50, seed=1))
     exact, _ = load_inference(snapshot, GAME, "tensorflow").infer(observations)
     for batch in (1, 256):

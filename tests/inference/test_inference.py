@@ -1,4 +1,4 @@
-"""A snapshot as a function: the runtimes agree, batches do not matter, and misfits are told."""
+"""Inference: the runtimes agree, batches do not matter, and errors are reported."""
 
 import shutil
 import subprocess
@@ -13,7 +13,8 @@ from reference import random_states
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
-from seraphim.inference import LARGEST_BATCH, Inference, Uniform, bucket_size, in_buckets, litert, load_inference
+from seraphim.inference import Inference, Uniform, litert, load_inference
+from seraphim.inference.interface import LARGEST_BATCH, bucket_size, in_buckets
 from seraphim.network.architectures import build
 from seraphim.network.saved_model import load_model, save_snapshot
 from seraphim.settings import default_settings
@@ -77,9 +78,7 @@ def test_a_loaded_model_outlives_its_snapshot(snapshot: Path, runtime: str) -> N
     assert model.infer(OBSERVATIONS[:50])[0][0] == pytest.approx(logits[0], abs=1e-6)
 
 
-def test_litert_needs_not_keep_an_interpreter_for_every_batch_size(
-    snapshot: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_litert_may_drop_interpreters(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, _ = loaded(snapshot, "litert").infer(OBSERVATIONS)
     monkeypatch.setattr(litert, "MOST_BYTES", 1)
     model = loaded(snapshot, "litert")
@@ -114,7 +113,7 @@ load_inference(Path(sys.argv[1]), GAME, sys.argv[2]).infer(GAME.observe(GAME.ini
         ({"observation_shape": (6, 7, 2)}, r"takes observations of shape \(3, 3, 2\) but othergame gives \(6, 7, 2\)"),
     ],
 )
-def test_a_model_of_another_game_is_told(
+def test_a_model_of_another_game_is_reported(
     snapshot: Path, runtime: str, changes: dict[str, object], message: str
 ) -> None:
     shape = {"name": "othergame", "num_actions": 9, "observation_shape": (3, 3, 2)}
@@ -123,21 +122,21 @@ def test_a_model_of_another_game_is_told(
 
 
 @RUNTIMES
-def test_a_missing_model_is_told(tmp_path: Path, runtime: str) -> None:
+def test_a_missing_model_is_reported(tmp_path: Path, runtime: str) -> None:
     with pytest.raises(ModelError, match="holds no SavedModel: retrain"):
         loaded(tmp_path, runtime)
 
 
 @pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
 @pytest.mark.parametrize("damaged", ["saved_model.pb", "variables/variables.index"])
-def test_a_damaged_model_is_told(snapshot: Path, runtime: str, damaged: str) -> None:
+def test_a_damaged_model_is_reported(snapshot: Path, runtime: str, damaged: str) -> None:
     (snapshot / damaged).write_bytes(b"\x00garbage")
     with pytest.raises(ModelError, match="the SavedModel in .* is damaged"):
         loaded(snapshot, runtime)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
-def test_a_damaged_model_for_litert_is_told(snapshot: Path, share: float) -> None:
+def test_a_damaged_model_for_litert_is_reported(snapshot: Path, share: float) -> None:
     file = snapshot / "assets.extra" / "model.tflite"
     whole = file.read_bytes()
     for content in (whole[: int(share * len(whole))], b"\0" * int(share * len(whole)) + b"garbage"):
@@ -146,13 +145,13 @@ def test_a_damaged_model_for_litert_is_told(snapshot: Path, share: float) -> Non
             loaded(snapshot, "litert")
 
 
-def test_a_snapshot_without_the_file_for_litert_is_told(snapshot: Path) -> None:
+def test_a_snapshot_without_the_file_for_litert_is_reported(snapshot: Path) -> None:
     (snapshot / "assets.extra" / "model.tflite").unlink()
     with pytest.raises(ModelError, match=r"holds no assets.extra/model.tflite, which LiteRT runs: choose another"):
         loaded(snapshot, "litert")
 
 
-def test_a_missing_package_is_told(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
     with pytest.raises(SettingsError, match="litert needs the package ai-edge-litert: pip install ai-edge-litert"):
         loaded(snapshot, "litert")
@@ -192,7 +191,7 @@ for step in (threading.Thread.start, threading.Thread.join):
 
 @pytest.mark.parametrize("runtime", ["openvino", "litert"])
 def test_two_threads_of_a_new_process_may_evaluate_their_first_batches_at_once(snapshot: Path, runtime: str) -> None:
-    # OpenVINO has a lock that two such threads could wait for for ever, about every second time.
+    # Two such threads could deadlock in OpenVINO, about every second time.
     command = [sys.executable, "-c", FIRST_BATCHES, str(snapshot), runtime]
     programs = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
     try:
@@ -228,7 +227,7 @@ def evaluate(reloads, evaluations):
                 left -= count
 
 def lowest(evaluations):
-    # What TensorFlow holds goes up and down by 15 MB as it tidies up, so a single look tells little.
+    # TensorFlow's memory goes up and down by 15 MB, so take the lowest of several looks.
     looks = []
     for _ in range(5):
         evaluate(10, evaluations // 5)
@@ -257,20 +256,20 @@ def test_memory_stays_flat_over_reloads_and_evaluations(full_size: Path, runtime
     assert float(done.stdout) < 20
 
 
-def test_uniform_believes_nothing() -> None:
+def test_uniform_gives_equal_logits_and_zero_values() -> None:
     logits, values = Uniform(GAME).infer(OBSERVATIONS)
     assert logits.shape == (200, 9)
     assert not logits.any()
     assert not values.any()
 
 
-def test_buckets_hold_their_counts_with_little_waste_and_are_few() -> None:
+def test_buckets_are_few_and_waste_little() -> None:
     sizes = [bucket_size(count) for count in range(1, LARGEST_BATCH + 1)]
     assert all(count <= size <= max(32, 1.0625 * count) for count, size in enumerate(sizes, 1))
     assert len(set(sizes)) < 120
 
 
-def test_few_positions_are_evaluated_in_batches_of_the_size_of_the_last(snapshot: Path) -> None:
+def test_small_batches_are_padded_to_the_size_of_the_last(snapshot: Path) -> None:
     sizes: list[int] = []
     model = loaded(snapshot, "openvino")
     request = model._request

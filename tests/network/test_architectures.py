@@ -59,24 +59,24 @@ def test_another_seed_gives_other_weights_and_layers_differ_from_each_other(opti
     assert len(set(shared)) == len(shared)
 
 
-def test_settled_statistics_serve_what_training_sees() -> None:
+def test_with_recomputed_statistics_inference_equals_training() -> None:
     model = architectures.build(GAME, RESNET, seed=1)
     batch = observations(64)
     seen, _ = (model(batch, training=True)[name].numpy() for name in ("policy", "value"))
     assert not np.allclose(evaluate(model, batch)[0], seen, atol=0.05)  # the averages have only begun to move
-    architectures.settle_statistics(model, [batch])
-    # What is kept is an unbiased variance.
+    architectures.recompute_batch_norm(model, [batch])
+    # The variance that is kept is unbiased.
     np.testing.assert_allclose(evaluate(model, batch)[0], seen, atol=0.02)
     np.testing.assert_allclose(model(batch, training=True)["policy"].numpy(), seen, atol=1e-5)
 
 
-def test_settled_statistics_are_the_means_over_all_batches() -> None:
+def test_recomputed_statistics_are_the_means_over_all_batches() -> None:
     model = architectures.build(GAME, RESNET, seed=1)
     norm = model.get_layer("stem_norm")
     found = []
     batches = [observations(64, seed) for seed in range(3)]
     for one in ([batches[0]], [batches[1]], [batches[2]], batches):
-        architectures.settle_statistics(model, one)
+        architectures.recompute_batch_norm(model, one)
         found.append(norm.moving_variance.numpy())
     np.testing.assert_allclose(found[3], np.mean(found[:3], axis=0), rtol=1e-5)
     assert norm.momentum == architectures.BATCH_NORM_MOMENTUM
@@ -136,13 +136,13 @@ def test_options_out_of_range_are_refused(values: dict[str, Any]) -> None:
         NetworkOptions(**values)
 
 
-def test_tensorflow_starts_without_a_word() -> None:
+def test_tensorflow_starts_silently() -> None:
     program = "from seraphim.network import architectures; architectures.tensorflow().constant(1) + 1"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout + run.stderr == ""
 
 
-def test_what_others_say_while_tensorflow_starts_is_not_lost() -> None:
+def test_messages_of_others_while_tensorflow_starts_are_not_lost() -> None:
     program = """
 import sys, threading
 from seraphim.network import architectures
@@ -157,7 +157,7 @@ sys.stderr.write("said afterwards\\n")
     assert run.stderr == "said meanwhile\nsaid afterwards\n"
 
 
-def test_start_of_tensorflow_that_fails_shows_what_it_said() -> None:
+def test_a_failed_start_of_tensorflow_shows_its_messages() -> None:
     program = """
 import os, sys
 from seraphim.network import architectures
@@ -184,8 +184,8 @@ def test_importing_networks_does_not_import_tensorflow() -> None:
     assert run.stdout == "False\n"
 
 
-def test_missing_tensorflow_is_told_with_its_cure() -> None:
-    # With None in its place, an import fails as if the package were not there.
+def test_missing_tensorflow_is_reported_with_what_to_do() -> None:
+    # With None in its place, an import fails as if the package were not installed.
     program = (
         "import sys; sys.modules['tensorflow'] = None; "
         "from seraphim.network import architectures; architectures.tensorflow()"

@@ -10,7 +10,7 @@ import pytest
 from seraphim.network.native_log import without_native_log
 
 
-def test_noise_is_left_out_and_the_rest_appears_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
+def test_noise_is_dropped_and_the_rest_appears_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
     with without_native_log(rb"INFO: |W\d+ "):
         os.write(2, b"INFO: started\nout of memory\nW12 port.cc\n")
         assert capfd.readouterr().err == ""
@@ -32,7 +32,7 @@ def test_standard_error_is_as_it_was_afterwards(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "INFO: mine\n"
 
 
-def test_last_words_appear_though_another_thread_is_still_at_work() -> None:
+def test_messages_at_exit_appear_while_another_thread_is_in_the_block() -> None:
     program = """
 import os, sys, threading, time
 from seraphim.network.native_log import without_native_log

@@ -1,4 +1,4 @@
-"""What a model of unknown origin can do: its graph is not run, its archive is checked; and our own models pass."""
+"""Models of unknown origin: the graph is not run, the archive is checked, and Seraphim's own models pass."""
 
 import contextlib
 import json
@@ -53,7 +53,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def poison(snapshot: Path, target: Path) -> None:
-    """Let a SavedModel write a file when TensorFlow runs it, by a function that nothing in it names.
+    """Let a SavedModel write a file when TensorFlow runs it, by a function that it does not name.
 
     It calls a harmless function. TensorFlow's implementation selector takes another one in its place, because that has
     the same `api_implements` and prefers the device of the call.
@@ -91,7 +91,7 @@ def poison(snapshot: Path, target: Path) -> None:
 
 
 def run_by_everything(snapshot: Path, settings: Any, out: Path) -> None:
-    """Let all that loads a model load it; what they refuse does not matter here."""
+    """Load a model in all ways; errors do not matter here."""
     observations = GAME.observe(GAME.initial(3))
     for runtime in RUNTIMES:
         for batch in (1, 256):
@@ -117,16 +117,16 @@ def test_a_model_that_writes_files_when_tensorflow_runs_it_writes_none(
     assert not list(target.parent.iterdir())
 
 
-def test_only_trust_lets_tensorflow_run_a_saved_model_as_it_is(snapshot: Path, target: Path) -> None:
+def test_tensorflow_runs_an_unchecked_saved_model_only_with_trust(snapshot: Path, target: Path) -> None:
     poison(snapshot, target)
     observations = GAME.observe(GAME.initial(3))
-    # With an archive, it is not run even so.
+    # With an archive, it is not run even with trust.
     load_inference(snapshot, GAME, "tensorflow", trust=True).infer(observations)
     assert not list(target.parent.iterdir())
     (snapshot / saved_model.ARCHIVE).unlink()
     with pytest.raises(ModelError, match=r"TensorFlow cannot run .* because assets.extra/model.keras is missing"):
         load_inference(snapshot, GAME, "tensorflow")
-    # This shows that the model is as malicious as the other tests take it to be.
+    # The model is as malicious as the other tests assume.
     load_inference(snapshot, GAME, "tensorflow", trust=True).infer(observations)
     assert {file.suffix for file in target.parent.iterdir()} == {".index", ".data-00000-of-00001"}
 
@@ -143,7 +143,7 @@ def test_a_trusted_saved_model_without_an_archive_serves_and_is_exported(snapsho
 
 
 class Evil(tf.Module):
-    """Serves what a network of tic-tac-toe does, and does something else beside it."""
+    """Serves a network of tic-tac-toe, and does something else besides."""
 
     def __init__(self, deed: Callable[[], Any]) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ DEEDS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("operation", DEEDS)
-def test_openvino_does_nothing_but_compute(operation: str, tmp_path: Path, target: Path) -> None:
+def test_openvino_only_computes(operation: str, tmp_path: Path, target: Path) -> None:
     module = Evil(lambda: DEEDS[operation](target))
     tf.saved_model.save(module, str(tmp_path / "model"), signatures={saved_model.SIGNATURE: module.serve})
     for file in target.parent.iterdir():
@@ -270,7 +270,7 @@ def test_objects_of_other_kinds_are_refused_wherever_they_stand(snapshot: Path, 
         saved_model.load_model(snapshot)
 
 
-def test_an_archive_of_something_else_than_a_network_is_refused(snapshot: Path) -> None:
+def test_an_archive_without_a_network_is_refused(snapshot: Path) -> None:
     parts = parts_of(snapshot / saved_model.ARCHIVE)
     for config in (b"[]", b"7", b"{}", b'{"module": "keras.optimizers", "class_name": "Adam", "config": {}}'):
         write_parts(snapshot / saved_model.ARCHIVE, {**parts, "config.json": config})
@@ -320,7 +320,7 @@ def test_an_archive_with_entries_that_keras_does_not_write_is_refused(snapshot: 
         saved_model.load_model(snapshot)
 
 
-def test_a_network_larger_than_its_weights_is_not_made(snapshot: Path) -> None:
+def test_a_network_larger_than_its_weights_is_not_built(snapshot: Path) -> None:
     def enlarge(config: dict[str, Any]) -> None:
         (policy,) = [each for each in config["config"]["layers"] if each["config"]["name"] == "policy"]
         policy["config"]["units"] = 1 << 40  # a kernel of 64 TiB
@@ -367,7 +367,7 @@ def test_an_archive_whose_compressed_data_is_broken_is_damaged(
 
 
 def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> None:
-    # All of zip's own bytes are looked at, and some of the configuration's.
+    # Checks all of zip's own bytes, and some of the configuration's.
     file = snapshot / saved_model.ARCHIVE
     content = file.read_bytes()
     config, directory = content.index(b"config.json"), content.index(b"PK\1\2")
@@ -387,7 +387,7 @@ def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> N
 # ---------------------------------------------------------------- modules of games
 
 
-def test_a_module_that_is_no_game_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_is_not_a_game_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "above").mkdir()
     for name in ("deed.py", "above/__init__.py", "above/deed.py"):
@@ -421,7 +421,7 @@ def test_a_snapshot_from_elsewhere_needs_trust(root: Path, elsewhere: Path) -> N
     with pytest.raises(ModelError, match=f"{elsewhere} lies outside .*if you trust the source, add --trust"):
         ModelFolder(root, "fresh").choose(str(elsewhere))
     assert ModelFolder(root, "fresh", trust=True).choose(str(elsewhere)).path == elsewhere
-    # A path to what lies in models/ is as good as a name.
+    # A path into models/ is as good as a name.
     champion = ModelFolder(root, "fresh").champion()
     assert ModelFolder(root, "fresh").choose(str(champion.path)) == champion
     (elsewhere / "saved_model.pb").unlink()
@@ -438,7 +438,7 @@ def test_links_that_lead_out_of_models_need_trust(root: Path, tmp_path: Path) ->
         getattr(ModelFolder(root, "fresh", trust=True), method)()
     with pytest.raises(ModelError, match="lies outside"):
         ModelFolder(root, "fresh").choose(ModelFolder(root, "fresh", trust=True).champion().name)
-    # All of models/ may lie elsewhere.
+    # The whole folder models/ may lie elsewhere.
     (root / "models").rename(tmp_path / "models")
     (root / "models").symlink_to(tmp_path / "models")
     (tmp_path / "models/fresh").unlink()

@@ -1,4 +1,4 @@
-"""Saving: a snapshot serves what the model says, and is trained on as if it had never been saved."""
+"""Saving: a snapshot gives the outputs of the model, and trains on as if it had never been saved."""
 
 import functools
 import json
@@ -54,7 +54,7 @@ def serve(path: Path, batch: Array) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("runtime", ["openvino", "litert"])
-def test_a_snapshot_of_another_shape_serves_what_the_model_says(runtime: Runtime, tmp_path: Path) -> None:
+def test_a_snapshot_of_another_shape_gives_the_outputs_of_the_model(runtime: Runtime, tmp_path: Path) -> None:
     saved_model.save_snapshot(trained(OTHER), tmp_path / "snapshot")
     logits, values = load_inference(tmp_path / "snapshot", GAME, runtime, batch=16).infer(observations(16))
     for expected, served in zip(evaluate(trained(OTHER), observations(16)), (logits, values), strict=True):
@@ -84,7 +84,7 @@ def test_batch_of_one_equals_a_row_of_a_batch_of_64(options: NetworkOptions, sna
 
 
 @KINDS
-def test_openvino_serves_what_the_model_says(options: NetworkOptions, snapshots: Snapshots) -> None:
+def test_openvino_gives_the_outputs_of_the_model(options: NetworkOptions, snapshots: Snapshots) -> None:
     openvino = pytest.importorskip("openvino")
     core = openvino.Core()
     compiled = core.compile_model(core.read_model(snapshots[options]), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
@@ -129,13 +129,13 @@ def test_saved_model_holds_the_weights_and_nothing_of_the_optimizer(snapshots: S
     assert sum(int(np.prod(shape)) for shape in saved) == trained(RESNET).count_params()
 
 
-def test_snapshot_without_archive_names_the_cure(tmp_path: Path) -> None:
+def test_the_error_for_a_missing_archive_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"model\.keras is missing: point the champion at another snapshot"):
         saved_model.load_model(tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "no zip", "config gone"])
-def test_damaged_archive_names_the_cure(damage: str, snapshots: Snapshots, tmp_path: Path) -> None:
+def test_the_error_for_a_damaged_archive_says_what_to_do(damage: str, snapshots: Snapshots, tmp_path: Path) -> None:
     archive = tmp_path / ARCHIVE
     archive.parent.mkdir()
     content = (snapshots[MLP] / ARCHIVE).read_bytes()
@@ -148,8 +148,8 @@ def test_damaged_archive_names_the_cure(damage: str, snapshots: Snapshots, tmp_p
         saved_model.load_model(tmp_path)
 
 
-def test_a_second_snapshot_makes_no_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # TensorFlow never frees all that a variable takes.
+def test_saving_again_leaks_no_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # TensorFlow never frees all memory of a variable.
     import keras
 
     model = architectures.build(GAME, NetworkOptions(depth=1, width=8), seed=0)

@@ -109,7 +109,7 @@ def test_a_disk_that_is_read_only_is_told_by_every_program_that_writes(disk: Dis
     for program, *arguments in ((*GENERATE, "--games=5"), TRAIN, LEARN, ("tictactoe/train.py", "new", "--init")):
         said = refusal(disk.run(program, *arguments))
         name = Path(program).name
-        assert re.fullmatch(rf"{re.escape(name)}: Read-only file system \(.+\): mend the permissions, .*", said)
+        assert re.fullmatch(rf"{re.escape(name)}: Read-only file system \(.+\): fix the permissions, .*", said)
     assert sorted(disk.path.rglob("*")) == before
 
 

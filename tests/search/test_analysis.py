@@ -1,4 +1,4 @@
-"""One position at leisure: readouts add up, stop when asked, and every figure is the search's own."""
+"""Analysis: readouts add up and stop when asked, and all figures come from the search."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_readouts_in_portions_equal_all_at_once() -> None:
     assert analysis.best == visits.argmax()
 
 
-def test_it_stops_when_asked_and_goes_on() -> None:
+def test_an_analysis_stops_when_asked_and_can_go_on() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     asked = []
 
@@ -54,9 +54,9 @@ def test_candidates_show_what_the_search_is_made_of() -> None:
         assert each.u == pytest.approx(OPTIONS.cpuct * each.prior * np.sqrt(201) / (1 + each.visits))
         assert each.variation[0] == each.action
     # One readout more goes where Q + U is highest.
-    favourite = max(candidates, key=lambda each: each.q + each.u)
+    favorite = max(candidates, key=lambda each: each.q + each.u)
     analysis.more(1)
-    assert {each.action: each.visits for each in analysis.candidates()}[favourite.action] == favourite.visits + 1
+    assert {each.action: each.visits for each in analysis.candidates()}[favorite.action] == favorite.visits + 1
 
 
 def test_a_variation_is_a_legal_line() -> None:
@@ -73,10 +73,10 @@ def test_a_variation_is_a_legal_line() -> None:
 def test_a_move_keeps_the_tree_below_it() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.more(300)
-    favourite = analysis.candidates()[0]
-    value = -favourite.q
-    analysis.play(favourite.action)
-    assert sum(each.visits for each in analysis.candidates()) == favourite.visits - 1
+    favorite = analysis.candidates()[0]
+    value = -favorite.q
+    analysis.play(favorite.action)
+    assert sum(each.visits for each in analysis.candidates()) == favorite.visits - 1
     assert analysis.value == pytest.approx(value, abs=0.1)
     analysis.start(GAME.initial(1)[0])
     assert analysis.more(10) == 10

@@ -1,4 +1,4 @@
-"""The evaluation cache: what it knows is exact, and it never outlives its model."""
+"""The evaluation cache: entries are exact, and belong to one model."""
 
 import numpy as np
 import pytest

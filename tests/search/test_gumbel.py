@@ -1,4 +1,4 @@
-"""The Gumbel root: equal to mctx's on the same logits, values and noise, and an improvement by theory."""
+"""The Gumbel root: equal to mctx's on the same logits, values and noise, and no worse than the prior."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from reference import ArbitraryNetwork, random_states
 from seraphim.game import Array, identity_symmetry
 from seraphim.options import SearchOptions
 from seraphim.search.rng import stream_key, uniform
-from seraphim.search.search import Result, Search
+from seraphim.search.roots import Result
+from seraphim.search.search import Search
 from seraphim.search.selection import considered_visits
 from tictactoe.game import TicTacToe
 

@@ -29,7 +29,8 @@ from reference import ArbitraryNetwork
 from seraphim.game import Array, Game, PlainGame, PlainRules, load_game
 from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
-from seraphim.search.search import Result, Search
+from seraphim.search.roots import Result
+from seraphim.search.search import Search
 
 History = tuple[int, ...]
 
@@ -92,7 +93,7 @@ class Pair(NamedTuple):
 PAIRS = {
     "tictactoe": Pair(load_game("tictactoe"), pyspiel.load_game("tic_tac_toe")),
     "connectfour": Pair(load_game("connectfour"), pyspiel.load_game("connect_four")),
-    # Who closes a box moves again; who sows into the own store with the last stone, too.
+    # A player moves again after closing a box, or after sowing the last stone into their own store.
     **{
         name: Pair(PlainRules(Registered(name, plies)), pyspiel.load_game(name))
         for name, plies in (("dots_and_boxes", 12), ("mancala", 150))
@@ -101,7 +102,7 @@ PAIRS = {
 
 
 class Evaluator(mcts.Evaluator):
-    """Asks a network of ours about a state of theirs, by way of its history."""
+    """Evaluates a state of OpenSpiel by a network for the game here, by its history."""
 
     def __init__(self, game: Game, network: Inference) -> None:
         self._game = game
@@ -126,7 +127,7 @@ class Evaluator(mcts.Evaluator):
 
 
 class InOrder(np.random.RandomState):
-    """Leaves what it should shuffle as it is."""
+    """Shuffles nothing."""
 
     def shuffle(self, x: list) -> None:  # type: ignore[override, type-arg]
         pass
@@ -141,7 +142,7 @@ def replay(game: Game, history: History) -> Array:
 
 
 def softmax(logits: Sequence[float]) -> list[float]:
-    """Probabilities, rounded as they are here: stored in single precision, weights as well as priors."""
+    """Probabilities, rounded as in the search: weights and priors are stored in single precision."""
     weights = [math.exp(logit - max(logits)) for logit in logits]
     return [float(np.float32(float(np.float32(weight)) / sum(weights))) for weight in weights]
 
@@ -264,7 +265,7 @@ def test_visits_are_those_of_openspiels_own_formula_until_the_end_of_the_game_is
     assert compared >= 10
 
 
-def test_the_end_of_the_game_is_in_the_trees_that_are_compared() -> None:
+def test_the_compared_trees_contain_ends_of_games() -> None:
     for name, pair in PAIRS.items():
         network = ArbitraryNetwork(pair.ours, seed=64)
         roots = [
@@ -275,7 +276,7 @@ def test_the_end_of_the_game_is_in_the_trees_that_are_compared() -> None:
 
 
 @pytest.mark.parametrize("name", ["dots_and_boxes", "mancala"])
-def test_players_move_twice_in_the_trees_that_are_compared(name: str) -> None:
+def test_the_compared_trees_contain_players_who_move_twice(name: str) -> None:
     pair = PAIRS[name]
     twice = 0
     for history in random_histories(pair.theirs, POSITIONS, seed=64):

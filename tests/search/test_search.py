@@ -1,4 +1,4 @@
-"""The compiled search against the naive one, and what must hold after every search."""
+"""The compiled search equals the naive one; invariants hold after every search."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import FirstPlayUrgency, Leaf, Root, SearchOptions
-from seraphim.search.rng import dirichlet, stream_key, uniform, uniform_of
-from seraphim.search.search import Search, draw_actions
+from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, uniform_of
+from seraphim.search.search import Search
 from seraphim.search.tree import NO_CHILD, slots
 from tictactoe.game import TicTacToe
 
@@ -196,7 +196,7 @@ def test_a_tree_alone_equals_the_same_tree_among_many() -> None:
         assert alone[0].tolist() == together[row].tolist()
 
 
-def test_a_tree_finds_the_same_when_the_others_start_later() -> None:
+def test_a_tree_finds_the_same_if_the_others_start_later() -> None:
     network = ArbitraryNetwork(GAME, 4)
     states = random_states(GAME, 8, 6)
     together = visits(searched(GAME, network, states, OPTIONS))
@@ -270,7 +270,7 @@ def test_one_tree_is_halted_and_the_others_go_on(leaves: int) -> None:
     assert visits(search).sum(axis=1)[[0, 2]].tolist() == [400, 400]
     assert search.readouts == visits(search).sum()
     check_invariants(search)
-    # What was halted goes on as if nothing had been.
+    # The halted tree can go on as if it had not been halted.
     search.begin(np.array([1]), random_states(GAME, 3, 2)[1:2], None, 400 - int(visits(search)[1].sum()))
     search.run()
     if leaves == 1:
@@ -278,7 +278,7 @@ def test_one_tree_is_halted_and_the_others_go_on(leaves: int) -> None:
         assert visits(search)[1].tolist() == visits(whole)[1].tolist()
 
 
-def test_a_step_has_an_end_though_no_position_is_new() -> None:
+def test_rounds_limit_a_step_when_the_cache_knows_every_position() -> None:
     network = ArbitraryNetwork(GAME, 2)
     search = searched(GAME, network, GAME.initial(1), replace(OPTIONS, readouts=3000))
     whole = visits(search)
@@ -313,7 +313,7 @@ def test_compact_trees_are_the_same_and_take_less_memory() -> None:
     assert visits(search)[:2].tolist() == visits(fresh)[:2].tolist()
 
 
-def test_trees_become_compact_while_they_are_at_work() -> None:
+def test_trees_can_be_compacted_during_a_search() -> None:
     network = ArbitraryNetwork(GAME, 3)
     states = random_states(GAME, 4, 3)
     search = Search(GAME, network, OPTIONS, 4, leaves=8)
@@ -344,7 +344,7 @@ def test_positions_in_which_the_game_has_ended_are_never_evaluated() -> None:
     [("X X · / O O · / · · ·", 2), ("X X O / O O X / X · ·", None), ("X X · / O O · / X · ·", 5)],
     ids=["first player wins", "draw", "second player wins"],
 )
-def test_a_win_at_hand_gets_the_visits_and_the_value_goes_to_one(drawing: str, winning: int | None) -> None:
+def test_an_immediate_win_gets_the_visits_and_the_value_approaches_one(drawing: str, winning: int | None) -> None:
     search = searched(GAME, Uniform(GAME), position(drawing)[None], replace(OPTIONS, readouts=400))
     result = search.result(np.array([0]))
     if winning is None:
@@ -354,7 +354,7 @@ def test_a_win_at_hand_gets_the_visits_and_the_value_goes_to_one(drawing: str, w
         assert result.values[0] > 0.75
 
 
-def test_a_loss_in_sight_has_a_value_near_minus_one() -> None:
+def test_a_forced_loss_has_a_value_near_minus_one() -> None:
     # O to move; X threatens two lines at once.
     search = searched(GAME, Uniform(GAME), position("X · X / O · · / X · O")[None], replace(OPTIONS, readouts=2000))
     assert search.result(np.array([0])).values[0] < -0.8
@@ -375,7 +375,7 @@ def test_a_playout_ends_as_a_draw_where_the_game_would_be_cut_off(root: Root) ->
 
 @pytest.mark.parametrize("fpu", ["parent", "reduction"])
 def test_first_play_urgency_is_a_mean_of_values_also_with_playouts(fpu: FirstPlayUrgency) -> None:
-    # Every playout of the first mover loses, so the mean of what a node has seen can only go down to -1.
+    # Every playout of the first mover loses, so the mean value of a node can only fall to -1.
     class Pessimist(Uniform):
         def infer(self, observations: Array) -> tuple[Array, Array]:
             logits, values = super().infer(observations)
@@ -451,7 +451,7 @@ def test_priors_are_probabilities_over_the_legal_actions(logits: list[float], se
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("head", ["policy", "value"])
-def test_a_model_that_gives_no_numbers_is_named(broken: float, head: str) -> None:
+def test_a_model_that_returns_nan_is_named_in_the_error(broken: float, head: str) -> None:
     class Broken(Uniform):
         name = "models/broken/00000100-20250101T000000Z"
 
@@ -500,7 +500,7 @@ def test_noise_is_mixed_in_by_its_coefficient() -> None:
     assert search.trees.root_scores == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_reused_root_is_noised_once_and_anew() -> None:
+def test_a_reused_root_gets_new_noise_instead_of_the_old() -> None:
     network = ArbitraryNetwork(GAME, 7)
     search = searched(GAME, network, GAME.initial(1), OPTIONS, keys("a"))
     action = visits(search).argmax(axis=1)
@@ -546,7 +546,7 @@ def test_noise_has_the_moments_of_the_dirichlet_distribution(alpha: float) -> No
 # ---------------------------------------------------------------- choosing a move
 
 
-def test_hot_moves_are_drawn_in_proportion_to_the_policy() -> None:
+def test_sampled_moves_are_drawn_in_proportion_to_the_policy() -> None:
     counts, draws = np.array([0, 10, 0, 30, 60]), 10_000
     streams = np.arange(draws, dtype=np.uint64)
     found = np.bincount(draw_actions(np.tile(counts, (draws, 1)), streams), minlength=5)
@@ -556,11 +556,11 @@ def test_hot_moves_are_drawn_in_proportion_to_the_policy() -> None:
     assert ((found[counts > 0] - expected) ** 2 / expected).sum() < 18.4
 
 
-def test_cold_moves_are_the_most_visited_first_of_equals() -> None:
+def test_moves_that_are_not_sampled_are_the_most_visited_first_of_equals() -> None:
     search = searched(GAME, ArbitraryNetwork(GAME), random_states(GAME, 30, 1), OPTIONS)
     result = search.result(np.arange(30))
-    cold = search.choose(result, np.zeros(30, bool), keys(*map(str, range(30))))
-    assert cold.tolist() == result.visits.argmax(axis=1).tolist()
+    best = search.choose(result, np.zeros(30, bool), keys(*map(str, range(30))))
+    assert best.tolist() == result.visits.argmax(axis=1).tolist()
 
 
 def test_a_billion_visits_do_not_overflow() -> None:
@@ -596,7 +596,7 @@ def test_an_action_that_was_never_searched_gives_a_fresh_root() -> None:
     assert visits(search).tolist() == visits(searched(GAME, network, state, options)).tolist()
 
 
-def test_a_reset_tree_remembers_nothing() -> None:
+def test_a_reset_tree_is_empty() -> None:
     network = ArbitraryNetwork(GAME, 9)
     search = searched(GAME, network, random_states(GAME, 2, 4), OPTIONS)
     search.reset(np.arange(2))
@@ -606,7 +606,7 @@ def test_a_reset_tree_remembers_nothing() -> None:
 
 
 class Hurried(TicTacToe):
-    """Tic-tac-toe of which a win is worth 1 with the fifth stone, and a quarter less with each after that."""
+    """Tic-tac-toe where a win counts 1 with the fifth stone, and less with each later one."""
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
         ended, results = super().outcome(states)
@@ -615,7 +615,7 @@ class Hurried(TicTacToe):
 
 
 @pytest.mark.parametrize("leaf", ["value", "playout"])
-def test_fast_wins_search_as_if_the_rules_said_what_they_are_worth(leaf: Leaf) -> None:
+def test_fast_wins_search_as_if_the_rules_gave_those_results(leaf: Leaf) -> None:
     states, options = random_states(GAME, 30, seed=3), replace(OPTIONS, leaf=leaf)
     trees = np.arange(len(states))
     network = ArbitraryNetwork(GAME)
@@ -626,12 +626,12 @@ def test_fast_wins_search_as_if_the_rules_said_what_they_are_worth(leaf: Leaf) -
     assert (found.visits != searched(GAME, network, states, options).result(trees).visits).any()
 
 
-def test_fast_wins_are_not_for_proven_results() -> None:
+def test_fast_wins_exclude_the_solver() -> None:
     with pytest.raises(SettingsError, match=r"^fast_wins must be 0 with solver, which proves results, not 0\.5$"):
         SearchOptions(fast_wins=0.5, solver=True)
 
 
-def test_fast_wins_need_a_game_that_tells_how_far_it_has_got() -> None:
+def test_fast_wins_need_a_game_with_progress() -> None:
     game = PlainRules(games.NIM)
     with pytest.raises(
         SettingsError, match=r"^fast_wins needs a game that offers progress\(states\), but nim does not"

@@ -13,7 +13,7 @@ from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import Root, SearchOptions
 from seraphim.search.search import Search
-from seraphim.search.tree import KNOWN, LOST, OPEN, slots
+from seraphim.search.tree import LOST, OPEN, PROVEN, slots
 from tictactoe.game import TicTacToe
 from tictactoe.minimax import position_sets
 
@@ -25,7 +25,7 @@ POSITIONS = position_sets()[0]
 
 @cache
 def distance(state: tuple[int, ...]) -> tuple[float, int]:
-    """The value for the player to move, and the plies to the end: of wins the fewest, of all else the most."""
+    """The value for the player to move, and the plies to the end: fewest for wins, most for all else."""
     row = np.array([state])
     ended, result = GAME.outcome(row)
     sign = 1 - 2 * int(GAME.to_play(row)[0])
@@ -59,7 +59,7 @@ def test_proven_values_equal_minimax_in_every_position() -> None:
     assert result.proven[few_left].all()  # with four moves to go there are no more than 65 lines
     for row in np.flatnonzero(result.proven):
         assert result.values[row] == exact[late[row].tobytes()]
-        # Every move that the policy teaches keeps the value.
+        # Every move in the policy keeps the value.
         for action in np.flatnonzero(result.policies[row]):
             chosen = np.flatnonzero((POSITIONS.states == late[row]).all(axis=1))[0]
             assert POSITIONS.action_values[chosen, action] == result.values[row]
@@ -84,7 +84,7 @@ def test_a_proven_root_stops_early_and_counts_what_it_spent() -> None:
 
 
 def test_the_fastest_win_and_the_slowest_loss_are_preferred() -> None:
-    # Whoever is to move at a multiple of four loses, and only distance tells the moves apart.
+    # The player to move at a multiple of four loses, and the moves differ only in their distance to the end.
     game = PlainRules(games.Nim(heap=9))
     for heap, slowest in ((4, 2), (8, 4)):
         states = np.array([[heap, 0]])
@@ -109,7 +109,7 @@ def test_the_policy_avoids_moves_that_are_proven_to_lose() -> None:
     assert not result.policies[0, visited].any()
 
 
-def test_players_who_move_twice_are_proven_right() -> None:
+def test_results_are_proven_correctly_where_players_move_twice() -> None:
     game = PlainRules(games.MovesTwice(heap=8))
 
     @cache
@@ -154,7 +154,7 @@ def test_a_proven_position_that_becomes_the_root_is_played_without_readouts() ->
         assert GAME.outcome(state)[1][0] != 0
 
 
-def test_a_proven_draw_is_played_rather_than_what_seems_worse() -> None:
+def test_a_proven_draw_is_preferred_to_a_move_that_looks_worse() -> None:
     checked = 0
     for seed in range(4):
         search = solved(GAME, POSITIONS.states[::3], readouts=60, seed=seed)
@@ -162,7 +162,7 @@ def test_a_proven_draw_is_played_rather_than_what_seems_worse() -> None:
         for tree in np.flatnonzero(~result.proven):
             first = int(search.trees.nodes[tree * slots(search.trees)[0]]["first_edge"])
             edges = search.trees.edges[first : first + int((result.priors[tree] > 0).sum())]
-            known = edges[edges["known"] == KNOWN]
+            known = edges[edges["proof"] == PROVEN]
             if len(known):
                 best = edges[edges["action"] == result.best[tree]][0]
                 checked += result.visits[tree, result.best[tree]] < result.visits[tree].max()
@@ -173,7 +173,7 @@ def test_a_proven_draw_is_played_rather_than_what_seems_worse() -> None:
 def test_a_proven_edge_has_its_exact_value_and_is_not_explored() -> None:
     search = solved(GAME, POSITIONS.states[::7], readouts=300)
     edges = search.trees.edges
-    known = edges[edges["known"] == KNOWN]
+    known = edges[edges["proof"] == PROVEN]
     assert len(known) > 1000
     children = search.trees.nodes[known["child"]]
     assert children["settled"].all()
@@ -201,7 +201,7 @@ def root_edges(search: Search) -> Iterator[tuple[int, np.ndarray]]:
 @pytest.mark.parametrize("leaves", [1, 4])
 @pytest.mark.parametrize("root", ["puct", "gumbel"])
 @pytest.mark.parametrize("name", CASES)
-def test_no_proven_loss_is_played_or_taught_while_there_is_something_else(name: str, root: Root, leaves: int) -> None:
+def test_no_proven_loss_is_played_if_there_is_an_alternative(name: str, root: Root, leaves: int) -> None:
     game, checked = CASES[name], 0
     for seed in range(3):
         for readouts in (16, 32, 100):
@@ -212,26 +212,26 @@ def test_no_proven_loss_is_played_or_taught_while_there_is_something_else(name: 
             search.run()
             result = search.result(np.arange(60))
             for tree, edges in root_edges(search):
-                losing = edges["action"][edges["known"] == LOST]
+                losing = edges["action"][edges["proof"] == LOST]
                 if len(losing) == len(edges):
                     continue
                 checked += len(losing)
                 assert result.best[tree] not in losing
-                if (edges["visits"][edges["known"] != LOST] > 0).any() or root == "gumbel":
+                if (edges["visits"][edges["proof"] != LOST] > 0).any() or root == "gumbel":
                     assert not result.policies[tree, losing].any()
     assert checked > 20
 
 
 @pytest.mark.parametrize("leaves", [2, 8, 32])
 @pytest.mark.parametrize("root", ["puct", "gumbel"])
-def test_what_is_proven_is_exact_whatever_was_under_way(root: Root, leaves: int) -> None:
+def test_a_proven_result_is_exact_with_several_leaves_under_way(root: Root, leaves: int) -> None:
     states = POSITIONS.states[::9]
     options = SearchOptions(readouts=200, solver=True, root=root)
     search = Search(GAME, ArbitraryNetwork(GAME, 1, scale=0.3), options, len(states), leaves)
     search.begin(np.arange(len(states)), states)
     search.run()
     edges, nodes = search.trees.edges, search.trees.nodes
-    proven = edges[(edges["known"] != OPEN) & (edges["visits"] > 0)]
+    proven = edges[(edges["proof"] != OPEN) & (edges["visits"] > 0)]
     assert len(proven) > 1000
     children = nodes[proven["child"]]
     movers = nodes["to_play"][children["parent"]]
@@ -240,7 +240,7 @@ def test_what_is_proven_is_exact_whatever_was_under_way(root: Root, leaves: int)
 
 
 def test_the_best_of_several_proven_results_is_played() -> None:
-    # The first edge whose result is no less than what the most visited one seems to be worth is not the best one.
+    # The first edge whose result is no less than the mean value of the most visited one is not the best one.
     game = PlainRules(games.Results(0.25, 0.5, 0.75))
     for root in ("puct", "gumbel"):
         options = SearchOptions(readouts=4, cpuct=20, solver=True, root=root)  # type: ignore[arg-type]

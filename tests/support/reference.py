@@ -79,7 +79,7 @@ def exact(node: Node) -> tuple[float, int] | None:
 
 
 def known(node: Node, edge: Edge) -> float | None:
-    """What an edge is worth for who chooses it, if that is proven."""
+    """The value of an edge for the player who chooses it, if it is proven."""
     below = exact(edge.child) if edge.child is not None else None
     return None if below is None else below[0] if edge.child.mover == node.mover else -below[0]  # type: ignore[union-attr]
 
@@ -123,7 +123,7 @@ def logit(edge: Edge) -> float:
 
 
 def mixed_value(node: Node, options: SearchOptions) -> float:
-    """What actions without a visit are worth (Danihelka et al. 2022, appendix D)."""
+    """The value of actions without a visit (Danihelka et al. 2022, appendix D)."""
     visited = [edge for edge in candidates(node, options) if edge.visits]
     if not visited:
         return node.value
@@ -139,7 +139,7 @@ def completed_values(node: Node, options: SearchOptions) -> list[float]:
 
 
 def sigma(node: Node, options: SearchOptions) -> list[float]:
-    """σ(q) of each candidate, as mctx has it: scaled to [0, 1], times 0.1·(50 + max N)."""
+    """σ(q) of each candidate, as in mctx: scaled to [0, 1], times 0.1·(50 + max N)."""
     values = completed_values(node, options)
     weight = 0.1 * (50 + max(edge.visits for edge in candidates(node, options)))
     return [weight * (value - min(values)) / max(max(values) - min(values), 1e-8) for value in values]
@@ -178,7 +178,7 @@ def best_edge(node: Node, options: SearchOptions, is_root: bool) -> Edge:
 
 
 def readout(game: Game, inference: Inference, node: Node, options: SearchOptions, depth: int = 0) -> tuple[float, int]:
-    """Play one readout from `node`, so many plies below the root; return its value and for which player that is."""
+    """Play one readout from `node`, `depth` plies below the root; return its value and the player it is for."""
     known = exact(node) if options.solver or node.result is not None else None
     if known is not None:
         node.visits += 1
@@ -209,7 +209,7 @@ def search(
     noise: Array | None = None,
     readouts: int | None = None,
 ) -> Node:
-    """Search a position with so many readouts, by default the options'; go on with `root` if it is given."""
+    """Search a position with `readouts`, by default the options'; go on with `root` if it is given."""
     if root is None:
         root = evaluate(game, inference, state)
         root.visits = 1
@@ -233,7 +233,7 @@ def search(
 
 
 def policy_of(root: Node, options: SearchOptions) -> dict[Edge, float]:
-    """What an unproven root teaches: a weight for each candidate."""
+    """The policy of an unproven root: a weight for each candidate."""
     edges = candidates(root, options)
     if options.root == "gumbel":
         return dict(zip(edges, improved_policy(root, options), strict=True))

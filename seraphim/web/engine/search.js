@@ -294,7 +294,7 @@ function backUp(reached) {
   }
 }
 
-/** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/traversal.py. */
+/** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/solver.py. */
 function prove(settled) {
   for (let node = settled; node.parent !== null; node = node.parent) {
     const {parent, parentEdge} = node;
