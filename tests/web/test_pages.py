@@ -58,7 +58,7 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     with GameWriter(ModelFolder(root, "fresh").game_data, RecordOptions()) as writer:
         for number in range(20):
             writer.add(encode(tictactoe.GAME, random_game(tictactoe.GAME, number)))
-    with serving(root, "connectfour", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests'}") as url:
+    with serving(root, "connectfour", PYTHONPATH=f"{ROOT}{os.pathsep}{ROOT / 'tests/support'}") as url:
         yield url
 
 
