@@ -105,6 +105,7 @@ def played_games(folder: ModelFolder, settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(("game", "preset"), ALL)
+@pytest.mark.slow
 def test_a_model_from_a_preset_is_trained_as_if_it_had_not_been_stopped_in_between(
     game: str, preset: str, tmp_path: Path
 ) -> None:

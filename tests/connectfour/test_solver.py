@@ -100,6 +100,7 @@ def solver() -> Solver:
 
 @pytest.mark.kernels
 @pytest.mark.parametrize("plies", [34, 36, 37, 38, 39, 40, 41])
+@pytest.mark.slow
 def test_every_move_near_the_end_is_worth_what_minimax_finds(plies: int) -> None:
     solver = Solver(2)
     for moves in random_positions(plies, 15):
@@ -158,6 +159,7 @@ def test_a_question_of_so_many_plies_is_answered_if_the_game_ends_within_them(pl
 
 
 @pytest.mark.parametrize("plies", [10, 13, 16, 23])
+@pytest.mark.slow
 def test_both_sides_bring_about_what_was_announced_by_openspiels_rules(plies: int, solver: Solver) -> None:
     rules = pyspiel.load_game("connect_four")
     for moves in random_positions(plies, 4):

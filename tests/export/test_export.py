@@ -282,6 +282,7 @@ def play_whole_game(page: Any) -> str:
         page.wait_for_function("(made) => document.querySelectorAll('#moves button').length > made", arg=made)
 
 
+@pytest.mark.slow
 def test_a_whole_game_is_played_below_a_path_without_a_request(serve: Any, browser: Any) -> None:
     server = serve()
     page = open_page(browser, f"http://127.0.0.1:{server.server_port}/deep/site/#model=connectfour")
@@ -295,6 +296,7 @@ def test_a_whole_game_is_played_below_a_path_without_a_request(serve: Any, brows
     assert all(path.startswith("/deep/site/") for path in server.asked)
 
 
+@pytest.mark.slow
 def test_the_page_works_without_its_host(serve: Any, browser: Any) -> None:
     server = serve()
     url = f"http://127.0.0.1:{server.server_port}/deep/site/"
@@ -310,6 +312,7 @@ def test_the_page_works_without_its_host(serve: Any, browser: Any) -> None:
     assert page.complaints == []
 
 
+@pytest.mark.slow
 def test_a_new_export_replaces_the_old_one_in_browsers(
     serve: Any, browser: Any, folder: ModelFolder, library: Library, tmp_path: Path
 ) -> None:
@@ -333,6 +336,7 @@ def test_a_new_export_replaces_the_old_one_in_browsers(
     assert open_page(browser, url).input_value("#model") == "new"
 
 
+@pytest.mark.slow
 def test_a_page_exported_without_npm_plays_with_the_cdn(
     serve: Any, browser: Any, folder: ModelFolder, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_small_game_offers_its_positions_in_a_line(nim: Path, monkeypatch: pyt
     assert np.array_equal(np.nanmax(positions.action_values, axis=1) > 0, heaps % 4 != 0)
 
 
+@pytest.mark.slow
 def test_learning_knows_when_it_plays_a_small_game_perfectly(nim: Path) -> None:
     flags = "--goal=search --generations=3 --games_per_generation=60 --steps=60 --readouts=200 --solver --workers=1"
     done = subprocess.run(

@@ -468,7 +468,14 @@ def test_a_path_is_a_player_of_the_arena(root: Path, elsewhere: Path) -> None:
 
 
 def test_the_programs_ask_for_trust(root: Path, elsewhere: Path) -> None:
-    command = [sys.executable, "bin/evaluate.py", "fresh", f"--snapshot={elsewhere}", "--searches=0", "--most=20"]
+    command = [
+        sys.executable,
+        "bin/evaluate.py",
+        "fresh",
+        f"--snapshot={elsewhere}",
+        "--searches=0",
+        "--max_positions=20",
+    ]
     environment = os.environ | {"SERAPHIM_DATA": str(root)}
     refused = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
     assert refused.returncode == 1

@@ -45,6 +45,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
+@pytest.mark.slow
 def test_each_part_of_the_loop_runs_by_itself(run: Run, root: Path) -> None:
     quick = ("--depth=1", "--width=16", "--steps=4", "--readouts=10", "--games_per_file=10")
     for program, *arguments in (
@@ -279,6 +280,7 @@ def test_an_unknown_game_is_reported(run: Run, arguments: tuple[str, ...], messa
     assert message in refused(run("bin/learn.py", "new", f"--game={arguments[0]}"))
 
 
+@pytest.mark.slow
 def test_the_benchmark_prints_its_figures_and_writes_them(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = run("bin/benchmark.py", "tictactoe", "--seconds=0.4", f"--json={file}")

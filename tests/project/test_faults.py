@@ -23,6 +23,8 @@ from seraphim.records.files import published_files, read_examples
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking.tensorboard import ScalarLog
 
+pytestmark = pytest.mark.slow
+
 GENERATE = ("bin/generate_games.py", "fresh", "--workers=1", "--seed=1", "--games_per_file=50")
 TRAIN = ("tictactoe/train.py", "fresh")
 LEARN = ("bin/learn.py", "fresh", "--workers=1", "--goal=none", "--generations=1", "--games_per_file=50")
@@ -74,7 +76,6 @@ def test_games_that_were_finished_when_the_disk_was_full_are_there_when_it_has_r
     check_games(on(disk), [f"1-{number}" for number in range(1000)])
 
 
-@pytest.mark.slow
 def test_a_training_that_finds_no_room_for_its_snapshot_leaves_the_champion_and_is_made_up_for(disk: Disk) -> None:
     assert disk.run(*GENERATE, "--games=20").returncode == 0
     champion, used = on(disk).champion(), disk.used()
@@ -91,7 +92,6 @@ def test_a_training_that_finds_no_room_for_its_snapshot_leaves_the_champion_and_
     assert not list(on(disk).path.glob(".unfinished*"))
 
 
-@pytest.mark.slow
 def test_learning_that_fills_the_disk_goes_on_when_it_has_room(disk: Disk) -> None:
     disk.resize(disk.used() + 24)
     said = refusal(disk.run(*LEARN))

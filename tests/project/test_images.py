@@ -180,6 +180,7 @@ def test_the_service_mounts_models_and_game_data() -> None:
     assert (ROOT / "gamedata" / ".gitkeep").exists()
 
 
+@pytest.mark.slow
 def test_the_service_trains_no_more_often_than_its_champions_have_played(tmp_path: Path) -> None:
     python, program, *flags = (re.sub(r"\$\{\w+:-(.*)\}", r"\1", part) for part in learn_service()["entrypoint"])
     assert python == "python"

@@ -86,6 +86,7 @@ def searched(game, network, states: Array, options: SearchOptions, keys: Array |
 
 
 @pytest.mark.parametrize(("readouts", "considered"), [(1, 16), (3, 16), (16, 4), (32, 16), (50, 3), (77, 5), (30, 1)])
+@pytest.mark.slow
 def test_a_gumbel_search_equals_that_of_mctx(readouts: int, considered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     jax = pytest.importorskip("jax")
     mctx = pytest.importorskip("mctx")

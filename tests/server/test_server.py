@@ -583,6 +583,9 @@ def test_models_are_listed(served: Running) -> None:
     assert model == {"name": "fresh", "game": "tictactoe", "champion": name, "snapshots": [name], "card": False}
 
 
+# The server runs in a thread of this process, and what it imports may draw from `random` meanwhile.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+@pytest.mark.slow
 def test_requests_generated_from_the_schema_cause_no_server_errors(served: Running) -> None:
     schema = schemathesis.openapi.from_url(f"{served.server.url}api/openapi.json")
     checks = (

@@ -309,6 +309,7 @@ def test_a_training_leaves_no_reference_cycles() -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_many_trainings_and_snapshots(tmp_path: Path) -> None:
     model, positions, source = prepared(), random_positions(100), batches(GAME.symmetries())
 

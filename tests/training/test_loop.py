@@ -27,6 +27,7 @@ def weights(folder: ModelFolder) -> list[np.ndarray]:
     return load_model(folder.champion().path).get_weights()
 
 
+@pytest.mark.slow
 def test_a_run_interrupted_between_generations_gives_the_same_model(tmp_path: Path, small_settings: Settings) -> None:
     champions = []
     for name, calls in (("at once", [2]), ("in two", [1, 1])):
@@ -92,6 +93,7 @@ def test_a_generation_larger_than_the_window_is_refused(folder: ModelFolder, sma
 
 
 @pytest.mark.parametrize("moment", ["generation 1", "  trained", "  checked"])
+@pytest.mark.slow
 def test_an_interrupted_generation_is_finished_by_the_next_run(
     moment: str, folder: ModelFolder, small_settings: Settings
 ) -> None:
@@ -125,7 +127,7 @@ def test_a_model_that_was_trained_outside_the_loop_has_no_unfinished_generation(
     folder: ModelFolder, small_settings: Settings
 ) -> None:
     learn(folder, small_settings, ONCE, lambda _: None)
-    retrain(folder, GAME, small_settings, quiet=True)
+    retrain(folder, GAME, small_settings, 0, quiet=True)
     learn(folder, small_settings, ONCE, lambda _: None)
     steps = small_settings.training.steps
     assert [line["step"] for line in read_curve(folder.path / "curve.csv")] == [steps, 3 * steps]

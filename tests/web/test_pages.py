@@ -24,7 +24,7 @@ from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import bootstrap
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 PATHS = [
     "#model=connectfour&moves=44353321",

@@ -28,6 +28,7 @@ from seraphim.storage.models import ModelFolder
 from seraphim.training.loop import Run, learn
 
 pytestmark = [
+    pytest.mark.slow,
     # Not imported here: it reads its variables when it is.
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed"),
     # Ray leaves files and sockets of processes that it has ended to the garbage collector.

@@ -375,6 +375,7 @@ def test_full_memory_frees_idle_trees_and_then_ends_the_largest_search() -> None
     heard = [table.begin(Session(), line(), 100_000), table.begin(Session(), line(4), 100_000)]
     while not any(each.ended.is_set() for each in heard):
         table.search.advance()
+        table.search.clean_up()  # which `advance` does from time to time
     assert resting.tree is None
     (ended,) = [each for each in heard if each.ended.is_set()]
     assert 0 < ended.result.readouts < 100_000
