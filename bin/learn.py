@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
     if result.interrupted:
         print("interrupted: all finished games are kept; the same command continues from here")
         return 130
-    perfect = " and plays perfectly" if result.evaluation and result.evaluation.perfect else ""
+    perfect = " plays perfectly" if result.evaluation and result.evaluation.perfect else ""
     print(f"champion {result.champion.path}{perfect} after {result.generations} generations, {result.seconds:.0f} s")
     return 0
 
