@@ -148,6 +148,7 @@ def test_the_error_for_a_damaged_archive_says_what_to_do(damage: str, snapshots:
         saved_model.load_model(tmp_path)
 
 
+@pytest.mark.slow
 def test_saving_again_leaks_no_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # TensorFlow never frees all memory of a variable.
     import keras

@@ -78,6 +78,7 @@ def test_each_part_of_the_loop_runs_by_itself(run: Run, root: Path) -> None:
     assert json.loads((folder.path / "settings.json").read_text())["search"]["readouts"] == 10
 
 
+@pytest.mark.slow
 def test_plain_search_flags_override_the_options_of_self_play(run: Run, root: Path) -> None:
     path = root / "models/fresh/settings.json"
     content = json.loads(path.read_text())
@@ -95,6 +96,7 @@ def test_plain_search_flags_override_the_options_of_self_play(run: Run, root: Pa
     assert games() == different[0]
 
 
+@pytest.mark.slow
 def test_a_new_model_stores_plain_flags_for_all_searches_and_self_play_flags_for_self_play(
     run: Run, root: Path
 ) -> None:
@@ -227,6 +229,7 @@ def test_a_missing_champion_is_reported(run: Run, folder: ModelFolder) -> None:
     assert "champion" in refused(run("bin/generate_games.py", "fresh"))
 
 
+@pytest.mark.slow
 def test_a_damaged_record_file_is_reported_and_skipped(run: Run, folder: ModelFolder) -> None:
     assert run("bin/generate_games.py", "fresh", "--games=30", "--games_per_file=10").returncode == 0
     damaged = folder.game_data / "batch-0000002.tfrecord"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from faults import other_tests
 from skips import ALLOWED_SKIPS
 
@@ -37,6 +38,7 @@ def run_tests(folder: Path, ci: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_skip_that_is_not_listed_is_a_failure_where_ci_is_set(tmp_path: Path) -> None:
     done = run_tests(tmp_path, ci="1")
     assert done.returncode == 1
@@ -46,6 +48,7 @@ def test_a_skip_that_is_not_listed_is_a_failure_where_ci_is_set(tmp_path: Path) 
         assert f"test_{way}.py" in done.stdout.partition("short test summary info")[2]
 
 
+@pytest.mark.slow
 def test_a_skip_is_a_skip_where_ci_is_not_set(tmp_path: Path) -> None:
     done = run_tests(tmp_path, ci="")
     assert done.returncode == 0
@@ -59,6 +62,7 @@ def test_the_list_names_tests_that_exist() -> None:
         assert f"def {name}(" in path.read_text()
 
 
+@pytest.mark.slow
 def test_fault_tests_that_are_skipped_are_counted_as_faults(tmp_path: Path) -> None:
     skipping, passing = tmp_path / "test_skipping.py", tmp_path / "test_passing.py"
     skipping.write_text(SKIPPING["fixture"])

@@ -115,6 +115,7 @@ def test_an_interrupted_generation_is_finished_by_the_next_run(
     assert sum(line.startswith("  checked") for line in said) == 2
 
 
+@pytest.mark.slow
 def test_the_time_of_the_curve_continues_from_its_last_line(folder: ModelFolder, small_settings: Settings) -> None:
     seconds = [learn(folder, small_settings, ONCE, lambda _: None).seconds for _ in range(2)]
     first, second = read_curve(folder.path / "curve.csv")
@@ -123,6 +124,7 @@ def test_the_time_of_the_curve_continues_from_its_last_line(folder: ModelFolder,
     assert 0 < first["evaluations"] < second["evaluations"]
 
 
+@pytest.mark.slow
 def test_a_model_that_was_trained_outside_the_loop_has_no_unfinished_generation(
     folder: ModelFolder, small_settings: Settings
 ) -> None:
@@ -152,6 +154,7 @@ def test_tic_tac_toe_is_learned_to_perfection(tmp_path: Path) -> None:
     assert result.evaluation.perfect, str(result.evaluation)
 
 
+@pytest.mark.slow
 def test_training_continues_from_a_snapshot_that_the_gate_rejected(
     folder: ModelFolder, small_settings: Settings
 ) -> None:

@@ -109,6 +109,7 @@ def test_settings_over_those_of_the_model_count_for_one_run(folder: ModelFolder)
     assert folder.settings() == SETTINGS
 
 
+@pytest.mark.slow
 def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_other(tmp_path: Path) -> None:
     folders = [ModelFolder(tmp_path / where, "first") for where in ("together", "apart")]
     for folder in folders:
@@ -126,6 +127,7 @@ def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_ot
         np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.slow
 def test_two_trainings_give_what_one_of_as_many_steps_gives(tmp_path: Path) -> None:
     resnet = {"kind": "resnet", "blocks": 1, "filters": 4, "steps": 5, "learning_rate_half_life": 4}
     settings = SETTINGS.override(resnet)
