@@ -5,8 +5,8 @@ seed, so that no game is played twice, while bin/arena.py plays its snapshots.
 
 Which games are finished is recorded independently of the code that stores them: each worker logs every game that it
 has just finished, with the time. Every such game must be on disk when its program is dead. Missing games that finished
-less than SECONDS before their own worker was killed are counted separately; if only the program is killed, none may be
-missing.
+less than SECONDS before their own worker was killed are counted separately. If only the program is killed, its workers
+play on for a moment: games that they finish after the kill are counted separately, all others must be there.
 """
 
 import contextlib
@@ -204,12 +204,12 @@ class Campaign:
         if program.returncode:
             self._wrong(f"the arena ended with {program.returncode}: {output}")
 
-    def _kill(self, program: subprocess.Popen[str], name: str, way: str, moment: float) -> float | None:
-        # Returns the time from which on a worker may have lost a game; None if no worker was killed.
+    def _kill(self, program: subprocess.Popen[str], name: str, way: str, moment: float) -> float:
+        # Returns the time from which on finished games may be missing.
         victims = workers(program.pid)
         if way == WAYS[2] and not victims:
             way = WAYS[0]
-        killed = None if way == WAYS[1] else time.monotonic() - SECONDS
+        killed = time.monotonic() - (0 if way == WAYS[1] else SECONDS)
         if way == WAYS[0]:
             os.killpg(program.pid, signal.SIGKILL)
         elif way == WAYS[1]:
