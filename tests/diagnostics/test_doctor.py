@@ -197,6 +197,7 @@ def test_figures_are_measured(folder: ModelFolder) -> None:
 # ---------------------------------------------------------------- the program
 
 
+@pytest.mark.slow
 def test_the_program_finds_no_problem_and_measures(root: Path) -> None:
     done = run(root)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

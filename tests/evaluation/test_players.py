@@ -150,6 +150,7 @@ def test_a_search_without_network_beats_random(game: Game) -> None:
     assert result.interval[0] > 0.7, str(result)
 
 
+@pytest.mark.slow
 def test_more_readouts_beat_fewer() -> None:
     openings = make_openings(CONNECTFOUR, 20, 4)
     result = play_match(CONNECTFOUR, mcts_player(CONNECTFOUR, 150), mcts_player(CONNECTFOUR, 5), openings)

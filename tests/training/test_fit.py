@@ -443,6 +443,7 @@ def test_distinct_positions_are_unchanged() -> None:
         np.testing.assert_allclose(before, after, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_bfloat16_learns_what_float32_learns() -> None:
     positions = random_positions(64)
     losses = []

@@ -42,6 +42,7 @@ def test_a_run_interrupted_between_generations_gives_the_same_model(tmp_path: Pa
     assert all(np.array_equal(mine, other) for mine, other in zip(*champions, strict=True))
 
 
+@pytest.mark.slow
 def test_every_generation_is_reported(folder: ModelFolder, small_settings: Settings) -> None:
     said: list[str] = []
     result = learn(folder, small_settings, Run("none", 2, num_workers=1, quiet=True), said.append)

@@ -183,6 +183,7 @@ def test_window_is_the_newest_part_of_the_game_data(folder: ModelFolder) -> None
     assert generation.window.files == 1
 
 
+@pytest.mark.slow
 def test_old_snapshots_are_removed(folder: ModelFolder) -> None:
     trainer = Trainer(folder, GAME, SETTINGS.override({"max_snapshots": 2}), seed=0, quiet=True)
     for _ in range(4):
@@ -247,6 +248,7 @@ def train_program(root: Path, *arguments: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     made = train_program(tmp_path, "first", "--init", "--width=16", "--steps=3")
     folder = ModelFolder(tmp_path, "first")
