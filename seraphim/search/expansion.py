@@ -25,8 +25,10 @@ def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) 
     `SearchOptions.fast_wins`, which needs a game with `progress`. With f = 0.9, a win of connect four counts 1 after 7
     plies and 0.1 after 42: the 1.18 - 9·plies/350 of DeepFour.
     """
+    if not fast_wins:
+        return results
     progress = features_of(game).progress
-    if not fast_wins or progress is None:
+    if progress is None:
         return results
     return (results * (1 - fast_wins * progress(states))).astype(np.float32)
 
