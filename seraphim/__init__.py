@@ -1,6 +1,6 @@
 """AlphaZero-style play: a Keras network guides a tree search, which plays the games that the network learns from.
 
-In dependency order (each room imports only from those above it):
+In dependency order (each folder or module imports only from those above it):
 
     errors         what can go wrong, one sentence each
     jit            how kernels are compiled

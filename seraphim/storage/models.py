@@ -316,7 +316,7 @@ class ModelFolder:
         models = self.path.parent.resolve()
         if not self._trust and not path.resolve().is_relative_to(models):
             raise ModelError(
-                f"{path} lies outside {models}, and a model can run code of whoever made it: "
+                f"{path} lies outside {models}, and a model can run code that its author put into it: "
                 "if you trust the source, add --trust"
             )
 
