@@ -34,11 +34,10 @@ ROOT = Path(__file__).parents[1]
 READOUTS = 200  # of the evaluation
 MODEL = "model"
 
-# For a run of a few minutes: a small network, short generations, and a short half-life.
+# For a run of a few minutes: a small network and short generations.
 COMMON = {
     "connectfour": [
-        *("--filters=32", "--blocks=3"),
-        *("--games_per_generation=1000", "--steps=100", "--learning_rate_half_life=500"),
+        *("--filters=32", "--blocks=3", "--games_per_generation=1000"),
     ],
     "tictactoe": [],
 }
@@ -51,7 +50,13 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         OWN_NETWORK: ["--filters=64", "--blocks=5"],
         # A tenth of its generation, which alone would take longer than a whole run.
         "preset deepfour": ["--preset=deepfour", "--games_per_generation=300", "--steps=30"],
-        "constant learning rate": ["--learning_rate_half_life=0"],
+        "Adam, a step size of 0.003": ["--optimizer=adam", "--learning_rate=0.003"],
+        "batch normalization": ["--normalization=batch"],
+        "the last weights play": ["--average_decay=0"],
+        "step size 0.005": ["--learning_rate=0.005"],
+        "step size 0.02": ["--learning_rate=0.02"],
+        "2 samples a position": ["--samples_per_position=2"],
+        "8 samples a position": ["--samples_per_position=8"],
         "float32": ["--precision=float32"],
         "game results alone as value": ["--root_value_share=0"],
         "search values alone as value": ["--root_value_share=1"],
@@ -59,8 +64,8 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "no random openings": ["--random_plies=0"],
         "no proven results": ["--nosolver"],
         "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],
-        "16 readouts": ["--self_play_readouts=16"],
-        "64 readouts": ["--self_play_readouts=64"],
+        "32 readouts": ["--self_play_readouts=32"],
+        "128 readouts": ["--self_play_readouts=128"],
     },
     "tictactoe": {
         BASELINE: [],

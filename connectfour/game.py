@@ -36,13 +36,14 @@ FEWEST_PLIES = 7  # of a game that is won
 SETTINGS: dict[str, Any] = {
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
     # Tens of readouts from a Gumbel root teach as much as hundreds by PUCT (Danihelka et al. 2022).
-    "self_play_search": {"root": "gumbel", "readouts": 32},
+    "self_play_search": {"root": "gumbel", "readouts": 64},
     # Most games begin in a random position: good play everywhere requires having seen bad positions too.
-    "self_play": {"games_per_generation": 4000, "random_plies": 28, "random_share": 0.7},
+    "self_play": {"games_per_generation": 2000, "random_plies": 28, "random_share": 0.7},
     "training": {
-        "learning_rate_half_life": 4000,  # two hours are three times as long
+        "learning_rate": 0.01,
+        "learning_rate_decay_steps": 2000,
+        "samples_per_position": 4,
         "batch_size": 1024,
-        "steps": 200,
         "precision": "bfloat16",
         "root_value_share": 0.5,
         "average_positions": True,

@@ -59,9 +59,9 @@ _NEW, _PLAY, _TRAINING = ("creation", "a new model"), ("self_play", "self-play")
 
 # Options, the parts that read them, the same in words, and conditions.
 _TABLE: list[tuple[Any, ...]] = [
-    ("kind activation value_width l2 optimizer", *_NEW),
+    ("kind activation value_width l2 optimizer average_decay", *_NEW),
     ("depth width", *_NEW, _is("kind", "mlp")),
-    ("blocks filters kernel_size policy_filters value_filters", *_NEW, _is("kind", "resnet")),
+    ("blocks filters kernel_size normalization policy_filters value_filters", *_NEW, _is("kind", "resnet")),
     ("momentum", *_NEW, _is("optimizer", "sgd")),
     # An evaluation makes searches with several numbers of readouts.
     ("readouts", "self_play gate checks analysis", "a search other than that of evaluate.py, which has --searches"),
@@ -76,7 +76,8 @@ _TABLE: list[tuple[Any, ...]] = [
     ("concurrent_games random_plies games_per_file", *_PLAY),
     ("random_share", *_PLAY, _above_0("random_plies")),
     ("games_per_generation", "cycle", "self-play and training in turns, as in learn.py"),
-    ("learning_rate learning_rate_half_life batch_size steps precision value_loss_weight", *_TRAINING),
+    ("samples_per_position", *_TRAINING, Condition("steps=0", lambda section: section.steps == 0)),
+    ("learning_rate learning_rate_decay_steps batch_size steps precision value_loss_weight", *_TRAINING),
     ("average_positions window_start max_window max_snapshots gate", *_TRAINING),
     ("root_value_share", *_TRAINING, _above_0("value_loss_weight")),
     ("window_exponent window_growth", *_TRAINING, _WINDOW_GROWS),

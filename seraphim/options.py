@@ -71,11 +71,12 @@ def _check(option: str, value: Any, expected: Any) -> Any:
 
 NetworkKind = Literal["mlp", "resnet"]
 Activation = Literal["relu", "leaky_relu"]
+Normalization = Literal["none", "batch"]
 Leaf = Literal["value", "playout"]
 Root = Literal["puct", "gumbel"]
 FirstPlayUrgency = Literal["zero", "parent", "reduction"]
 TrainingPrecision = Literal["float32", "bfloat16"]
-Optimizer = Literal["adam", "sgd"]
+Optimizer = Literal["muon", "adam", "sgd"]
 Gate = Literal["off", "score", "sprt"]
 
 
@@ -95,6 +96,9 @@ class NetworkOptions(Options):
     """Filters of each convolution of a resnet (AGZ: 256)."""
     kernel_size: Count = 3
     """Rows and columns of a filter of a resnet (AGZ: 3)."""
+    normalization: Normalization = "none"
+    """What follows a resnet's convolutions: `none`, but biases and the initial weights of Fixup (Zhang et al. 2019), or
+    `batch` normalization (AGZ)."""
     policy_filters: Count = 32
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
     value_filters: Count = 32
@@ -180,16 +184,22 @@ class TrainingOptions(Options):
 
     learning_rate: Above0 = 1e-3
     """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
-    optimizer: Optimizer = "adam"
-    """Optimizer: `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""
+    optimizer: Optimizer = "muon"
+    """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""
     momentum: Annotated[float, Range(0, 1, below=True)] = 0.9
     """Momentum of `sgd` (AGZ: 0.9); fixed when a model is made."""
-    learning_rate_half_life: Natural = 0
-    """Steps after which the learning rate is halved, repeatedly; 0: never (AGZ: a tenth at 400,000 and 600,000)."""
+    average_decay: Annotated[float, Range(0, 1, below=True)] = 0.98
+    """Decay per step of the mean of the weights that plays; 0: the last weights play (AGZ); fixed when a model is
+    made."""
+    learning_rate_decay_steps: Natural = 0
+    """Steps T after which the learning rate is halved, as learning_rate / (1 + step / T); 0: it is constant (AGZ: a
+    tenth at 400,000 and 600,000)."""
     batch_size: Count = 512
     """Positions per batch (AGZ: 2048)."""
-    steps: Count = 1000
-    """Batches per training, which ends with a new snapshot (AGZ: 1000)."""
+    samples_per_position: Above0 = 8.0
+    """How often a training draws each new position, in the mean (KataGo: 4); the number of its batches follows."""
+    steps: Natural = 0
+    """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""
     precision: TrainingPrecision = "float32"
     """Arithmetic of convolutions and products: `float32`, or `bfloat16`, which is faster on processors that have it."""
     value_loss_weight: NotNegative = 1.0

@@ -169,6 +169,7 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
 
 # Options of earlier versions that settings.json files may still have, and what to do instead.
 _REMOVED = {
+    "learning_rate_half_life": "learning_rate_decay_steps halves it once",
     "max_files": "games are kept as long as training can draw from them (max_window)",
     "gumbel_readouts": 'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
 }

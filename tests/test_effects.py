@@ -26,7 +26,7 @@ from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
-from seraphim.training.fit import Batches, window_size
+from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
 from tictactoe.game import GAME
 
 NETWORK = ArbitraryNetwork(GAME)
@@ -58,6 +58,7 @@ OTHERS: dict[str, Any] = {
     "kernel_size": 2,
     "policy_filters": 3,
     "value_filters": 3,
+    "normalization": "batch",
     "activation": "leaky_relu",
     "value_width": 9,
     "l2": 0.1,
@@ -68,8 +69,10 @@ OTHERS: dict[str, Any] = {
     "games_per_file": 3,
     "learning_rate": 0.1,
     "optimizer": ("sgd", "adam"),
+    "average_decay": 0.5,
+    "samples_per_position": 3.0,
     "momentum": 0.5,
-    "learning_rate_half_life": 1,
+    "learning_rate_decay_steps": 1,
     "batch_size": 16,
     "steps": 2,
     "precision": "bfloat16",
@@ -246,15 +249,18 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
     fit.prepare(model, options)
     identity = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
     batches = Batches(GAME.observation_shape, identity, options, 0)
-    fit.train(model, positions, batches, ScalarLog(directory), quiet=True)
+    steps = options.steps or count_steps(len(positions.values), options)
+    TrainingSteps(model, batches).train(positions, steps, ScalarLog(directory), quiet=True)
     return [weight.numpy().tolist() for weight in model.weights]
 
 
 @pytest.mark.parametrize(
     ("given", "options"),
     [
-        ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_half_life", "momentum", "batch_size", "steps"]),
-        ({"optimizer": "adam"}, ["momentum", "optimizer", "root_value_share", "value_loss_weight"]),
+        ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_decay_steps", "momentum", "batch_size", "steps"]),
+        ({"optimizer": "adam"}, ["momentum", "optimizer", "average_decay", "root_value_share", "value_loss_weight"]),
+        ({}, ["samples_per_position"]),
+        ({"steps": 0}, ["samples_per_position", "steps"]),
         ({"value_loss_weight": 0.0}, ["root_value_share"]),
     ],
     ids=str,

@@ -9,7 +9,6 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +23,6 @@ LEAKY_SLOPE = 0.3  # of a leaky ReLU below 0; Keras's default until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
 _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
-
-BATCH_NORM_MOMENTUM = 0.9  # the averages follow the weights within tens of steps, so a new network works well too
 
 
 def tensorflow() -> ModuleType:
@@ -90,32 +87,6 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     return keras.Model(observation, outputs, name="network")
 
 
-@functools.cache
-def normalization() -> Any:
-    """Return Keras's batch normalization, but trained by one fused operation, which is faster.
-
-    Keras uses a dozen operations, each a pass over the memory; inference is unchanged. Call this before loading an
-    archive: it registers the class, which Keras finds by its name.
-    """
-    tf = tensorflow()
-    import keras
-
-    @keras.saving.register_keras_serializable("seraphim")
-    class FusedBatchNormalization(keras.layers.BatchNormalization):  # type: ignore[misc]
-        def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
-            if not training:
-                return super().call(inputs, training=False, mask=mask)
-            scale, offset, nothing = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta), tf.zeros([0])
-            outputs, mean, variance, *_ = tf.raw_ops.FusedBatchNormV3(
-                x=inputs, scale=scale, offset=offset, mean=nothing, variance=nothing, epsilon=self.epsilon
-            )
-            for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                average.assign(self.momentum * average + (1 - self.momentum) * value)
-            return outputs
-
-    return FusedBatchNormalization
-
-
 class _Builder:
     """Applies Keras layers, each with its own name and seed."""
 
@@ -134,10 +105,12 @@ class _Builder:
     def resnet(self, planes: Any) -> tuple[Any, Any]:
         """Return what the heads' last layers take, for the policy and the value."""
         options, flatten = self._options, self._keras.layers.Flatten
-        hidden = self._conv(planes, options.filters, options.kernel_size, "stem")
+        shape = options.filters, options.kernel_size
+        hidden = self._conv(planes, *shape, "stem")
         for number in range(options.blocks):
-            inner = self._conv(hidden, options.filters, options.kernel_size, f"block_{number}_a")
-            hidden = self._conv(inner, options.filters, options.kernel_size, f"block_{number}_b", skip=hidden)
+            # Fixup: a block begins as the identity, and its first convolution smaller the more blocks there are.
+            inner = self._conv(hidden, *shape, f"block_{number}_a", variance=2.0 / math.sqrt(options.blocks))
+            hidden = self._conv(inner, *shape, f"block_{number}_b", variance=0.0, skip=hidden)
         policy = flatten(name="policy_flat")(self._conv(hidden, options.policy_filters, 1, "policy_conv"))
         value = flatten(name="value_flat")(self._conv(hidden, options.value_filters, 1, "value_conv"))
         return policy, self._dense(value, options.value_width, "value_hidden")
@@ -151,14 +124,21 @@ class _Builder:
         initial = self._initial(self._keras.initializers.HeNormal)
         return self._activated(self._keras.layers.Dense(width, name=name, **initial)(tensor), name)
 
-    def _conv(self, tensor: Any, filters: int, size: int, name: str, skip: Any = None) -> Any:
-        # activation(batch norm(convolution) + skip)
-        layers, initial = self._keras.layers, self._initial(self._keras.initializers.HeNormal)
-        convolved = layers.Conv2D(filters, size, padding="same", use_bias=False, name=name, **initial)(tensor)
-        normalized = normalization()(momentum=BATCH_NORM_MOMENTUM, name=f"{name}_norm")(convolved)
+    def _conv(self, tensor: Any, filters: int, size: int, name: str, variance: float = 2.0, skip: Any = None) -> Any:
+        # activation(convolution + bias, or its batch norm, + skip)
+        layers, has_norm = self._keras.layers, self._options.normalization == "batch"
+        initial = self._initial(functools.partial(self._scaled, 2.0 if has_norm else variance))
+        out = layers.Conv2D(filters, size, padding="same", use_bias=not has_norm, name=name, **initial)(tensor)
+        if has_norm:
+            out = layers.BatchNormalization(name=f"{name}_norm")(out)
         if skip is not None:
-            normalized = layers.Add(name=f"{name}_skip")([normalized, skip])
-        return self._activated(normalized, name)
+            out = layers.Add(name=f"{name}_skip")([out, skip])
+        return self._activated(out, name)
+
+    def _scaled(self, variance: float, seed: int) -> Any:
+        # Weights of this variance, divided by the inputs of a filter.
+        initializers = self._keras.initializers
+        return initializers.VarianceScaling(variance, seed=seed) if variance else initializers.Zeros()
 
     def _initial(self, initializer: Any) -> dict[str, Any]:
         seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
@@ -169,36 +149,6 @@ class _Builder:
         if self._options.activation == "leaky_relu":
             return self._keras.layers.LeakyReLU(LEAKY_SLOPE, name=f"{name}_leaky")(tensor)
         return self._keras.layers.ReLU(name=f"{name}_relu")(tensor)
-
-
-def recompute_batch_norm(model: Any, observations: Iterable[Any]) -> None:
-    """Recompute the means and variances of batch normalization on some batches of observations, uint8 [B, *O] each.
-
-    The averages that training keeps lag behind the weights, and bias the values of the network by up to tenths. So they
-    are computed again for the final weights (Wu and Johnson 2021, "Rethinking 'Batch' in BatchNorm", section 3).
-    """
-    tf = tensorflow()
-    import keras
-
-    layers = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
-    if not layers:
-        return
-    statistics = [statistic for layer in layers for statistic in (layer.moving_mean, layer.moving_variance)]
-    sums, count = [np.zeros(statistic.shape) for statistic in statistics], 0
-    momentums = [layer.momentum for layer in layers]
-    if not hasattr(model, "forward"):  # compiled once
-        model.forward = tf.function(lambda batch: model(batch, training=True), autograph=False)
-    try:
-        for layer in layers:
-            layer.momentum = 0.0  # keeps the statistics of the last batch alone
-        for batch in observations:
-            model.forward(batch)
-            sums, count = [total + np.array(one) for total, one in zip(sums, statistics, strict=True)], count + 1
-    finally:
-        for layer, momentum in zip(layers, momentums, strict=True):
-            layer.momentum = momentum
-    for statistic, total in zip(statistics, sums, strict=True):
-        statistic.assign(total / count)
 
 
 def multiply_adds(model: Any) -> int:

@@ -27,8 +27,7 @@ _KERAS_LAYERS = (
     "ReLU Rescaling Reshape SeparableConv2D Softmax ZeroPadding2D".split()
 )
 _KERAS_OBJECTS = {
-    *("keras.DTypePolicy", _MODEL, "seraphim.network.architectures.FusedBatchNormalization"),
-    "seraphim.networks.FusedBatchNormalization",  # its path in models of version 0.1.0
+    *("keras.DTypePolicy", _MODEL, "seraphim.network.muon.ConvolutionalMuon"),
     *(f"keras.layers.{layer}" for layer in _KERAS_LAYERS),
 }
 _TENSOR = "__keras_tensor__"  # the class name of what a layer passes to the next

@@ -14,6 +14,7 @@ import numpy as np
 
 from seraphim.errors import ModelError
 from seraphim.network import architectures, safety
+from seraphim.network.muon import muon
 
 ARCHIVE = Path("assets.extra/model.keras")
 """Where a snapshot keeps its Keras archive; a SavedModel leaves `assets.extra` to its owner."""
@@ -117,7 +118,7 @@ def load_model(path: Path) -> Any:
             "start a new model with --init"
         )
     config = safety.check_archive(file)
-    architectures.normalization()  # registers the class
+    muon()  # registers the class
     import keras
 
     try:

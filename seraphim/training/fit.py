@@ -1,16 +1,18 @@
-"""Training of a Keras model on positions: the loss, the batches, the growing replay window, the figures.
+"""Training of a Keras model on positions: the loss, the batches, the steps, the growing replay window.
 
 Knows no game data files and no snapshots: `seraphim.training.trainer` connects them with this.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from seraphim.game import Symmetries
 from seraphim.network import architectures
+from seraphim.network.muon import muon
 from seraphim.options import TrainingOptions
 from seraphim.records.examples import Positions
 from seraphim.records.schema import is_sparse
@@ -18,9 +20,7 @@ from seraphim.records.sparse import SparseRows
 from seraphim.tracking.tensorboard import Log
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
-STATISTICS_BATCHES = 32  # from which batch normalization's statistics are computed, at the end of a training
-PREFETCH = 32  # batches prepared ahead; at least the steps per execution
-MAX_PREFETCH_BYTES = 64 * 2**20
+_SECONDS_BETWEEN_UPDATES = 0.1  # of the progress bar; Ctrl-C takes effect then
 
 
 class Losses(NamedTuple):
@@ -42,12 +42,15 @@ def window_size(generated: int, options: TrainingOptions) -> int:
     return min(int(start * (1 + beta * growth)), options.max_window)
 
 
-def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) -> None:
-    """Compile a Keras model for `train`; an optimizer that it already has is kept with its state.
+def count_steps(new_positions: int, options: TrainingOptions) -> int:
+    """Return after how many batches each new position has been drawn `samples_per_position` times, in the mean."""
+    return max(1, round(options.samples_per_position * new_positions / options.batch_size))
 
-    The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2; for
-    the gradient of the value see `train`. The learning rate is a function of the optimizer's step count, so that an
-    interruption does not change it.
+
+def prepare(model: Any, options: TrainingOptions) -> None:
+    """Give a Keras model its optimizer; one that it already has is kept with its state.
+
+    The learning rate is a function of the optimizer's step count, so that an interruption does not change it.
     """
     tf = architectures.tensorflow()
     import keras
@@ -57,16 +60,10 @@ def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) 
         {"auto_mixed_precision_onednn_bfloat16": options.precision == "bfloat16"}
     )
     optimizer = model.optimizer if model.compiled else _new_optimizer(options)
-    model.compile(
-        optimizer,
-        loss={"policy": keras.losses.CategoricalCrossentropy(from_logits=True), "value": "mean_squared_error"},
-        loss_weights={"policy": 1.0, "value": options.value_loss_weight},
-        steps_per_execution=steps_per_execution,
-        jit_compile=False,  # on a processor XLA is slower
-    )
-    half_life = options.learning_rate_half_life
-    decay = {"decay_steps": half_life, "decay_rate": 0.5} if half_life else {"decay_steps": 1, "decay_rate": 1.0}
-    optimizer.learning_rate = keras.optimizers.schedules.ExponentialDecay(options.learning_rate, **decay)
+    model.compile(optimizer)  # saved with the model
+    steps = options.learning_rate_decay_steps
+    decay = {"decay_steps": steps, "decay_rate": 1.0} if steps else {"decay_steps": 1, "decay_rate": 0.0}
+    optimizer.learning_rate = keras.optimizers.schedules.InverseTimeDecay(options.learning_rate, **decay)
     if not optimizer.built:
         optimizer.build(model.trainable_variables)
 
@@ -74,65 +71,35 @@ def prepare(model: Any, options: TrainingOptions, steps_per_execution: int = 1) 
 def _new_optimizer(options: TrainingOptions) -> Any:
     import keras
 
+    average = {"use_ema": options.average_decay > 0, "ema_momentum": options.average_decay}
     if options.optimizer == "sgd":
-        return keras.optimizers.SGD(options.learning_rate, options.momentum, name="sgd")
-    return keras.optimizers.Adam(options.learning_rate, name="adam")
+        return keras.optimizers.SGD(options.learning_rate, options.momentum, name="sgd", **average)
+    if options.optimizer == "muon":
+        return muon()(options.learning_rate, name="muon", **average)
+    return keras.optimizers.Adam(options.learning_rate, name="adam", **average)
 
 
 class Batches:
-    """Random batches of positions, for any number of trainings.
-
-    TensorFlow traces the function that gathers a batch whenever it creates a dataset, which takes a tenth of a second
-    and memory that is freed late: hence a single dataset, which reads the current positions from variables.
-    """
+    """Random batches of positions, drawn by a function that TensorFlow compiles once for any number of trainings."""
 
     def __init__(
         self, observation_shape: Sequence[int], symmetries: Symmetries, options: TrainingOptions, seed: int
     ) -> None:
-        """Create the dataset for the observation shape `O` and the symmetries of a game."""
+        """Draw batches of positions with observations of a shape `O`, under the symmetries of a game."""
         tf = architectures.tensorflow()
         self.options = options
-        with tf.device("CPU"):  # where datasets are computed
-            self._first = tf.Variable(0, dtype=tf.int64, trainable=False)
-            # Flat: observations, values, weights of policies, weights of values, and policies or parts of sparse ones.
-            self._columns = [
-                tf.Variable(np.empty(0, dtype), shape=[None], trainable=False)
-                for dtype in (np.uint8, np.float32, np.float32, np.float32, np.float32, np.int64, np.int32)
-            ]
-            cells, actions = (tf.constant(array, tf.int64) for array in symmetries)
-        size, num_actions = options.batch_size, symmetries.actions.shape[1]
-        self._ahead = batches_ahead(size, cells.shape[1], num_actions)
-
-        def batch(index: Any) -> tuple[Any, Any, Any]:
-            observations, values, policy_weights, value_weights, *policies = self._columns
-            step = self._first + index
-            count = tf.shape(value_weights, tf.int64)[0]
-            rows = tf.random.stateless_uniform([size], [seed, 2 * step], 0, count, tf.int64)
-            turns = tf.random.stateless_uniform([size], [seed, 2 * step + 1], 0, len(symmetries.actions), tf.int64)
-            # Flat arrays and 64-bit indices: one gather both picks the positions and applies the symmetries.
-            offsets = rows[:, None]
-            seen = tf.gather(observations, offsets * cells.shape[1] + tf.gather(cells, turns))
-            moves = tf.gather(actions, turns)
-            if is_sparse(num_actions):
-                policy = tf.gather(_dense_rows(rows, num_actions, *policies), moves, batch_dims=1)
-            else:
-                policy = tf.gather(policies[0], offsets * num_actions + moves)
-            targets = {"policy": policy, "value": tf.gather(values, rows)[:, None]}
-            weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
-            return tf.reshape(seen, [size, *observation_shape]), targets, weights
-
-        no_autotune = tf.data.Options()
-        no_autotune.autotune.enabled = False  # its thread may sleep for seconds, and the end of a dataset waits for it
-        self._dataset = tf.data.Dataset.range(np.iinfo(np.int64).max).map(batch).with_options(no_autotune)
+        self._shape = observation_shape
+        self._seed = seed
+        # Flat: observations, values, weights of policies, weights of values, and policies or parts of sparse ones.
+        self._columns = [
+            tf.Variable(np.empty(0, dtype), shape=[None], trainable=False)
+            for dtype in (np.uint8, np.float32, np.float32, np.float32, np.float32, np.int64, np.int32)
+        ]
+        self._cells, self._actions = (tf.constant(array, tf.int64) for array in symmetries)
 
     @contextlib.contextmanager
-    def of(self, positions: Positions) -> Iterator[Callable[[int, int], Any]]:
-        """Yield a function `(first, steps)` that returns `steps` batches of these positions, from step `first` on.
-
-        They are a `tf.data.Dataset` of `(observations uint8 [B, *O], {"policy": float32 [B, A], "value": float32
-        [B, 1]}, weights)`: positions drawn with replacement, each under a random symmetry; `weights` holds float32 [B]
-        for each target. It is valid until the next call of the function, and only inside the `with` block.
-        """
+    def of(self, positions: Positions) -> Iterator[None]:
+        """Let `draw` draw from these positions inside the `with` block."""
         share = self.options.root_value_share
         values = (1 - share) * positions.values + share * positions.root_values
         policies = positions.policies
@@ -143,21 +110,35 @@ class Batches:
         columns = positions.observations.ravel(), values, positions.policy_weights, positions.value_weights, *parts
         for variable, column in zip(self._columns, columns, strict=True):
             variable.assign(column)
-
-        def batches(first: int, steps: int) -> Any:
-            self._first.assign(first)
-            return self._dataset.take(steps).prefetch(self._ahead)
-
         try:
-            yield batches
+            yield
         finally:
             for variable in self._columns:
                 variable.assign(variable[:0])
 
+    def draw(self, step: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        """Return the batch of a step, an int64 scalar: positions drawn with replacement, under random symmetries.
 
-def batches_ahead(size: int, cells: int, num_actions: int) -> int:
-    """Return how many batches of `size` positions are prepared ahead: PREFETCH, or fewer if they are large."""
-    return max(1, min(PREFETCH, MAX_PREFETCH_BYTES // (size * (cells + 4 * num_actions))))
+        It is `(observations uint8 [B, *O], targets, weights)`, with the targets `policy` float32 [B, A] and `value`
+        float32 [B, 1], and a weight float32 [B] for each.
+        """
+        tf = architectures.tensorflow()
+        observations, values, policy_weights, value_weights, *policies = self._columns
+        size, (turns, num_actions) = self.options.batch_size, self._actions.shape
+        count = tf.shape(value_weights, tf.int64)[0]
+        rows = tf.random.stateless_uniform([size], [self._seed, 2 * step], 0, count, tf.int64)
+        drawn_turns = tf.random.stateless_uniform([size], [self._seed, 2 * step + 1], 0, turns, tf.int64)
+        # Flat arrays and 64-bit indices: one gather both picks the positions and applies the symmetries.
+        offsets = rows[:, None]
+        seen = tf.gather(observations, offsets * self._cells.shape[1] + tf.gather(self._cells, drawn_turns))
+        moves = tf.gather(self._actions, drawn_turns)
+        if is_sparse(num_actions):
+            policy = tf.gather(_dense_rows(rows, num_actions, *policies), moves, batch_dims=1)
+        else:
+            policy = tf.gather(policies[0], offsets * num_actions + moves)
+        targets = {"policy": policy, "value": tf.gather(values, rows)[:, None]}
+        weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
+        return tf.reshape(seen, [size, *self._shape]), targets, weights
 
 
 def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: Any) -> Any:
@@ -168,37 +149,103 @@ def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: 
     return tf.scatter_nd(places, tf.gather(values, entries.values), [len(rows), num_actions])
 
 
-def train(model: Any, positions: Positions, batches: Batches, log: Log | None = None, quiet: bool = False) -> Losses:
-    """Train a model from `prepare` on random batches of the positions; return the means of the losses.
+class TrainingSteps:
+    """The training of a model from `prepare`, as one compiled loop over batches."""
 
-    A batch depends only on the positions, the seed and the model's step, so that a training that was interrupted, saved
-    and loaded continues as if it had not been. At the end, the statistics of batch normalization are recomputed for the
-    final weights.
+    def __init__(self, model: Any, batches: Batches) -> None:
+        """Train `model` on what `batches` draws."""
+        tf = architectures.tensorflow()
+        self._model = model
+        self._batches = batches
+        scalar = tf.TensorSpec([], tf.int64)
+        # A function of its own: in the loop's body bfloat16 would slow down Muon's small products.
+        self._compiled_step = tf.function(self._step, input_signature=[scalar], autograph=False)
+        self.run = tf.function(self._run, input_signature=[scalar, scalar], autograph=False)
+        self._swap = tf.function(self._swap_averages, autograph=False)
 
-    The input of the tanh that gives the value v learns by the gradient v - z, which is that of the cross-entropy of
-    (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1, and
-    a value that the first steps drive there in all positions would never recover. A model without a tanh layer named
-    "value" learns by the gradient of the squared error.
-    """
-    architectures.tensorflow()
-    import keras
+    def train(self, positions: Positions, steps: int, log: Log | None = None, quiet: bool = False) -> Losses:
+        """Train on random batches of the positions; return the means of the losses.
 
-    first = current_step(model)
-    intervals = _Intervals(log, first)
-    log_intervals = keras.callbacks.LambdaCallback(on_train_batch_end=intervals.add, on_train_end=intervals.end)
-    with batches.of(positions) as drawn:
-        with _saturation_proof_gradient(model):
-            steps = drawn(first, batches.options.steps)
-            history = model.fit(steps, shuffle=False, verbose=0 if quiet else 1, callbacks=[log_intervals])
-        architectures.recompute_batch_norm(model, (observations for observations, *_ in drawn(0, STATISTICS_BATCHES)))
-    means = {name: values[0] for name, values in history.history.items()}
-    return Losses(means["loss"], means["policy_loss"], means["value_loss"])
+        The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2.
+        A batch depends only on the positions, the seed and the model's step, so that a training that was interrupted,
+        saved and loaded continues as if it had not been.
+        """
+        import keras
+
+        first = current_step(self._model)
+        bar = keras.utils.Progbar(steps, verbose=0 if quiet else 1)
+        totals, done, size = np.zeros(3), 0, 1
+        logged, logged_totals = 0, totals
+        self._exchange_averages()
+        with self._batches.of(positions):
+            while done < steps:
+                chunk = min(size, steps - done, LOG_EVERY - done % LOG_EVERY)
+                started = time.perf_counter()
+                sums = self.run(first + done, chunk).numpy()
+                if time.perf_counter() - started < _SECONDS_BETWEEN_UPDATES / 2:
+                    size = min(2 * size, LOG_EVERY)
+                totals, done = totals + sums, done + chunk
+                bar.update(done, [(name, total) for name, total in zip(_NAMES, sums / chunk, strict=True)])
+                if log is not None and (done % LOG_EVERY == 0 or done == steps):
+                    means = (totals - logged_totals) / (done - logged)
+                    log.write(
+                        first + done, {f"training/{name}": each for name, each in zip(_NAMES, means, strict=True)}
+                    )
+                    logged, logged_totals = done, totals
+        self._exchange_averages()
+        return Losses(*(totals / steps).tolist())
+
+    def _run(self, first: Any, steps: Any) -> Any:
+        # The sums of the losses over some steps, float32 [3].
+        tf = architectures.tensorflow()
+        with _saturation_proof_gradient(self._model):
+            loop = tf.while_loop(
+                lambda index, _: index < steps,
+                lambda index, sums: (index + 1, sums + self._compiled_step(first + index)),
+                (tf.constant(0, tf.int64), tf.zeros(len(_NAMES))),
+                parallel_iterations=1,
+            )
+        return loop[1]
+
+    def _step(self, step: Any) -> Any:
+        tf, model, options = architectures.tensorflow(), self._model, self._batches.options
+        observations, targets, weights = self._batches.draw(step)
+        with tf.GradientTape() as tape:
+            outputs = model(observations, training=True)
+            crosses = tf.nn.softmax_cross_entropy_with_logits(targets["policy"], outputs["policy"])
+            policy = tf.reduce_mean(weights["policy"] * crosses)
+            squares = tf.square(outputs["value"] - targets["value"])[:, 0]
+            value = tf.reduce_mean(weights["value"] * squares)
+            loss = tf.add_n([policy, options.value_loss_weight * value, *model.losses])
+        variables = model.trainable_variables
+        model.optimizer.apply(tape.gradient(loss, [variable.value for variable in variables]), variables)
+        return tf.stack([loss, policy, value])
+
+    def _exchange_averages(self) -> None:
+        # Between trainings the model's weights are the averages, and the optimizer keeps those that training goes on
+        # from. Before the first step there are no averages.
+        if self._model.optimizer.use_ema and current_step(self._model) > 0:
+            self._swap()
+
+    def _swap_averages(self) -> None:
+        tf, optimizer = architectures.tensorflow(), self._model.optimizer
+        weights = self._model.trainable_variables
+        averages = optimizer._model_variables_moving_average
+        before = [tf.identity(each.value) for each in (*weights, *averages)]
+        for variable, other in zip((*averages, *weights), before, strict=True):
+            variable.assign(other)
+
+
+_NAMES = ("loss", "policy_loss", "value_loss")
+_TAGS = tuple(f"training/{name}" for name in _NAMES)
 
 
 @contextlib.contextmanager
 def _saturation_proof_gradient(model: Any) -> Iterator[None]:
-    # In functions traced inside the block, the gradient through the value's tanh is halved instead of multiplied by
-    # 1 - tanh². The saved model has plain tanh.
+    # In functions traced inside the block, the input of the tanh that gives the value v learns by the gradient v - z,
+    # that of the cross-entropy of (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²),
+    # would vanish where |v| is 1, and a value that the first steps drive there in all positions would never recover. A
+    # model without a tanh layer named "value" learns by the gradient of the squared error.
     tf = architectures.tensorflow()
     import keras
 
@@ -221,26 +268,3 @@ def _saturation_proof_gradient(model: Any) -> Iterator[None]:
 def current_step(model: Any) -> int:
     """Return the number of batches that a Keras model has been trained on."""
     return int(model.optimizer.iterations.numpy())
-
-
-class _Intervals:
-    # Turns Keras's means since the first batch into means over about LOG_EVERY batches, and logs them.
-    def __init__(self, log: Log | None, first: int) -> None:
-        self._log = log
-        self._first = first
-        self._done = self._logged = 0
-        self._sums: dict[str, float] = {}
-        self._logged_sums: dict[str, float] = {}
-
-    def add(self, batch: int, logs: Mapping[str, float]) -> None:
-        self._done = batch + 1
-        self._sums = {name: mean * self._done for name, mean in logs.items()}
-        if self._done - self._logged >= LOG_EVERY:
-            self.end()
-
-    def end(self, _: Any = None) -> None:
-        count = self._done - self._logged
-        if self._log is not None and count > 0:
-            sums = {name: total - self._logged_sums.get(name, 0.0) for name, total in self._sums.items()}
-            self._log.write(self._first + self._done, {f"training/{name}": sums[name] / count for name in sums})
-        self._logged, self._logged_sums = self._done, self._sums

@@ -13,7 +13,7 @@ from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, Evaluation, evaluate
 from seraphim.evaluation.players import raw_player, search_player
 from seraphim.evaluation.position_lists import first_positions
-from seraphim.game import load_game
+from seraphim.game import Game, load_game
 from seraphim.game.features import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime, load_inference
@@ -29,7 +29,7 @@ from seraphim.training.trainer import Trainer
 
 Goal = Literal["search", "network", "none"]
 
-_MAX_CHECKED = 5000  # positions checked after every generation
+_SAMPLE = 64  # positions of each set checked after every generation, where the sets are not a whole game
 _MAX_READOUTS = 100  # of a search that is checked
 
 # Metrics of a snapshot: what its generation took before the check, in case the program is killed before that.
@@ -112,8 +112,11 @@ def learn(
                 timing += of_generation
                 if _reached(run, evaluation, generations, (time.perf_counter() - started) / 3600):
                     break
+        champion = folder.champion()
+        if not generated.interrupted:
+            evaluation = check.complete(champion, evaluation)
     seconds = time.perf_counter() - started
-    return LearnResult(folder.champion(), evaluation, generations, seconds, generated.interrupted, timing)
+    return LearnResult(champion, evaluation, generations, seconds, generated.interrupted, timing)
 
 
 def _check_generation(games: int, positions_per_game: float, settings: Settings) -> None:
@@ -137,7 +140,8 @@ class _Check:
         self._log = log
         self._announce = announce
         self._game = load_game(settings.game)
-        self._position_sets = _sample(load_position_sets(settings.game))
+        self._position_sets = load_position_sets(settings.game)
+        self._sample = _sample(self._game, self._position_sets)
         self._curve = folder.path / CURVE
         self._started = time.perf_counter()  # of the current generation
 
@@ -154,7 +158,7 @@ class _Check:
 
     def finish(self, snapshot: Snapshot) -> Evaluation | None:
         figures: dict[str, float] = {}
-        evaluation = self._evaluate(snapshot) if self._position_sets else None
+        evaluation = self._evaluate(snapshot, self._sample) if self._sample else None
         if evaluation:
             self._announce(f"  checked {evaluation}")
             figures = evaluation.to_dict()
@@ -166,18 +170,27 @@ class _Check:
         self._started = time.perf_counter()
         return evaluation
 
-    def _evaluate(self, snapshot: Snapshot) -> Evaluation:
+    def complete(self, champion: Snapshot, evaluation: Evaluation | None) -> Evaluation | None:
+        # Checks the champion in all positions, if `evaluation` is of the sample.
+        if evaluation and self._sample is not self._position_sets:
+            evaluation = self._evaluate(champion, self._position_sets)
+            self._announce(f"{champion.name} checked in all positions: {evaluation}")
+            self._folder.annotate(champion, evaluation.to_dict())
+        return evaluation
+
+    def _evaluate(self, snapshot: Snapshot, position_sets: list[PositionSet]) -> Evaluation:
         inferences = [load_inference(snapshot.path, self._game, self._runtime) for _ in range(count_cores())]
         options = replace(self._settings.search, readouts=min(self._settings.search.readouts, _MAX_READOUTS))
         searched = search_player(self._game, inferences, options)
-        return evaluate(self._game, self._position_sets, searched, raw_player(self._game, inferences[0]))
+        return evaluate(self._game, position_sets, searched, raw_player(self._game, inferences[0]))
 
 
-def _sample(position_sets: list[PositionSet]) -> list[PositionSet]:
-    # All positions, or the first ones of each set where checking all would take long.
-    if sum(len(each.states) for each in position_sets) <= _MAX_CHECKED:
+def _sample(game: Game, position_sets: list[PositionSet]) -> list[PositionSet]:
+    # The first positions of each set, or all if one set has the initial position: a game that is known completely.
+    start = game.initial(1)
+    if any((each.states == start).all(axis=1).any() for each in position_sets):
         return position_sets
-    return [first_positions(each, _MAX_CHECKED // 4 // len(position_sets)) for each in position_sets]
+    return [first_positions(each, _SAMPLE) for each in position_sets]
 
 
 def _reached(run: Run, evaluation: Evaluation | None, generations: int, hours: float) -> bool:

@@ -27,10 +27,11 @@ from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
 
-_PASSED = "gate_passed"  # a snapshot's metric
+# A snapshot's metrics.
+_PASSED = "gate_passed"
+_GENERATED = "generated_positions"  # that existed when it was trained
 
-# Steps per execution of an mlp: a step takes about as long as Keras's bookkeeping between executions.
-_MLP_STEPS_PER_EXECUTION = 32
+_FIXED = ("optimizer", "momentum", "average_decay")  # options of the training that a snapshot's optimizer has
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,9 @@ class Trainer:
         if options.average_positions:
             positions = averaged(positions)
         model = self.model
+        steps = options.steps or fit.count_steps(self._count_new(generated), options)
         training_started = time.perf_counter()
-        losses = fit.train(model, positions, self._batches, self.log, self._quiet)
+        losses = self._training.train(positions, steps, self.log, self._quiet)
         training_seconds = time.perf_counter() - training_started
         self.log.write(fit.current_step(model), {"training/window": window.positions})
         snapshot, verdict, gate_seconds = self._publish(
@@ -161,11 +163,12 @@ class Trainer:
                 "value_loss": losses.value,
                 "window_positions": window.positions,
                 "window_newest_file": window.newest,
+                _GENERATED: generated,
                 **(metrics or {}),
             }
         )
         times = training_seconds, gate_seconds, time.perf_counter() - started
-        return Generation(snapshot, verdict, window, generated, losses, options.steps, *times)
+        return Generation(snapshot, verdict, window, generated, losses, steps, *times)
 
     @property
     def model(self) -> Any:
@@ -173,8 +176,7 @@ class Trainer:
         with self._loading:
             if self._model is None:
                 model = load_network(self.latest.path, self._game)
-                steps = _MLP_STEPS_PER_EXECUTION if self._settings.network.kind == "mlp" else 1
-                fit.prepare(model, self._settings.training, steps)
+                fit.prepare(model, self._settings.training)
                 self._model = model
             return self._model
 
@@ -188,9 +190,16 @@ class Trainer:
         threading.Thread(target=load, daemon=True).start()
 
     @functools.cached_property
-    def _batches(self) -> fit.Batches:
-        options = self._settings.training
-        return fit.Batches(self._game.observation_shape, self._game.symmetries(), options, self._seed)
+    def _training(self) -> fit.TrainingSteps:
+        game, options = self._game, self._settings.training
+        return fit.TrainingSteps(
+            self.model, fit.Batches(game.observation_shape, game.symmetries(), options, self._seed)
+        )
+
+    def _count_new(self, generated: int) -> int:
+        # Positions that the latest snapshot was not trained on. Without any, training goes over the window once more.
+        new = generated - int(self.latest.metrics().get(_GENERATED, 0))
+        return min(new or generated, fit.window_size(generated, self._settings.training))
 
     def _publish(self, metrics: dict[str, float]) -> tuple[Snapshot, Verdict, float]:
         # Returns the snapshot, the gate's verdict, and the seconds that it took.
@@ -226,7 +235,7 @@ class Trainer:
 def _check_fixed_options(folder: ModelFolder, settings: Settings) -> None:
     # A snapshot holds the network, and the optimizer with its state.
     made, wanted = (
-        dataclasses.asdict(each.network) | {name: getattr(each.training, name) for name in ("optimizer", "momentum")}
+        dataclasses.asdict(each.network) | {name: getattr(each.training, name) for name in _FIXED}
         for each in (folder.settings(), settings)
     )
     differences = [f"{name} {made[name]}, not {wanted[name]}" for name in made if made[name] != wanted[name]]

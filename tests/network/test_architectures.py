@@ -12,7 +12,7 @@ from small_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
 
 from seraphim.errors import SettingsError
 from seraphim.network import architectures
-from seraphim.options import NetworkOptions
+from seraphim.options import NetworkOptions, Normalization
 from tictactoe.game import GAME
 
 
@@ -53,33 +53,27 @@ def test_another_seed_gives_other_weights_and_layers_differ_from_each_other(opti
         weight.numpy()
         for seed in (0, 1)
         for weight in architectures.build(GAME, options, seed).weights
-        if weight.path.endswith("kernel")
+        if weight.path.endswith("kernel") and not weight.path.endswith("_b/kernel")  # zeros
     ]
     shared = [kernel.ravel()[:8].tobytes() for kernel in kernels]
     assert len(set(shared)) == len(shared)
 
 
-def test_with_recomputed_statistics_inference_equals_training() -> None:
-    model = architectures.build(GAME, RESNET, seed=1)
-    batch = observations(64)
-    seen, _ = (model(batch, training=True)[name].numpy() for name in ("policy", "value"))
-    assert not np.allclose(evaluate(model, batch)[0], seen, atol=0.05)  # the averages have only begun to move
-    architectures.recompute_batch_norm(model, [batch])
-    # The variance that is kept is unbiased.
-    np.testing.assert_allclose(evaluate(model, batch)[0], seen, atol=0.02)
-    np.testing.assert_allclose(model(batch, training=True)["policy"].numpy(), seen, atol=1e-5)
+@pytest.mark.parametrize("normalization", ["none", "batch"])
+def test_a_residual_network_has_biases_or_batch_normalization(normalization: Normalization) -> None:
+    model = architectures.build(GAME, replace(RESNET, normalization=normalization), seed=1)
+    paths = {weight.path for weight in model.weights}
+    assert ("stem/bias" in paths) == (normalization == "none")
+    assert ("stem_norm/gamma" in paths) == (normalization == "batch")
 
 
-def test_recomputed_statistics_are_the_means_over_all_batches() -> None:
-    model = architectures.build(GAME, RESNET, seed=1)
-    norm = model.get_layer("stem_norm")
-    found = []
-    batches = [observations(64, seed) for seed in range(3)]
-    for one in ([batches[0]], [batches[1]], [batches[2]], batches):
-        architectures.recompute_batch_norm(model, one)
-        found.append(norm.moving_variance.numpy())
-    np.testing.assert_allclose(found[3], np.mean(found[:3], axis=0), rtol=1e-5)
-    assert norm.momentum == architectures.BATCH_NORM_MOMENTUM
+def test_blocks_without_normalization_begin_as_the_identity() -> None:
+    # So any number of them gives the outputs of the stem and the same heads.
+    shallow, deep = (architectures.build(GAME, replace(RESNET, blocks=blocks), seed=1) for blocks in (0, 4))
+    for layer in shallow.layers:
+        deep.get_layer(layer.name).set_weights(layer.get_weights())
+    for one, other in zip(evaluate(shallow, observations(8)), evaluate(deep, observations(8)), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @KINDS

@@ -13,7 +13,14 @@ MLP = NetworkOptions("mlp", depth=2, width=16, value_width=8)
 RESNET = NetworkOptions("resnet", blocks=2, filters=8, value_width=8)
 # Everything about a resnet that can be other than usual.
 OTHER = NetworkOptions(
-    "resnet", blocks=1, filters=5, kernel_size=4, policy_filters=2, value_filters=1, activation="leaky_relu"
+    "resnet",
+    blocks=1,
+    filters=5,
+    kernel_size=4,
+    normalization="batch",
+    policy_filters=2,
+    value_filters=1,
+    activation="leaky_relu",
 )
 KINDS = pytest.mark.parametrize("options", [MLP, RESNET], ids=["mlp", "resnet"])
 

@@ -109,6 +109,17 @@ def test_settings_over_those_of_the_model_count_for_one_run(folder: ModelFolder)
     assert folder.settings() == SETTINGS
 
 
+def test_the_steps_follow_from_the_positions_that_are_new(folder: ModelFolder) -> None:
+    settings = SETTINGS.override({"steps": 0, "samples_per_position": 2.0})
+    training = Trainer(folder, GAME, settings, seed=0, quiet=True)
+    first = training.retrain()
+    assert first.steps == round(2 * first.generated / 32)
+    add_games(folder, 3, first=20)
+    second = retrain(folder, GAME, settings, seed=0, quiet=True)  # another program knows as well what is new
+    assert second.steps == round(2 * (second.generated - first.generated) / 32)
+    assert retrain(folder, GAME, settings, seed=0, quiet=True).steps == round(2 * second.generated / 32)  # nothing is
+
+
 @pytest.mark.slow
 def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_other(tmp_path: Path) -> None:
     folders = [ModelFolder(tmp_path / where, "first") for where in ("together", "apart")]
@@ -129,7 +140,7 @@ def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_ot
 
 @pytest.mark.slow
 def test_two_trainings_give_what_one_of_as_many_steps_gives(tmp_path: Path) -> None:
-    resnet = {"kind": "resnet", "blocks": 1, "filters": 4, "steps": 5, "learning_rate_half_life": 4}
+    resnet = {"kind": "resnet", "blocks": 1, "filters": 4, "steps": 5, "learning_rate_decay_steps": 4}
     settings = SETTINGS.override(resnet)
     folders = [ModelFolder(tmp_path / where, "first") for where in ("twice", "once")]
     for folder in folders:
