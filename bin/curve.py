@@ -1,4 +1,4 @@
-"""Draws the learning curve of a model: mistakes in solved positions over the minutes of bin/learn.py.
+"""Draws the learning curve of a model over the minutes of bin/learn.py: mistakes in solved positions, and strength.
 
     python bin/curve.py NAME --out=curve.png
 
@@ -24,8 +24,10 @@ def main(arguments: Sequence[str]) -> None:
     folder = ModelFolder(cli.data_root(), cli.model_name(arguments))
     folder.champion()  # fails if there is no such model
     rows = read_curve(folder.path / CURVE)
-    if not any(name.endswith("/positions") for row in rows for name in row):
-        raise SettingsError(f"{folder.path / CURVE} has no checks yet: run bin/learn.py {folder.name} first")
+    if not any("/" in name for row in rows for name in row):
+        raise SettingsError(
+            f"{folder.path / CURVE} has no checks or matches yet: run bin/learn.py {folder.name} for a while"
+        )
     plot_curve(rows, Path(OUT.value), f"{folder.name}, {len(rows)} generations")
     print(OUT.value)
 

@@ -40,9 +40,7 @@ SETTINGS: dict[str, Any] = {
     # Most games begin in a random position: good play everywhere requires having seen bad positions too.
     "self_play": {"games_per_generation": 2000, "random_plies": 28, "random_share": 0.7},
     "training": {
-        "learning_rate": 0.01,
         "learning_rate_decay_steps": 2000,
-        "samples_per_position": 4,
         "batch_size": 1024,
         "precision": "bfloat16",
         "root_value_share": 0.5,

@@ -182,7 +182,7 @@ class RecordOptions(Options):
 class TrainingOptions(Options):
     """Options of the training."""
 
-    learning_rate: Above0 = 1e-3
+    learning_rate: Above0 = 1e-2
     """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
     optimizer: Optimizer = "muon"
     """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""
@@ -196,7 +196,7 @@ class TrainingOptions(Options):
     tenth at 400,000 and 600,000)."""
     batch_size: Count = 512
     """Positions per batch (AGZ: 2048)."""
-    samples_per_position: Above0 = 8.0
+    samples_per_position: Above0 = 4.0
     """How often a training draws each new position, in the mean (KataGo: 4); the number of its batches follows."""
     steps: Natural = 0
     """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""

@@ -155,6 +155,8 @@ def _error_rates(row: dict[str, float]) -> Iterator[tuple[str, float]]:
         if name.endswith("_mistakes"):
             where, _, kind = name.rpartition("/")
             yield f"{kind}/{where}", value / max(1.0, row.get(f"{where}/positions", 0.0))
+        elif name.startswith("strength/"):
+            yield name, value
         elif name != "step" and not name.endswith("/positions"):
             yield f"learning/{name}", value
 

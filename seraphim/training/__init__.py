@@ -6,6 +6,7 @@ In dependency order:
     averaging    merges equal positions of the window
     trainer      trains a model from one generation to the next
     curve        the learning curve of a model
+    strength     matches of a model while it learns
     timing       where the time of learning goes
     loop         generate, train, check, repeat
     command      the command train.py of a game

@@ -1,13 +1,15 @@
 """The learning curve of a model: a CSV file with a line for each generation, over all runs of `learn`.
 
 Columns: `step` (batches trained on), totals so far (`seconds` of finished generations, `games`, and `evaluations` by
-the network), and the figures of the check against solved positions.
+the network), and the figures of the check against solved positions and of the matches.
 """
 
 import csv
 import io
 from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
 
 from seraphim.evaluation.ratings import check_plot
 from seraphim.storage.atomic import replace_file
@@ -42,7 +44,7 @@ def read_curve(file: Path) -> list[dict[str, float]]:
 
 
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
-    """Draw the share of mistakes in each set over the minutes of learning, with and without search.
+    """Draw a learning curve over its minutes: the share of mistakes in each set, and the strength in matches.
 
     Raises:
         SettingsError: see `seraphim.evaluation.ratings.check_plot`.
@@ -50,16 +52,29 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     check_plot(file)
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4.5), layout="constrained")
     sets = [name.removesuffix("/positions") for name in rows[-1] if name.endswith("/positions")]
-    for place, (kind, heading) in enumerate((("searched", "searched move"), ("raw", "network alone")), start=1):
-        axes = figure.add_subplot(1, 2, place)
+    rated = [row for row in rows if "strength/elo" in row]
+    panels = [("searched", "searched move"), ("raw", "network alone")] if sets else []
+    count = len(panels) + bool(rated)
+    figure = Figure(figsize=(5 * count, 4.5), layout="constrained")
+    for place, (kind, heading) in enumerate(panels, start=1):
+        axes = figure.add_subplot(1, count, place)
         for name in sets:
             known = [row for row in rows if f"{name}/{kind}_mistakes" in row]
             shares = [100 * row[f"{name}/{kind}_mistakes"] / row[f"{name}/positions"] for row in known]
             axes.plot([row["seconds"] / 60 for row in known], shares, label=name, marker=".")
-        axes.set(title=heading, xlabel="minutes of learning", ylabel="moves that lose the result, %", ylim=(0, None))
+        axes.set(title=heading, ylabel="moves that lose the result, %", ylim=(0, None))
+    if sets:
+        axes.legend()
+    if rated:
+        axes = figure.add_subplot(1, count, count)
+        minutes, low, elo, high = np.array(
+            [(row["seconds"] / 60, row["strength/low"], row["strength/elo"], row["strength/high"]) for row in rated]
+        ).T
+        axes.errorbar(minutes, elo, yerr=(elo - low, high - elo), marker=".", capsize=3)
+        axes.set(title="strength in matches", ylabel="Elo, 95 % intervals; random play = 0")
+    for axes in figure.axes:
+        axes.set(xlabel="minutes of learning")
         axes.grid(alpha=0.3)
-    axes.legend()
     figure.suptitle(title)
     figure.savefig(file)

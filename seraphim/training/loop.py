@@ -24,6 +24,7 @@ from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log
 from seraphim.training.curve import CURVE, add_to_curve, read_curve
+from seraphim.training.strength import Strength
 from seraphim.training.timing import Timing, time_generation
 from seraphim.training.trainer import Trainer
 
@@ -143,7 +144,8 @@ class _Check:
         self._position_sets = load_position_sets(settings.game)
         self._sample = _sample(self._game, self._position_sets)
         self._curve = folder.path / CURVE
-        self._started = time.perf_counter()  # of the current generation
+        self._strength = Strength(folder, settings, runtime)
+        self._run_started = self._started = time.perf_counter()  # the latter of the current generation
 
     @property
     def elapsed(self) -> float:
@@ -164,6 +166,12 @@ class _Check:
             figures = evaluation.to_dict()
             self._log.write(snapshot.step, figures)
             self._folder.annotate(snapshot, figures)
+        rating = self._strength.measure(self._folder.champion(), time.perf_counter() - self._run_started)
+        if rating:
+            self._announce(f"  {rating.elo:+.0f} Elo [{rating.low:+.0f}, {rating.high:+.0f}], where random play is 0")
+            strength = {"strength/elo": rating.elo, "strength/low": rating.low, "strength/high": rating.high}
+            self._log.write(snapshot.step, strength)
+            figures = {**figures, **strength}
         metrics = snapshot.metrics()
         done = {"seconds": self.elapsed, "games": metrics[_GAMES], "evaluations": metrics[_EVALUATIONS]}
         add_to_curve(self._curve, snapshot.step, done, figures)

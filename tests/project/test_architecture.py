@@ -21,7 +21,7 @@ FOR_GAMES = {"errors", "game", "jit"}
 # Outside libraries, and the only modules that import them. Some take seconds: they are imported inside functions.
 HEAVY = {
     "tensorflow": {"network/architectures"},
-    "keras": {"network/architectures", "network/saved_model", "training/fit"},
+    "keras": {"network/architectures", "network/muon", "network/saved_model", "training/fit"},
     "openvino": {"inference/openvino"},
     "ai_edge_litert": {"inference/litert"},
     "tensorboard": set(),

@@ -24,6 +24,7 @@ const KINDS = {
   searched_mistakes: {title: 'Error rate with search', format: percent, zero: true, logarithmic: true},
   raw_mistakes: {title: 'Error rate of the raw network', format: percent, zero: true, logarithmic: true},
   loss: {title: 'Losses', format: plain, zero: true, logarithmic: false},
+  strength: {title: 'Strength, Elo above random play', format: plain, zero: true, logarithmic: false},
   rating: {title: 'Rating', format: plain, zero: false, logarithmic: false},
 };
 
