@@ -100,7 +100,7 @@ def _move_player(environment: Any, policy: str, readouts: int, network: NetworkO
 
 
 def random_weights(key: Any, observation_shape: tuple[int, ...], num_actions: int, network: NetworkOptions) -> Weights:
-    """Return random kernels and zero biases; an untrained batch norm is folded into its convolution."""
+    """Return random kernels and zero biases."""
     import jax
     import jax.numpy as jnp
 

@@ -5,7 +5,8 @@
     python bin/learn.py NAME --cluster=auto
 
 creates the model if there is none of that name, or continues with it. Ctrl-C loses no finished game; the same command
-continues from there. If the game has solved positions, the model is checked against them after every generation.
+continues from there. If the game has solved positions, the model is checked against them after every generation. For
+every game its champions play matches in at most 3 % of the time, and are rated in Elo above random play.
 """
 
 import sys
