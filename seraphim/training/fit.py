@@ -185,12 +185,10 @@ class TrainingSteps:
                 if time.perf_counter() - started < _SECONDS_BETWEEN_UPDATES / 2:
                     size = min(2 * size, LOG_EVERY)
                 totals, done = totals + sums, done + chunk
-                bar.update(done, [(name, total) for name, total in zip(_NAMES, sums / chunk, strict=True)])
+                bar.update(done, list(zip(_NAMES, sums / chunk, strict=True)))
                 if log is not None and (done % LOG_EVERY == 0 or done == steps):
                     means = (totals - logged_totals) / (done - logged)
-                    log.write(
-                        first + done, {f"training/{name}": each for name, each in zip(_NAMES, means, strict=True)}
-                    )
+                    log.write(first + done, dict(zip(_TAGS, means.tolist(), strict=True)))
                     logged, logged_totals = done, totals
         self._exchange_averages()
         return Losses(*(totals / steps).tolist())
