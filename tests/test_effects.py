@@ -342,7 +342,7 @@ print(json.dumps(said))
 NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"}
 PUCT = {"cpuct", "cpuct_base", "fpu"}
 SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}
-RESNET = {"blocks", "filters", "kernel_size", "policy_filters", "value_filters"}
+RESNET = {"blocks", "filters", "kernel_size", "normalization", "policy_filters", "value_filters"}
 GATE_MATCH = {"gate_games", "gate_score"}
 STORED = {
     *(SECTION["network"] - RESNET),
@@ -359,7 +359,7 @@ def for_self_play(options: Collection[str]) -> set[str]:
 
 PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     # Arguments, and the accepted flags for a model whose self-play has a PUCT root, and a Gumbel root; the network is
-    # an mlp, the optimizer adam, the gate off.
+    # an mlp that is trained by a number of steps, the gate off.
     "bin/generate_games.py": (
         ["bin/generate_games.py", "model"],
         SEARCH - {"gumbel_actions", "fpu_reduction"}
@@ -371,8 +371,8 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     ),
     "tictactoe/train.py": (
         ["tictactoe/train.py", "model"],
-        SECTION["training"] - {"optimizer", "momentum"} | {"gate"},
-        SECTION["training"] - {"optimizer", "momentum"} | {"gate"},
+        SECTION["training"] - {"optimizer", "momentum", "average_decay", "samples_per_position"} | {"gate"},
+        SECTION["training"] - {"optimizer", "momentum", "average_decay", "samples_per_position"} | {"gate"},
     ),
     "tictactoe/train.py --init": (
         ["tictactoe/train.py", "fresh", "--init"],
@@ -383,10 +383,12 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     ),
     "bin/learn.py": (
         ["bin/learn.py", "model"],
-        STORED
+        STORED - {"samples_per_position"}
         | SEARCH - {"gumbel_actions", "fpu_reduction"}
         | for_self_play(SEARCH - {"gumbel_actions", "fpu_reduction"}),
-        STORED | SEARCH - NOISY - {"fpu_reduction"} | for_self_play(SEARCH - PUCT - NOISY - {"fpu_reduction"}),
+        STORED - {"samples_per_position"}
+        | SEARCH - NOISY - {"fpu_reduction"}
+        | for_self_play(SEARCH - PUCT - NOISY - {"fpu_reduction"}),
     ),
     "bin/evaluate.py": (
         ["bin/evaluate.py", "model"],

@@ -34,13 +34,13 @@ def test_self_play_inherits_what_its_section_does_not_name(tmp_path: Path) -> No
 
 def test_a_plain_option_counts_for_every_search_and_a_prefixed_one_for_self_play_alone() -> None:
     settings = default_settings("connectfour")
-    assert (settings.search.readouts, settings.self_play_search.readouts) == (200, 32)
+    assert (settings.search.readouts, settings.self_play_search.readouts) == (200, 64)
     both = settings.override({"readouts": 50})
     assert (both.search.readouts, both.self_play_search.readouts) == (50, 50)
     assert both.self_play_overrides == {"root": "gumbel"}
-    alone = settings.override({"self_play_readouts": 64, "self_play_solver": False})
+    alone = settings.override({"self_play_readouts": 32, "self_play_solver": False})
     assert alone.search == settings.search
-    assert alone.self_play_overrides == {"root": "gumbel", "readouts": 64, "solver": False}
+    assert alone.self_play_overrides == {"root": "gumbel", "readouts": 32, "solver": False}
     each = settings.override({"self_play_readouts": 5, "readouts": 50})
     assert (each.search.readouts, each.self_play_search.readouts) == (50, 5)
 
@@ -61,7 +61,7 @@ def test_the_file_holds_the_sections_and_reads_back(tmp_path: Path) -> None:
     settings = default_settings("connectfour").override({"self_play_cpuct": 2})
     content = json.loads(dump_settings(settings))
     assert list(content)[2:6] == ["network", "search", "self_play_search", "self_play"]
-    assert content["self_play_search"] == {**GUMBEL, "cpuct": 2.0}
+    assert content["self_play_search"] == {**GUMBEL, "readouts": 64, "cpuct": 2.0}
     assert len(content["search"]) == len(fields(SearchOptions))
     (tmp_path / "settings.json").write_text(dump_settings(settings))
     assert load_settings(tmp_path / "settings.json") == settings

@@ -31,7 +31,14 @@ SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
     "search": {"readouts": 100, "tempering_point": 9, "dirichlet_alpha": 1.0},
     "self_play": {"concurrent_games": 512, "games_per_generation": 2000, "random_plies": 6},
-    "training": {"window_start": 100_000},
+    "training": {
+        "learning_rate": 0.02,
+        "samples_per_position": 16.0,
+        "batch_size": 1024,
+        "precision": "bfloat16",
+        "average_positions": True,
+        "window_start": 100_000,
+    },
 }
 
 

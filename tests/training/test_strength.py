@@ -29,7 +29,7 @@ def test_a_champion_is_rated_once_against_random_play(folder: ModelFolder, small
     assert rating is not None
     assert rating.name == f"fresh/{champion.name}"
     assert rating.low < rating.elo < rating.high
-    assert -400 < rating.elo < 400  # its weights are random
+    assert 100 < rating.elo < 1000  # its weights are random, but its searches see wins and losses
     assert names(folder)[0] == (rating.name, "random")
     assert matches.measure(champion, elapsed=1e6) is None
     assert Strength(folder, small_settings, "auto").measure(champion, elapsed=1e6) is None  # nor in another run
@@ -49,7 +49,7 @@ def test_matches_take_no_more_than_their_share(
         if matches.measure(champion, elapsed=60 * minute):
             spent += 30
             # The first measurement was expected to take less.
-            assert spent <= max(30, SHARE * 60 * minute)
+            assert spent <= max(30, SHARE * 60 * minute) + 1e-6
     assert spent == 330  # of 11,940 s
 
 

@@ -18,7 +18,7 @@ from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
-from seraphim.training import fit, trainer
+from seraphim.training import fit
 from seraphim.training.trainer import Trainer, bootstrap, retrain
 from tictactoe.game import GAME
 
@@ -242,11 +242,11 @@ def test_model_whose_shapes_are_not_the_games_is_refused(folder: ModelFolder) ->
 
 
 def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: Any) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     champion = folder.champion()
-    monkeypatch.setattr(trainer.fit, "train", interrupt)
+    monkeypatch.setattr(fit.TrainingSteps, "train", interrupt)
     with pytest.raises(KeyboardInterrupt):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert folder.champion() == champion
