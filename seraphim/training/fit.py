@@ -13,7 +13,7 @@ import numpy as np
 from seraphim.game import Symmetries
 from seraphim.network import architectures
 from seraphim.network.muon import muon
-from seraphim.options import TrainingOptions
+from seraphim.options import TrainingOptions, TrainingPrecision
 from seraphim.records.examples import Positions
 from seraphim.records.schema import is_sparse
 from seraphim.records.sparse import SparseRows
@@ -52,13 +52,9 @@ def prepare(model: Any, options: TrainingOptions) -> None:
 
     The learning rate is a function of the optimizer's step count, so that an interruption does not change it.
     """
-    tf = architectures.tensorflow()
+    architectures.tensorflow()
     import keras
 
-    # Weights, sums and losses stay in float32.
-    tf.config.optimizer.set_experimental_options(
-        {"auto_mixed_precision_onednn_bfloat16": options.precision == "bfloat16"}
-    )
     optimizer = model.optimizer if model.compiled else _new_optimizer(options)
     model.compile(optimizer)  # saved with the model
     steps = options.learning_rate_decay_steps
@@ -177,7 +173,7 @@ class TrainingSteps:
         totals, done, size = np.zeros(3), 0, 1
         logged, logged_totals = 0, totals
         self._exchange_averages()
-        with self._batches.of(positions):
+        with self._batches.of(positions), _computing_in(self._batches.options.precision):
             while done < steps:
                 chunk = min(size, steps - done, LOG_EVERY - done % LOG_EVERY)
                 started = time.perf_counter()
@@ -236,6 +232,18 @@ class TrainingSteps:
 
 _NAMES = ("loss", "policy_loss", "value_loss")
 _TAGS = tuple(f"training/{name}" for name in _NAMES)
+
+
+@contextlib.contextmanager
+def _computing_in(precision: TrainingPrecision) -> Iterator[None]:
+    # Functions called inside the block compute convolutions and products in this precision; weights, sums and losses
+    # stay in float32. The option is TensorFlow's, for the whole process: other functions must not find it set.
+    optimizer = architectures.tensorflow().config.optimizer
+    optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": precision == "bfloat16"})
+    try:
+        yield
+    finally:
+        optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": False})
 
 
 @contextlib.contextmanager

@@ -68,7 +68,7 @@ def test_a_run_is_in_the_database_with_parameters_figures_and_champion(
     parameters = run.data.params
     assert (parameters["game"], parameters["seed"]) == ("tictactoe", "7")
     assert parameters["search.readouts"] == str(small_settings.search.readouts)
-    assert parameters["training.optimizer"] == "adam"
+    assert parameters["training.optimizer"] == "muon"
     client = MlflowClient(local_store(database))
     points = [(point.step, point.value) for point in client.get_metric_history(run.info.run_id, "training/loss")]
     assert points == [(100, 0.5), (200, 0.25)]

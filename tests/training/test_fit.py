@@ -329,6 +329,20 @@ def test_changed_learning_rate_counts_for_a_loaded_model(tmp_path: Path) -> None
     np.testing.assert_array_equal(before["policy/kernel"], variables(model)["policy/kernel"])
 
 
+def test_bfloat16_is_for_the_training_alone() -> None:
+    # Products of float32 numbers that bfloat16 does not hold.
+    options = replace(OPTIONS, precision="bfloat16", average_decay=0)
+    model, exact = prepared(MLP, options), prepared(MLP, replace(options, precision="float32"))
+    for each, precision in ((model, options), (exact, replace(options, precision="float32"))):
+        train(each, random_positions(100), batches(IDENTITY, precision))
+    tf = architectures.tensorflow()
+    trained = [each.get_layer("policy").kernel.numpy() for each in (model, exact)]
+    assert np.abs(trained[0] - trained[1]).max() < 0.05  # not always 0: only where the processor has bfloat16
+    factors = np.random.default_rng(0).normal(size=(2, 64, 64)).astype(np.float32)
+    product = tf.function(lambda left, right: tf.nn.relu(tf.matmul(left, right)))(*factors).numpy()
+    np.testing.assert_allclose(product, np.maximum(factors[0] @ factors[1], 0), atol=1e-4)
+
+
 def test_training_on_another_window_traces_nothing_again() -> None:
     training = TrainingSteps(prepared(), batches(GAME.symmetries()))
     for count in (100, 50, 150, 1):
