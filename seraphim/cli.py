@@ -220,8 +220,16 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return _failed(arguments, f"{reason} ({where}): {cure}, then run again; finished work is not lost")
         except KeyboardInterrupt:
             return 130
+        except SystemError as error:  # Ctrl-C inside of Numba's C code
+            if not _is_interruption(error):
+                raise
+            return 130
 
     app.run(guarded)
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    return isinstance(error, KeyboardInterrupt) or (error is not None and _is_interruption(error.__cause__))
 
 
 def _failed(arguments: Sequence[str], message: str) -> int:
