@@ -36,9 +36,7 @@ MODEL = "model"
 
 # For a run of a few minutes: a small network and short generations.
 COMMON = {
-    "connectfour": [
-        *("--filters=32", "--blocks=3", "--games_per_generation=1000"),
-    ],
+    "connectfour": ["--filters=32", "--blocks=3", "--games_per_generation=1000"],
     "tictactoe": [],
 }
 BASELINE = "the game's settings"

@@ -24,7 +24,7 @@ _SECONDS_BETWEEN_UPDATES = 0.1  # of the progress bar; Ctrl-C takes effect then
 
 
 class Losses(NamedTuple):
-    """Means over the steps of one training."""
+    """Means over the steps of one training, each position counted by its weight, which `average_positions` raises."""
 
     total: float  # value weighted, with L2
     policy: float  # cross-entropy, in nats; at least the entropy of the visit distributions
@@ -164,7 +164,8 @@ class TrainingSteps:
 
         The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2.
         A batch depends only on the positions, the seed and the model's step, so that a training that was interrupted,
-        saved and loaded continues as if it had not been.
+        saved and loaded continues as if it had not been. Afterwards the model has the mean of its weights, if the
+        optimizer averages them, and the optimizer has the last weights, from which the next training goes on.
         """
         import keras
 
