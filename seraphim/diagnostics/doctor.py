@@ -15,7 +15,7 @@ from seraphim.diagnostics import installation
 from seraphim.diagnostics.benchmark import measure_latency, measure_uniform
 from seraphim.diagnostics.data_checks import Diagnosis, check_game_data, check_model
 from seraphim.game import load_game
-from seraphim.inference import load_inference, tensorflow
+from seraphim.inference import jax, load_inference, tensorflow
 from seraphim.search.analysis import LEAVES
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
@@ -48,7 +48,7 @@ def check_installation(console: Console, require_gpu: bool) -> list[str]:
             problems.append(f"packages that every program needs are missing: {command}")
         console.print(Text(f"missing for {needed_for}: {command}", style="yellow"))
     found = installation.gpus()
-    is_used = bool(found) and tensorflow.sees_gpu()
+    is_used = bool(found) and (tensorflow.sees_gpu() or jax.sees_gpu())
     if unused := installation.unused_gpu(found, is_used):
         problems.append(unused)
     elif require_gpu and not is_used:

@@ -68,10 +68,10 @@ def unused_gpu(found: list[str], usable: bool) -> str | None:
     """Return a problem if there are GPUs, by their names, but no runtime can use one; else None."""
     if not found or usable:
         return None
-    reason = "is not installed" if find_spec("tensorflow") is None else "cannot use it"
+    reason = "is not installed" if find_spec("tensorflow") is None else "cannot use it, nor can JAX"
     return (
         f"{', '.join(found)} is not used, because TensorFlow {reason}: "
-        "pip install 'tensorflow[and-cuda]', or check the driver"
+        "pip install -e '.[train,gpu]', or 'tensorflow[and-cuda]', or check the driver"
     )
 
 

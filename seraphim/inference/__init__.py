@@ -6,6 +6,7 @@ In dependency order:
     openvino      runs a SavedModel by OpenVINO
     litert        runs a small network, or few positions at a time, by LiteRT
     tensorflow    runs a network by TensorFlow, or loads it to be trained
+    jax           runs a network by JAX, on a GPU that TensorFlow cannot use
     loading       loads a snapshot, and chooses the runtime by a rule
 """
 

@@ -9,12 +9,13 @@ import numpy as np
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game
 
-Runtime = Literal["auto", "openvino", "litert", "tensorflow"]
+Runtime = Literal["auto", "openvino", "litert", "tensorflow", "jax"]
 Precision = Literal["bfloat16", "float32"]
 Shapes = Mapping[str, tuple[int, ...]]
 """The shape of one position's input or output, by its name."""
 
 LARGEST_BATCH = 1024
+FIXED_SIZES = (1, 8, 64, 128, 256, 512, LARGEST_BATCH)
 
 
 class Inference(Protocol):
@@ -55,6 +56,14 @@ def bucket_size(count: int) -> int:
     """
     step = 1 << max(0, (count - 1).bit_length() - 5)
     return -(-count // step) * step
+
+
+def fixed_size(count: int) -> int:
+    """Return the batch size in which a compiler that takes seconds for each evaluates `count` >= 1 positions.
+
+    A GPU takes about as long for half of a batch.
+    """
+    return next(size for size in FIXED_SIZES if size >= count)
 
 
 def in_buckets(

@@ -1,14 +1,15 @@
 """Loads a snapshot by the runtime that is asked for, or by the one that suits it.
 
 The runtimes round differently, so games depend on the choice. Hence it follows a rule, not a measurement: TensorFlow
-where it sees a GPU; else LiteRT for an mlp in batches of at most 16 positions; else OpenVINO.
+where it sees a GPU; else JAX where it sees one; else LiteRT for an mlp in batches of at most 16 positions; else
+OpenVINO.
 """
 
 from pathlib import Path
 
 from seraphim.errors import ModelError
 from seraphim.game import Game
-from seraphim.inference import litert, openvino, tensorflow
+from seraphim.inference import jax, litert, openvino, tensorflow
 from seraphim.inference.interface import LARGEST_BATCH, Inference, Precision, Runtime
 from seraphim.network import safety, saved_model
 
@@ -30,8 +31,10 @@ def load_inference(
     Args:
         snapshot: the directory.
         game: the game that the model has to fit.
-        runtime: `auto` is TensorFlow where it sees a GPU, else LiteRT for an mlp in small batches, else OpenVINO.
-        precision: of the arithmetic inside OpenVINO, on processors that have it; the others compute in float32.
+        runtime: `auto` is TensorFlow where it sees a GPU, else JAX where it sees one, else LiteRT for an mlp in small
+            batches, else OpenVINO.
+        precision: of the arithmetic inside JAX, and inside OpenVINO on processors that have it; the others compute in
+            float32.
         threads: processor threads of OpenVINO and LiteRT.
         batch: how many positions will be evaluated at a time, for `auto`: 1 where a person waits for each of them, the
             number of concurrent games in self-play.
@@ -39,7 +42,7 @@ def load_inference(
 
     Raises:
         ModelError: the model is missing or damaged, or was made for another game.
-        SettingsError: the runtime's package is not installed.
+        SettingsError: the runtime's package is not installed, or JAX does not know one of the network's layers.
     """
     if not (snapshot / "saved_model.pb").is_file():
         raise ModelError(f"{snapshot} holds no SavedModel: retrain, or make a new model with train.py NAME --init")
@@ -51,6 +54,8 @@ def load_inference(
         inference = litert.LiteRtModel(snapshot, game, threads)
     elif runtime == "tensorflow":
         inference = tensorflow.TensorFlowModel(snapshot, game, trust)
+    elif runtime == "jax":
+        inference = jax.JaxModel(snapshot, game, precision)
     else:
         inference = openvino.OpenVinoModel(snapshot, game, precision, threads)
     inference.description += reason
@@ -62,7 +67,9 @@ def _choose(snapshot: Path, batch: int, trust: bool) -> tuple[Runtime, str]:
     if ((snapshot / saved_model.ARCHIVE).is_file() or trust) and tensorflow.sees_gpu():
         return "tensorflow", ", chosen because there is a GPU"
     try:
-        layers = safety.class_names(safety.check_archive(snapshot / saved_model.ARCHIVE))
+        layers = safety.layer_names(safety.check_archive(snapshot / saved_model.ARCHIVE))
+        if layers <= jax.LAYERS and jax.sees_gpu():
+            return "jax", ", chosen because there is a GPU that TensorFlow does not see"
         kind = "a convolutional network" if any("Conv2D" in layer for layer in layers) else "an mlp"
     except ModelError:  # it may be missing: OpenVINO and LiteRT do not need it
         kind = "a network of unknown kind"

@@ -44,7 +44,7 @@ def _start() -> ModuleType:
             import tensorflow as tf
         except ModuleNotFoundError as error:
             raise SettingsError(
-                "TensorFlow is not installed: pip install -e '.[train]', or leave --runtime=tensorflow out"
+                "TensorFlow is not installed: pip install -e '.[train]', or choose another runtime"
             ) from error
 
         for gpu in tf.config.list_physical_devices("GPU"):

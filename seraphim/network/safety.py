@@ -65,9 +65,9 @@ def bytes_of_weights(file: Path) -> int:
         return archive.getinfo(_WEIGHTS).file_size
 
 
-def class_names(config: dict[str, Any]) -> set[str]:
-    """Return the class names of all objects, such as layers, in a configuration."""
-    return {name for _, name in _objects(config)}
+def layer_names(config: dict[str, Any]) -> set[str]:
+    """Return the class names of all layers in a configuration."""
+    return {name for module, name in _objects(config) if module == "keras.layers"}
 
 
 def damaged_archive(file: Path, error: Exception) -> ModelError:

@@ -1,4 +1,4 @@
-"""The runtime `auto` follows a rule, writes nothing, and imports TensorFlow only for a GPU."""
+"""The runtime `auto` follows a rule, writes nothing, and imports TensorFlow and JAX only for a GPU."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from reference import random_states
 
 from seraphim.errors import ModelError
 from seraphim.game import load_game
-from seraphim.inference import load_inference, tensorflow
+from seraphim.inference import jax, load_inference, tensorflow
 from seraphim.network.saved_model import ARCHIVE, LITERT
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensorflow, "sees_gpu", lambda: False)
+    for runtime in (tensorflow, jax):
+        monkeypatch.setattr(runtime, "sees_gpu", lambda: False)
 
 
 @pytest.fixture
@@ -53,6 +54,19 @@ def test_tensorflow_is_chosen_where_it_sees_a_gpu(snapshot: Path, monkeypatch: p
     (snapshot / ARCHIVE).unlink()
     assert load_inference(snapshot, GAME).description.startswith("OpenVINO ")
     assert load_inference(snapshot, GAME, trust=True).description.startswith("TensorFlow ")
+
+
+def test_jax_is_chosen_where_it_alone_sees_a_gpu(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "sees_gpu", lambda: True)
+    description = load_inference(snapshot, GAME).description
+    assert description.startswith("JAX ")
+    assert description.endswith(", chosen because there is a GPU that TensorFlow does not see")
+    monkeypatch.setattr(jax, "LAYERS", jax.LAYERS - {"Dense"})
+    assert load_inference(snapshot, GAME).description.startswith("OpenVINO ")
+    monkeypatch.undo()
+    monkeypatch.setattr(jax, "sees_gpu", lambda: True)
+    (snapshot / ARCHIVE).unlink()
+    assert load_inference(snapshot, GAME).description.startswith("OpenVINO ")
 
 
 def test_a_model_without_its_file_for_litert_is_run_by_openvino(snapshot: Path) -> None:
@@ -108,12 +122,12 @@ from seraphim.inference import load_inference
 from tictactoe.game import GAME
 for batch in (1, 256):
     load_inference(Path(sys.argv[1]), GAME, batch=batch)
-print(" ".join({"tensorflow", "keras"} & set(sys.modules)))
+print(" ".join({"tensorflow", "keras", "jax"} & set(sys.modules)))
 """
 
 
-@pytest.mark.skipif(tensorflow.gpu_is_likely(), reason="there is a GPU, so TensorFlow is asked whether it sees it")
-def test_without_a_gpu_tensorflow_is_not_imported(snapshot: Path) -> None:
+@pytest.mark.skipif(tensorflow.gpu_is_likely(), reason="there is a GPU, so both are asked whether they see it")
+def test_without_a_gpu_neither_tensorflow_nor_jax_is_imported(snapshot: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LOAD, snapshot], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "\n"
 

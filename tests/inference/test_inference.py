@@ -23,7 +23,7 @@ from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[2]
 OBSERVATIONS = GAME.observe(random_states(GAME, 200, seed=1))
-RUNTIMES = pytest.mark.parametrize("runtime", ["openvino", "litert", "tensorflow"])
+RUNTIMES = pytest.mark.parametrize("runtime", ["openvino", "litert", "tensorflow", "jax"])
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_missing_model_is_reported(tmp_path: Path, runtime: str) -> None:
         loaded(tmp_path, runtime)
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "tensorflow"])
+@pytest.mark.parametrize("runtime", ["openvino", "tensorflow", "jax"])
 @pytest.mark.parametrize("damaged", ["saved_model.pb", "variables/variables.index"])
 def test_a_damaged_model_is_reported(snapshot: Path, runtime: str, damaged: str) -> None:
     (snapshot / damaged).write_bytes(b"\x00garbage")
@@ -211,7 +211,7 @@ from seraphim.inference import load_inference
 from tictactoe.game import GAME
 
 def resident():
-    if runtime == "tensorflow":
+    if runtime in ("tensorflow", "jax"):
         gc.collect()  # what it loads refers to itself
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
 

@@ -24,6 +24,7 @@ HEAVY = {
     "keras": {"network/architectures", "network/muon", "network/saved_model", "training/fit"},
     "openvino": {"inference/openvino"},
     "ai_edge_litert": {"inference/litert"},
+    "jax": {"inference/jax"},
     "tensorboard": set(),
     "tf2onnx": {"export/formats"},
     "onnx": {"export/formats"},

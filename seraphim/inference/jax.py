@@ -1,0 +1,190 @@
+"""Runs the network of a Keras archive by JAX, whose packages bring CUDA: for a GPU that TensorFlow cannot use.
+
+Knows the layers that `seraphim.network.architectures` builds, and refuses others. Like TensorFlow, it computes the
+network of the checked archive after its comparison with the SavedModel: see `seraphim.inference.tensorflow`.
+
+Shape letters: `N` positions, `A` actions, `O` shape of an observation.
+"""
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from seraphim.errors import ModelError, SettingsError
+from seraphim.game import Array, Game
+from seraphim.inference.interface import Precision, fixed_size, in_buckets
+from seraphim.inference.tensorflow import gpu_is_likely, load_network
+from seraphim.machine import processor_name
+from seraphim.network import saved_model
+
+TITLE = "JAX"
+
+LAYERS = frozenset("Add BatchNormalization Conv2D Dense Flatten InputLayer LeakyReLU ReLU Rescaling".split())
+"""The classes of the layers that are known."""
+
+# The options that the layers may have, if they have them, where not every value is known.
+_KNOWN_VALUES: dict[str, tuple[Any, ...]] = {
+    "activation": ("linear", "relu", "tanh"),
+    "axis": (-1,),
+    "data_format": ("channels_last",),
+    "dilation_rate": ((1, 1),),
+    "groups": (1,),
+    "max_value": (None,),
+    "padding": ("same", "valid"),
+    "renorm": (False,),
+    "strides": ((1, 1),),
+    "threshold": (0.0,),
+}
+_USED = ("activation", "epsilon", "negative_slope", "offset", "padding", "scale")  # options
+
+
+class _Layer(NamedTuple):
+    kind: str
+    name: str
+    inputs: tuple[str, ...]  # the layers whose outputs it takes
+    options: tuple[tuple[str, Any], ...]
+
+
+class _Network(NamedTuple):
+    # Hashable, so that the champions of a model, which differ in their weights alone, share their compiled programs.
+    layers: tuple[_Layer, ...]  # each after its inputs
+    policy: str  # the layer that gives it
+    value: str
+    precision: Precision
+
+
+class JaxModel:
+    """See `Inference`."""
+
+    def __init__(self, snapshot: Path, game: Game, precision: Precision) -> None:
+        """Load the model.
+
+        Raises:
+            ModelError: the snapshot has no archive; or see `load_network`.
+            SettingsError: JAX or TensorFlow is not installed, or the network has a layer that is not known here.
+        """
+        jax = _jax()
+        if not (snapshot / saved_model.ARCHIVE).is_file():
+            raise ModelError(
+                f"JAX cannot run {snapshot}, because {saved_model.ARCHIVE} is missing: choose another runtime, or "
+                "retrain"
+            )
+        model = load_network(snapshot, game)
+        self._network = _read_network(snapshot, model.get_config(), precision)
+        weights = {layer.name: {each.name: each.numpy() for each in layer.weights} for layer in model.layers}
+        self._weights = jax.device_put(weights)
+        device = jax.devices()[0]
+        self.name = str(snapshot)
+        self.overlaps = device.platform != "cpu"
+        where = device.device_kind if self.overlaps else processor_name()
+        self.description = f"{TITLE} {jax.__version__} in {precision} on {where}"
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        """See `Inference.infer`."""
+
+        def infer_bucket(padded: Array) -> tuple[Array, Array]:
+            policies, values = _program()(self._network, self._weights, padded)
+            return np.asarray(policies), np.asarray(values)
+
+        return in_buckets(observations, infer_bucket, fixed_size)
+
+
+def sees_gpu() -> bool:
+    """Return whether JAX, and the TensorFlow that reads archives, are installed, and JAX can use a GPU."""
+    is_installed = gpu_is_likely() and all(find_spec(package) is not None for package in ("jax", "tensorflow"))
+    return is_installed and _jax().default_backend() == "gpu"
+
+
+def _jax() -> ModuleType:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that processes can share a GPU
+    try:
+        import jax
+    except ImportError as error:
+        raise SettingsError(
+            "the runtime jax needs the package jax: pip install -e '.[train,gpu]', or choose another runtime"
+        ) from error
+    return jax
+
+
+def _read_network(snapshot: Path, config: dict[str, Any], precision: Precision) -> _Network:
+    # Of the configuration of a Keras model, whose layers are in topological order.
+    layers = tuple(_read_layer(snapshot, layer) for layer in config["layers"])
+    policy, value = (config["output_layers"][output][0] for output in ("policy", "value"))
+    return _Network(layers, policy, value, precision)
+
+
+def _read_layer(snapshot: Path, layer: dict[str, Any]) -> _Layer:
+    kind, name, calls = layer["class_name"], layer["name"], layer["inbound_nodes"]
+    options = {key: tuple(each) if isinstance(each, list) else each for key, each in layer["config"].items()}
+    unknown = [key for key, values in _KNOWN_VALUES.items() if key in options and options[key] not in values]
+    problem = ""
+    if kind not in LAYERS:
+        problem = f"is a {kind}"
+    elif unknown:
+        problem = f"is a {kind} with {unknown[0]}={options[unknown[0]]!r}"
+    elif len(calls) != (kind != "InputLayer"):
+        problem = f"is used {len(calls)} times"
+    if problem:
+        raise SettingsError(
+            f"JAX cannot run {snapshot}, because its layer {name!r} {problem}: choose --runtime=openvino or "
+            "--runtime=tensorflow"
+        )
+    tensors = calls[0]["args"][0] if calls else []
+    tensors = tensors if isinstance(tensors, list) else [tensors]
+    inputs = tuple(tensor["config"]["keras_history"][0] for tensor in tensors)
+    return _Layer(kind, name, inputs, tuple((key, options[key]) for key in _USED if key in options))
+
+
+@functools.cache
+def _program() -> Any:
+    return _jax().jit(_evaluate, static_argnums=0)
+
+
+def _evaluate(network: _Network, weights: Mapping[str, Mapping[str, Any]], observations: Any) -> tuple[Any, Any]:
+    # Logits float32 [N, A] and values float32 [N] of observations uint8 [N, *O].
+    # The last layers of the heads are small, and computed in float32.
+    outputs: dict[str, Any] = {}
+    for layer in network.layers:
+        inputs = [outputs[name] for name in layer.inputs] or [observations]
+        precision = "float32" if layer.name in (network.policy, network.value) else network.precision
+        outputs[layer.name] = _apply(layer, weights[layer.name], inputs, precision)
+    return outputs[network.policy], outputs[network.value].reshape(-1)
+
+
+def _apply(layer: _Layer, weights: Mapping[str, Any], inputs: Sequence[Any], precision: str) -> Any:
+    # Convolutions and dense layers take arrays of `precision`; sums and all other arithmetic are in float32. Without
+    # the highest precision a GPU would round float32 to 10 bits.
+    from jax import lax, nn
+    from jax import numpy as jnp
+
+    options, tensor = dict(layer.options), inputs[0]
+    kernel = weights["kernel"].astype(precision) if "kernel" in weights else None
+    match layer.kind:
+        case "Conv2D":
+            layout, padding = ("NHWC", "HWIO", "NHWC"), options["padding"].upper()
+            tensor = lax.conv_general_dilated(
+                tensor.astype(precision), kernel, (1, 1), padding, dimension_numbers=layout, precision="highest"
+            ).astype(jnp.float32)
+        case "Dense":
+            product = functools.partial(jnp.matmul, precision="highest", preferred_element_type=jnp.float32)
+            tensor = product(tensor.astype(precision), kernel)
+        case "BatchNormalization":
+            scale = weights.get("gamma", 1.0) * lax.rsqrt(weights["moving_variance"] + options["epsilon"])
+            tensor = (tensor - weights["moving_mean"]) * scale + weights.get("beta", 0.0)
+        case "Add":
+            tensor = sum(inputs[1:], start=tensor)
+        case "Flatten":
+            tensor = tensor.reshape(len(tensor), -1)
+        case "Rescaling":
+            tensor = tensor.astype(jnp.float32) * options["scale"] + options["offset"]
+        case "ReLU" | "LeakyReLU":
+            tensor = nn.leaky_relu(tensor, options["negative_slope"])
+    tensor = tensor + weights["bias"] if "bias" in weights else tensor
+    return {"relu": nn.relu, "tanh": jnp.tanh}.get(options.get("activation", ""), lambda same: same)(tensor)

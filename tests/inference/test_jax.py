@@ -1,0 +1,152 @@
+"""The runtime `jax`: it computes what the processor's runtimes do, and says which networks it does not know."""
+
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import random_states
+
+from connectfour.game import GAME as CONNECT_FOUR
+from seraphim.errors import ModelError, SettingsError
+from seraphim.game import Array, Game
+from seraphim.inference import jax, load_inference
+from seraphim.inference.interface import FIXED_SIZES, LARGEST_BATCH, fixed_size
+from seraphim.network.architectures import build
+from seraphim.network.saved_model import ARCHIVE, save_snapshot
+from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions
+from seraphim.selfplay.games import SelfPlay
+from seraphim.storage.models import ModelFolder
+from tictactoe.game import GAME
+
+NETWORKS = {
+    "mlp": NetworkOptions("mlp", depth=2, width=16, value_width=8),
+    "leaky mlp": NetworkOptions("mlp", depth=1, width=16, value_width=8, activation="leaky_relu"),
+    "resnet": NetworkOptions("resnet", blocks=2, filters=16, value_width=8),
+    "resnet with batch norm": NetworkOptions("resnet", blocks=2, filters=16, value_width=8, normalization="batch"),
+}
+
+
+def scattered(model: Any) -> Any:
+    """The model with random biases, batch norms and zero weights, which are the same everywhere in a new one."""
+    generator = np.random.default_rng(0)
+    for weight in model.weights:
+        if np.ptp(weight.numpy()) == 0:
+            least, most = (0.5, 1.5) if weight.numpy().any() else (-0.1, 0.1)
+            weight.assign(generator.uniform(least, most, weight.shape))
+    return model
+
+
+@pytest.fixture(scope="module", params=list(NETWORKS))
+def snapshot(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A snapshot of a network of each kind that Seraphim builds."""
+    path = tmp_path_factory.mktemp("snapshots") / "snapshot"
+    save_snapshot(scattered(build(CONNECT_FOUR, NETWORKS[request.param], seed=0)), path)
+    return path
+
+
+def observations(game: Game, number: int) -> Array:
+    return game.observe(random_states(game, number, seed=1))
+
+
+def test_it_equals_openvino_in_float32(snapshot: Path) -> None:
+    seen = observations(CONNECT_FOUR, 100)
+    expected = load_inference(snapshot, CONNECT_FOUR, "openvino", "float32").infer(seen)
+    found = load_inference(snapshot, CONNECT_FOUR, "jax", "float32").infer(seen)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours.dtype, ours.shape) == (np.float32, theirs.shape)
+        assert ours == pytest.approx(theirs, abs=1e-5)
+
+
+def test_it_is_close_to_that_in_bfloat16(snapshot: Path) -> None:
+    seen = observations(CONNECT_FOUR, 100)
+    expected = load_inference(snapshot, CONNECT_FOUR, "openvino", "float32").infer(seen)
+    model = load_inference(snapshot, CONNECT_FOUR, "jax", "bfloat16")
+    assert "JAX" in model.description and "bfloat16" in model.description
+    assert_close(model.infer(seen), expected)
+
+
+def assert_close(found: tuple[Array, Array], expected: tuple[Array, Array]) -> None:
+    """Logits by their largest, probabilities and values differ by at most 0.01, but they differ."""
+    assert not np.array_equal(found[0], expected[0])
+    assert found[0] == pytest.approx(expected[0], abs=1e-2 * float(np.abs(expected[0]).max()))
+    probabilities = [np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) for logits in (found[0], expected[0])]
+    assert probabilities[0] == pytest.approx(probabilities[1], abs=1e-2)
+    assert found[1] == pytest.approx(expected[1], abs=1e-2)
+
+
+def test_it_plays_the_same_games_in_float32(snapshot: Path) -> None:
+    def games(runtime: Any) -> list[tuple[str, list[int]]]:
+        inference = load_inference(snapshot, CONNECT_FOUR, runtime, "float32")
+        player = SelfPlay(CONNECT_FOUR, inference, SearchOptions(readouts=20), SelfPlayOptions(8), "same")
+        return sorted((game.game_id, game.actions.tolist()) for game in islice(player.play(iter(range(8))), 8))
+
+    assert games("jax") == games("openvino")
+
+
+def test_champions_of_a_model_share_their_programs(snapshot: Path) -> None:
+    first, second = (load_inference(snapshot, CONNECT_FOUR, "jax") for _ in range(2))
+    for model in (first, second):
+        model.infer(observations(CONNECT_FOUR, 3))
+    assert first._network == second._network
+    assert hash(first._network) == hash(second._network)
+
+
+def test_batches_are_of_few_sizes() -> None:
+    sizes = [fixed_size(number) for number in range(1, LARGEST_BATCH + 1)]
+    assert all(size >= number for number, size in enumerate(sizes, 1))
+    assert sorted(set(sizes)) == list(FIXED_SIZES)
+
+
+def other_model(layer: Any) -> Any:
+    """A network for tic-tac-toe with a hidden layer of the caller's choice."""
+    import keras
+
+    observation = keras.Input(GAME.observation_shape, dtype="uint8", name="observation")
+    hidden = keras.layers.Flatten()(layer(keras.layers.Rescaling(1.0)(observation)))
+    dense = keras.layers.Dense
+    outputs = {"policy": dense(9, name="policy")(hidden), "value": dense(1, "tanh", name="value")(hidden)}
+    return keras.Model(observation, outputs)
+
+
+def twice(layer: Any) -> Any:
+    return lambda tensor: layer(layer(tensor))
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (lambda layers: layers.MaxPooling2D(name="odd"), "'odd' is a MaxPooling2D: choose --runtime=openvino"),
+        (lambda layers: layers.Conv2D(4, 3, strides=2, name="odd"), r"'odd' is a Conv2D with strides=\(2, 2\)"),
+        (lambda layers: layers.Conv2D(4, 3, activation="elu", name="odd"), "'odd' is a Conv2D with activation='elu'"),
+        (lambda layers: layers.ReLU(6.0, name="odd"), "'odd' is a ReLU with max_value=6.0"),
+        (lambda layers: twice(layers.Dense(2, name="odd")), "'odd' is used 2 times"),
+    ],
+)
+def test_a_network_that_it_does_not_know_is_reported(tmp_path: Path, layer: Any, message: str) -> None:
+    import keras
+
+    save_snapshot(other_model(layer(keras.layers)), tmp_path / "snapshot")
+    with pytest.raises(SettingsError, match=f"JAX cannot run .*, because its layer {message}"):
+        load_inference(tmp_path / "snapshot", GAME, "jax")
+
+
+def test_a_snapshot_without_an_archive_is_reported(folder: ModelFolder) -> None:
+    path = folder.champion().path
+    (path / ARCHIVE).unlink()
+    with pytest.raises(ModelError, match=r"assets.extra/model.keras is missing: choose another runtime"):
+        load_inference(path, GAME, "jax")
+
+
+def test_a_missing_package_is_reported(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(SettingsError, match=r"jax needs the package jax: pip install -e '.\[train,gpu\]'"):
+        load_inference(folder.champion().path, GAME, "jax")
+
+
+def test_jax_on_the_processor_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "gpu_is_likely", lambda: True)
+    if jax._jax().default_backend() != "gpu":
+        assert not jax.sees_gpu()
