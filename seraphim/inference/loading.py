@@ -33,8 +33,8 @@ def load_inference(
         game: the game that the model has to fit.
         runtime: `auto` is TensorFlow where it sees a GPU, else JAX where it sees one, else LiteRT for an mlp in small
             batches, else OpenVINO.
-        precision: of the arithmetic inside JAX, and inside OpenVINO on processors that have it; the others compute in
-            float32.
+        precision: of the arithmetic in JAX, in TensorFlow on a GPU, and in OpenVINO on processors that have it; else it
+            is float32.
         threads: processor threads of OpenVINO and LiteRT.
         batch: how many positions will be evaluated at a time, for `auto`: 1 where a person waits for each of them, the
             number of concurrent games in self-play.
@@ -53,7 +53,8 @@ def load_inference(
     if runtime == "litert":
         inference = litert.LiteRtModel(snapshot, game, threads)
     elif runtime == "tensorflow":
-        inference = tensorflow.TensorFlowModel(snapshot, game, trust)
+        compiled = precision if tensorflow.sees_gpu() else None
+        inference = tensorflow.TensorFlowModel(snapshot, game, compiled, trust)
     elif runtime == "jax":
         inference = jax.JaxModel(snapshot, game, precision)
     else:

@@ -1,5 +1,7 @@
 """Runs a network by TensorFlow, on a GPU or for comparison, or loads it to be trained.
 
+On a GPU, XLA compiles the network for batches of few sizes; on the processor TensorFlow computes it in float32.
+
 A SavedModel is a program for TensorFlow, which can write files, and no examination of it is reliable. OpenVINO
 translates the operations that it knows into arithmetic, and runs nothing else. So TensorFlow gets the network from the
 Keras archive, whose layers are checked, and OpenVINO says whether the SavedModel is the same network.
@@ -14,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import check_fit, in_buckets
+from seraphim.inference.interface import Precision, bucket_size, check_fit, fixed_size, in_buckets
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.network import architectures, saved_model
 
@@ -29,11 +31,19 @@ _NUM_OBSERVATIONS = 64  # that the two are compared on
 class TensorFlowModel:
     """See `Inference`."""
 
-    def __init__(self, snapshot: Path, game: Game, trust: bool = False) -> None:
-        """Load the model; raise the errors of `load_module`, or a ModelError if it does not fit the game."""
+    def __init__(self, snapshot: Path, game: Game, compiled: Precision | None = None, trust: bool = False) -> None:
+        """Load the model; raise the errors of `load_module`, or a ModelError if it does not fit the game.
+
+        With `compiled` XLA compiles the network in this precision; a SavedModel that is trusted is run as it is.
+        """
         tensorflow = architectures.tensorflow()
+        if not (snapshot / saved_model.ARCHIVE).is_file():
+            compiled = None
         # The module owns the variables: it has to live as long as the function.
-        self._module = load_module(snapshot, game, trust=trust)
+        if compiled:
+            self._module = saved_model.to_module(load_network(snapshot, game), compiled=compiled)
+        else:
+            self._module = load_module(snapshot, game, trust=trust)
         self._serve = self._module.serve.get_concrete_function()
         (observation,) = self._serve.structured_input_signature[0]
         outputs = {name: tuple(spec.shape)[1:] for name, spec in self._serve.structured_outputs.items()}
@@ -43,8 +53,9 @@ class TensorFlowModel:
         device = details.get("device_name", "GPU") if gpus else "the CPU"
         self.name = str(snapshot)
         self.overlaps = bool(gpus)
-        self.description = f"{TITLE} {tensorflow.__version__} in float32 on {device}"
+        self.description = f"{TITLE} {tensorflow.__version__} in {compiled or 'float32'} on {device}"
         self._constant = tensorflow.constant
+        self._size_for = fixed_size if compiled else bucket_size
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
@@ -53,7 +64,7 @@ class TensorFlowModel:
             outputs = self._serve(self._constant(padded))
             return outputs["policy"].numpy(), outputs["value"].numpy()
 
-        return in_buckets(observations, infer_bucket)
+        return in_buckets(observations, infer_bucket, self._size_for)
 
 
 def load_module(snapshot: Path, game: Game, batch: int | None = None, trust: bool = False) -> Any:
@@ -109,8 +120,4 @@ def gpu_is_likely() -> bool:
 
 def sees_gpu() -> bool:
     """Return whether TensorFlow is installed and can use a GPU."""
-    return (
-        gpu_is_likely()
-        and find_spec("tensorflow") is not None
-        and bool(architectures.tensorflow().config.list_physical_devices("GPU"))
-    )
+    return gpu_is_likely() and find_spec("tensorflow") is not None and architectures.sees_gpu()

@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import threading
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -50,12 +51,35 @@ def _start() -> ModuleType:
         for gpu in tf.config.list_physical_devices("GPU"):
             with contextlib.suppress(RuntimeError):  # in use already
                 tf.config.experimental.set_memory_growth(gpu, True)
+        tf.config.experimental.enable_tensor_float_32_execution(False)  # float32 with 10 bits on a GPU
     # Its Python code logs each file that it saves, and resets the loggers' levels: hence a filter.
     for name in ("absl", "tensorflow"):
         logging.getLogger(name).addFilter(
             lambda record: record.levelno >= logging.WARNING or "tensorflow" not in record.pathname
         )
     return tf
+
+
+def sees_gpu() -> bool:
+    """Return whether TensorFlow can use a GPU; imports it."""
+    return bool(tensorflow().config.list_physical_devices("GPU"))
+
+
+@contextlib.contextmanager
+def computed_in_bfloat16(model: Any) -> Iterator[None]:
+    """Let functions that are traced inside the `with` block compute a Keras model in bfloat16, but for its outputs.
+
+    Weights, sums and the last layers of both heads stay in float32, and the model is saved as it was.
+    """
+    outputs = set(model.output_names)
+    layers = [(layer, layer.dtype_policy) for layer in model.layers if layer.name not in outputs]
+    try:
+        for layer, _ in layers:
+            layer.dtype_policy = "mixed_bfloat16"
+        yield
+    finally:
+        for layer, policy in layers:
+            layer.dtype_policy = policy
 
 
 def build(game: Game, options: NetworkOptions, seed: int) -> Any:

@@ -65,22 +65,27 @@ def _remember_what_keras_skips() -> None:
                 global_state.set_global_attribute(f"saving_attr_skiplist_{kind}", known)
 
 
-def to_module(model: Any, batch: int | None = None) -> Any:
+def to_module(model: Any, batch: int | None = None, compiled: str | None = None) -> Any:
     """Return a module whose function `serve` has the signature `serving_default`, for `batch` positions or any number.
 
-    It is what is saved of the Keras model, and run.
+    It is what is saved of the Keras model, and run; with `compiled`, only run: XLA compiles it in this precision, anew
+    for each number of positions.
     """
     tf = architectures.tensorflow()
+    is_rounded = compiled == "bfloat16"
 
     def serve(observation: Any) -> dict[str, Any]:
-        outputs = model(observation, training=False)
+        with architectures.computed_in_bfloat16(model) if is_rounded else contextlib.nullcontext():
+            outputs = model(observation, training=False)
         return {"policy": outputs["policy"], "value": tf.reshape(outputs["value"], [-1])}
 
     # The module holds the weights and nothing else, so that neither the optimizer nor Keras's own graphs are saved.
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
     observation = tf.TensorSpec([batch, *model.input_shape[1:]], tf.uint8, name="observation")
-    module.serve = tf.function(serve, input_signature=[observation], autograph=False)
+    module.serve = tf.function(
+        serve, input_signature=[observation], autograph=False, jit_compile=True if compiled else None
+    )
     return module
 
 

@@ -146,13 +146,18 @@ def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: 
 
 
 class TrainingSteps:
-    """The training of a model from `prepare`, as one compiled loop over batches."""
+    """The training of a model from `prepare`, as one compiled loop over batches.
 
-    def __init__(self, model: Any, batches: Batches) -> None:
-        """Train `model` on what `batches` draws."""
+    On a GPU, XLA compiles what is done with a batch. It would compile the drawing of batches anew for each window.
+    """
+
+    def __init__(self, model: Any, batches: Batches, by_xla: bool | None = None) -> None:
+        """Train `model` on what `batches` draws, compiled by XLA or not; None: if TensorFlow sees a GPU."""
         tf = architectures.tensorflow()
         self._model = model
         self._batches = batches
+        self._by_xla = architectures.sees_gpu() if by_xla is None else by_xla
+        self._learn_compiled = tf.function(self._learn, autograph=False, jit_compile=True)
         scalar = tf.TensorSpec([], tf.int64)
         # A function of its own: in the loop's body bfloat16 would slow down Muon's small products.
         self._compiled_step = tf.function(self._step, input_signature=[scalar], autograph=False)
@@ -203,8 +208,15 @@ class TrainingSteps:
         return loop[1]
 
     def _step(self, step: Any) -> Any:
+        batch = self._batches.draw(step)
+        if not self._by_xla:
+            return self._learn(*batch)
+        is_rounded = self._batches.options.precision == "bfloat16"
+        with architectures.computed_in_bfloat16(self._model) if is_rounded else contextlib.nullcontext():
+            return self._learn_compiled(*batch)
+
+    def _learn(self, observations: Any, targets: dict[str, Any], weights: dict[str, Any]) -> Any:
         tf, model, options = architectures.tensorflow(), self._model, self._batches.options
-        observations, targets, weights = self._batches.draw(step)
         with tf.GradientTape() as tape:
             outputs = model(observations, training=True)
             crosses = tf.nn.softmax_cross_entropy_with_logits(targets["policy"], outputs["policy"])

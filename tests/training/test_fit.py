@@ -511,3 +511,23 @@ def test_bfloat16_learns_what_float32_learns() -> None:
         assert all(weight.dtype == "float32" for weight in model.weights)
     assert losses[1] == pytest.approx(losses[0], rel=0.05)
     assert losses[1][1] < 0.9 * losses[1][0]
+
+
+@KINDS
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_what_xla_compiles_learns_what_tensorflow_alone_does(network: NetworkOptions, precision: Any) -> None:
+    positions = random_positions(64)
+    losses, weights = [], []
+    for by_xla in (False, True):
+        options = TrainingOptions(batch_size=64, learning_rate=1e-3, precision=precision if by_xla else "float32")
+        model = prepared(network, options)
+        config = model.get_config()
+        training = TrainingSteps(model, batches(GAME.symmetries(), options), by_xla)
+        losses.append(training.train(positions, STEPS, quiet=True))
+        weights.append(np.concatenate([weight.numpy().ravel() for weight in model.weights]))
+        assert all(weight.dtype == "float32" for weight in model.weights)
+        assert model.get_config() == config
+    tolerance = 1e-4 if precision == "float32" else 1e-2
+    assert losses[1] == pytest.approx(losses[0], rel=tolerance)
+    assert weights[1] == pytest.approx(weights[0], abs=tolerance)
+    assert precision == "float32" or losses[1] != losses[0]
