@@ -10,15 +10,15 @@ from typing import Any
 from seraphim.options import NetworkOptions
 
 PRECISION = "float32"  # of the network
-GAMES = 128  # B: concurrent games; more are not faster
+GAMES = 128  # B: concurrent games; on a processor more are not faster
 
 Weights = dict[str, Any]
 
 
 class SelfPlay:
-    """Plays one of pgx's games against itself, `GAMES` games at a time, each restarted when it ends."""
+    """Plays one of pgx's games against itself, many games at a time, each restarted when it ends."""
 
-    def __init__(self, game: str, policy: str, readouts: int, network: NetworkOptions) -> None:
+    def __init__(self, game: str, policy: str, readouts: int, network: NetworkOptions, games: int = GAMES) -> None:
         """Compile everything, and play one move.
 
         Args:
@@ -26,16 +26,17 @@ class SelfPlay:
             policy: the search's name in mctx.
             readouts: simulations per move.
             network: size of the network.
+            games: how many at a time.
         """
         import jax
         import pgx
 
         environment = pgx.make(game)
         begin = jax.vmap(environment.init)
-        self._readouts = readouts
+        self._readouts, self._games = readouts, games
         self._play_move = jax.jit(_move_player(environment, policy, readouts, network))
         self._key = jax.random.key(0)
-        self._states = begin(jax.random.split(self._key, GAMES))
+        self._states = begin(jax.random.split(self._key, games))
         self._weights = random_weights(self._key, environment.observation_shape, environment.num_actions, network)
         self._advance()
 
@@ -50,8 +51,15 @@ class SelfPlay:
         start, moves = time.perf_counter(), 0
         while time.perf_counter() - start < seconds:
             self._advance()
-            moves += GAMES
+            moves += self._games
         return moves * self._readouts / (time.perf_counter() - start)
+
+
+def device() -> str:
+    """Return the name of what JAX computes on."""
+    import jax
+
+    return str(jax.devices()[0].device_kind)
 
 
 def _move_player(environment: Any, policy: str, readouts: int, network: NetworkOptions) -> Callable[..., Any]:

@@ -3,6 +3,10 @@
     python bin/benchmark.py [GAME ...]
 
 uses the settings of each GAME (by default all games that come with Seraphim) and a network with random weights.
+
+    python bin/benchmark.py --gpu
+
+measures a GPU instead: network, self-play and training in connect four, and mctx beside them (.[bench]).
 """
 
 import json
@@ -19,6 +23,7 @@ GAMES = ("tictactoe", "connectfour")
 SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
 RUNTIME, WORKERS = cli.define_workers()
 PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four (pip install -e '.[bench]').")
+GPU = flags.DEFINE_bool("gpu", False, "Measure what a GPU does, instead of the games.")
 JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
 
 
@@ -28,6 +33,15 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game_module
 
     measured: dict[str, Figures] = {}
+    if GPU.value:
+        check_alone(arguments)
+        from benchmarks.gpu import gpu_runtime, measure
+
+        runtime = gpu_runtime() if RUNTIME.value == "auto" else RUNTIME.value
+        measured["gpu"] = measure(runtime, WORKERS.value, SECONDS.value)
+        show(measured["gpu"])
+        write(measured)
+        return
     packages = {game: load_game_module(game).__name__.partition(".")[0] for game in arguments[1:] or GAMES}
     for game, package in packages.items():
         print(f"{game}:")
@@ -40,6 +54,19 @@ def main(arguments: Sequence[str]) -> None:
         print(NOTES)
         measured["peers"] = peers(RUNTIME.value, WORKERS.value, SECONDS.value)
         show(measured["peers"])
+    write(measured)
+
+
+def check_alone(arguments: Sequence[str]) -> None:
+    """Raise a SettingsError if --gpu is not alone."""
+    from seraphim.errors import SettingsError
+
+    if len(arguments) > 1 or PEERS.value:
+        raise SettingsError("--gpu measures connect four, and mctx beside it: leave GAME and --peers out")
+
+
+def write(measured: Mapping[str, Mapping[str, float]]) -> None:
+    """Write the figures to the file that --json names."""
     if JSON.value:
         Path(JSON.value).write_text(json.dumps(measured, indent=2, ensure_ascii=False) + "\n")
 
