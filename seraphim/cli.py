@@ -69,7 +69,7 @@ def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
     runtime = define_choice(
         "runtime", Runtime, "auto", "What runs the network; auto takes a GPU, else what suits the network."
     )
-    text = "Worker processes; 0: one for each processor core."
+    text = "Worker processes; 0: one for each processor core, or one for a GPU."
     return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
 
 

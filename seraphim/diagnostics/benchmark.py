@@ -47,12 +47,12 @@ def measure_workers(
     """Measure self-play by worker processes, including the encoding of records but not their writing.
 
     It takes at least `seconds` after a warm-up, inside of `watch`. The number of games is a multiple of those played at
-    a time, because games that start together end together. No workers (0) are one for each core.
+    a time, because games that start together end together. No workers (0) are as many as `WorkerPool` takes.
     """
     with WorkerPool(settings, runtime, num_workers) as pool, ExitStack() as measuring:
         marks: list[tuple[float, int, Work]] = []
         # The warm-up ends when as many games are finished as are played at a time: by then they are of all ages.
-        cycle = settings.self_play.concurrent_games * pool.num_workers
+        cycle = settings.self_play.concurrent_games * pool.num_workers * pool.threads
         for games, _ in enumerate(pool.play(snapshot, "benchmark"), 1):
             now = time.perf_counter()
             if games % cycle == 0 and (not marks or now - marks[0][0] > seconds):

@@ -11,7 +11,7 @@ In dependency order:
 """
 
 from seraphim.inference.interface import Inference, Precision, Runtime, Uniform
-from seraphim.inference.loading import load_inference
+from seraphim.inference.loading import load_inference, uses_gpu
 from seraphim.inference.tensorflow import load_network
 
-__all__ = ["Inference", "Precision", "Runtime", "Uniform", "load_inference", "load_network"]
+__all__ = ["Inference", "Precision", "Runtime", "Uniform", "load_inference", "load_network", "uses_gpu"]

@@ -63,6 +63,12 @@ def load_inference(
     return inference
 
 
+def uses_gpu(runtime: Runtime) -> bool:
+    """Return whether a runtime computes the networks that Seraphim builds on a GPU of this machine."""
+    by_tensorflow = runtime in ("auto", "tensorflow") and tensorflow.sees_gpu()
+    return by_tensorflow or (runtime in ("auto", "jax") and jax.sees_gpu())
+
+
 def _choose(snapshot: Path, batch: int, trust: bool) -> tuple[Runtime, str]:
     # The runtime, and why.
     if ((snapshot / saved_model.ARCHIVE).is_file() or trust) and tensorflow.sees_gpu():

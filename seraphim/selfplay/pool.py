@@ -146,20 +146,25 @@ def load_worker_inference(snapshot: Path | None, game: Game, runtime: Runtime, s
 
 
 def play_games(
-    game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int]
+    game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int], threads: int = 1
 ) -> Iterator[WorkerReport]:
     """Play the games with these numbers, as one worker; yield a report when games are finished, and every second.
 
-    `stream` is the seed string of the games' random streams. `numbers` is advanced when a game can be started, by any
-    thread, one at a time.
+    Args:
+        game: the rules.
+        inference: the model.
+        settings: how many games at a time, for each of the threads, and how they are searched.
+        stream: seed string of the games' random streams.
+        numbers: advanced when a game can be started, by any thread, one at a time.
+        threads: cores that play at the same time, if the model leaves them free; otherwise one plays.
 
     Raises:
         SeraphimError: an error of the search.
     """
     options = settings.self_play
     groups = 1
-    if inference.overlaps:  # one group moves while the network works for the other
-        options, groups = replace(options, concurrent_games=max(1, options.concurrent_games // 2)), 2
+    if inference.overlaps:  # for each core one group moves while the network works for the other
+        options, groups = replace(options, concurrent_games=max(1, options.concurrent_games // 2)), 2 * threads
     players = [SelfPlay(game, inference, settings.self_play_search, options, stream) for _ in range(groups)]
     started = time.perf_counter()
     for records in play_together(players, numbers):

@@ -1,5 +1,8 @@
 """A pool of worker processes on this machine, one per core, each with its own search and its own copy of the model.
 
+For a GPU there is one process with a player per core instead: kernels and the GPU's runtime release the interpreter's
+lock, and the model is there once.
+
 Processes are spawned, never forked, since TensorFlow does not survive a fork. Whole games travel, as serialized
 examples. If a worker dies, the parent's iteration ends with an error. If the parent dies, its workers end as well, once
 they have written finished games to their journals.
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple, Self
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
-from seraphim.inference import Runtime
+from seraphim.inference import Runtime, uses_gpu
 from seraphim.machine import count_cores
 from seraphim.records.writer import Journal
 from seraphim.selfplay.pool import (
@@ -45,6 +48,7 @@ class _Play(NamedTuple):
     stream: str
     skip: Set[int]
     journals: Path | None
+    threads: int
 
 
 class _Shared(NamedTuple):
@@ -68,9 +72,11 @@ class WorkerPool:
     """Worker processes; see `Pool`."""
 
     def __init__(self, settings: Settings, runtime: Runtime = "auto", num_workers: int = 0) -> None:
-        """Start the processes: `num_workers`, or one per core if it is 0."""
+        """Start the processes: `num_workers`, or if it is 0, one per core, but for a GPU one with a thread per core."""
         context = multiprocessing.get_context("spawn")
-        self.num_workers = num_workers or count_cores()
+        is_threaded = num_workers == 0 and uses_gpu(runtime)
+        self.threads = count_cores() if is_threaded else 1
+        self.num_workers = num_workers or (1 if is_threaded else count_cores())
         self._runtime = runtime
         self._work: dict[Any, Work] = {}
         self._stopped = False
@@ -114,10 +120,11 @@ class WorkerPool:
         self._work = {}
         self._stopped = False
         playing: dict[Any, int] = {connection: index for index, connection in enumerate(self._connections)}
+        command = _Play(snapshot, self._runtime, stream, skip, journals, self.threads)
         try:
             for connection, index in playing.items():
                 self._shared.stored[index] = 0
-                self._send(connection, self._processes[index], _Play(snapshot, self._runtime, stream, skip, journals))
+                self._send(connection, self._processes[index], command)
             while playing and not self._stopped:
                 for ready in wait(list(playing), timeout=SECONDS_TO_STOP):
                     report = self._receive(ready, self._processes[playing[ready]])
@@ -207,7 +214,8 @@ def _play(connection: Connection, settings: Settings, command: _Play, shared: _S
     written = 0  # games in the journal since it was begun
     game = load_game(settings.game)
     inference = load_worker_inference(command.snapshot, game, command.runtime, settings)
-    for report in play_games(game, inference, settings, command.stream, shared.take_numbers(command.skip)):
+    numbers = shared.take_numbers(command.skip)
+    for report in play_games(game, inference, settings, command.stream, numbers, command.threads):
         if journal and report.games:
             if shared.stored[index] == written:
                 journal.clear()

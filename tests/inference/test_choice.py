@@ -3,13 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from reference import random_states
 
 from seraphim.errors import ModelError
 from seraphim.game import load_game
-from seraphim.inference import jax, load_inference, tensorflow
+from seraphim.inference import Runtime, jax, load_inference, tensorflow, uses_gpu
 from seraphim.network.saved_model import ARCHIVE, LITERT
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
@@ -67,6 +68,18 @@ def test_jax_is_chosen_where_it_alone_sees_a_gpu(snapshot: Path, monkeypatch: py
     monkeypatch.setattr(jax, "sees_gpu", lambda: True)
     (snapshot / ARCHIVE).unlink()
     assert load_inference(snapshot, GAME).description.startswith("OpenVINO ")
+
+
+@pytest.mark.parametrize(
+    ("seen_by", "using"), [((), ()), (("tensorflow",), ("auto", "tensorflow")), (("jax",), ("auto", "jax"))]
+)
+def test_a_runtime_uses_the_gpu_that_it_sees(
+    seen_by: tuple[str, ...], using: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for runtime in (tensorflow, jax):
+        seen = runtime.TITLE.lower() in seen_by
+        monkeypatch.setattr(runtime, "sees_gpu", lambda seen=seen: seen)
+    assert tuple(filter(uses_gpu, get_args(Runtime))) == using
 
 
 def test_a_model_without_its_file_for_litert_is_run_by_openvino(snapshot: Path) -> None:

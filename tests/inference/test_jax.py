@@ -1,6 +1,7 @@
 """The runtime `jax`: it computes what the processor's runtimes do, and says which networks it does not know."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,18 @@ def test_champions_of_a_model_share_their_programs(snapshot: Path) -> None:
         model.infer(observations(CONNECT_FOUR, 3))
     assert first._network == second._network
     assert hash(first._network) == hash(second._network)
+
+
+@pytest.mark.parametrize("runtime", ["jax", "tensorflow"])
+def test_threads_may_share_a_model(folder: ModelFolder, runtime: Any) -> None:
+    model = load_inference(folder.champion().path, GAME, runtime)
+    seen = observations(GAME, 200)
+    parts = [seen[start : start + 40] for start in range(0, 200, 10)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(model.infer, parts))
+    for part, found in zip(parts, together, strict=True):
+        for ours, alone in zip(found, model.infer(part), strict=True):
+            assert ours == pytest.approx(alone, abs=1e-6)
 
 
 def test_batches_are_of_few_sizes() -> None:

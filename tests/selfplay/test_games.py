@@ -1,5 +1,6 @@
 """Self-play: what a game's record says, and what the game depends on."""
 
+import threading
 import time
 from dataclasses import replace
 from itertools import chain, count, pairwise
@@ -244,6 +245,29 @@ def test_two_groups_go_on_while_the_network_works() -> None:
 
     assert overlapping(1) == 0
     assert overlapping(2) > len(spans) // 4
+
+
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_a_worker_has_two_groups_for_each_core_where_the_network_is_elsewhere(
+    overlaps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Elsewhere, "overlaps", overlaps)
+    threads: set[int] = set()
+
+    class Watched(Elsewhere):
+        def infer(self, observations):
+            threads.add(threading.get_ident())
+            return super().infer(observations)
+
+    settings = Settings("tictactoe", self_play=SelfPlayOptions(8)).override({"readouts": 20})
+    found = []
+    for number in (1, 3):
+        threads.clear()
+        reports = list(play_games(GAME, Watched(GAME), settings, "a", iter(range(60)), threads=number))
+        assert len(threads) == (2 * number if overlaps else 1)
+        found.append(sorted(game for report in reports for game in report.games))
+    assert found[0] == found[1]
+    assert [game.number for game in found[0]] == list(range(60))
 
 
 def test_an_error_in_one_group_is_raised() -> None:

@@ -22,6 +22,7 @@ from seraphim.records.index import played_numbers, total_positions
 from seraphim.records.tfrecord import parse_example
 from seraphim.records.window import read_window
 from seraphim.records.writer import GameWriter
+from seraphim.selfplay import processes
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
@@ -36,6 +37,21 @@ def test_one_process_plays_the_same_games_as_two(folder: ModelFolder, small_sett
         assert sorted(game.number for game in games) == list(range(40))
         found.append(sorted(games))
     assert found[0] == found[1]
+
+
+def test_for_a_gpu_one_process_plays(
+    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "uses_gpu", lambda runtime: True)
+    monkeypatch.setattr(processes, "count_cores", lambda: 3)
+    with WorkerPool(small_settings) as pool:
+        assert (pool.num_workers, pool.threads) == (1, 3)
+        assert len(list(pool.play(folder.champion().path, "a", end=10))) == 10
+    with WorkerPool(small_settings, num_workers=2) as pool:
+        assert (pool.num_workers, pool.threads) == (2, 1)
+    monkeypatch.setattr(processes, "uses_gpu", lambda runtime: False)
+    with WorkerPool(small_settings) as pool:
+        assert (pool.num_workers, pool.threads) == (3, 1)
 
 
 def test_games_that_are_there_already_are_left_out(small_settings: Settings) -> None:
