@@ -165,7 +165,7 @@ def _apply(layer: _Layer, weights: Mapping[str, Any], inputs: Sequence[Any], pre
     from jax import numpy as jnp
 
     options, tensor = dict(layer.options), inputs[0]
-    kernel = weights["kernel"].astype(precision) if "kernel" in weights else None
+    kernel: Any = weights["kernel"].astype(precision) if "kernel" in weights else None
     match layer.kind:
         case "Conv2D":
             layout, padding = ("NHWC", "HWIO", "NHWC"), options["padding"].upper()

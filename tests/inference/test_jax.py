@@ -35,7 +35,7 @@ def scattered(model: Any) -> Any:
     generator = np.random.default_rng(0)
     for weight in model.weights:
         if np.ptp(weight.numpy()) == 0:
-            least, most = (0.5, 1.5) if weight.numpy().any() else (-0.1, 0.1)
+            least, most = (0.8, 1.2) if weight.numpy().any() else (-0.1, 0.1)
             weight.assign(generator.uniform(least, most, weight.shape))
     return model
 
