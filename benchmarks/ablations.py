@@ -4,9 +4,8 @@
 
 learns every variant with every seed, one after the other, on the processors that `taskset` allows; nothing else should
 run there. `--generations=5` learns for five generations instead, which other load does not affect. Each champion is
-then evaluated in the validation positions of the game. Networks are small, so that minutes show what takes hours with
-the game's own. Models and results stay in the folder `--out`: the same command continues where it stopped, and prints
-the table when everything is measured.
+then evaluated in the validation positions of the game. Models and results stay in the folder `--out`: the same command
+continues where it stopped, and prints the table when everything is measured.
 """
 
 import argparse
@@ -34,18 +33,18 @@ ROOT = Path(__file__).parents[1]
 READOUTS = 200  # of the evaluation
 MODEL = "model"
 
-# For a run of a few minutes: a small network and short generations.
+# For a run of a few minutes: short generations.
 COMMON = {
-    "connectfour": ["--filters=32", "--blocks=3", "--games_per_generation=1000"],
+    "connectfour": ["--games_per_generation=1000"],
     "tictactoe": [],
 }
 BASELINE = "the game's settings"
-OWN_NETWORK = "the game's own network, 64 filters and 5 blocks"
 # Flags that change the settings of the game.
 VARIANTS: dict[str, dict[str, list[str]]] = {
     "connectfour": {
         BASELINE: [],
-        OWN_NETWORK: ["--filters=64", "--blocks=5"],
+        "64 filters and 5 blocks": ["--filters=64", "--blocks=5"],
+        "48 filters and 4 blocks": ["--filters=48", "--blocks=4"],
         # A tenth of its generation, which alone would take longer than a whole run.
         "preset deepfour": ["--preset=deepfour", "--games_per_generation=300", "--steps=30"],
         "Adam, a step size of 0.003": ["--optimizer=adam", "--learning_rate=0.003"],
@@ -60,6 +59,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "search values alone as value": ["--root_value_share=1"],
         "equal positions not averaged": ["--noaverage_positions"],
         "no random openings": ["--random_plies=0"],
+        "random openings of up to 28 plies in 70 % of the games": ["--random_plies=28", "--random_share=0.7"],
         "no proven results": ["--nosolver"],
         "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],
         "32 readouts": ["--self_play_readouts=32"],
