@@ -7,9 +7,9 @@ each position in which the player is to move, and nothing else: this program pla
 the end of every game. It trusts the rules (`seraphim.game`) with the symmetries that they state, and shares no code
 with the program that made the proof.
 
-    file       the line MAGIC; a line of JSON; the moves as 16-bit numbers, compressed by zlib; the SHA-256 of all that
+    file       the line MAGIC; a line of JSON; the moves, little-endian, compressed by zlib; the SHA-256 of all that
     JSON       game, its name · position, the words of its state · symmetric, whether symmetric positions are one ·
-               claims, a list, each with player (0 or 1), wins (true, or false: at least draws) and moves (how many)
+               bits, of a move in the file · claims, a list, each with player (0 or 1), wins (true, or false: at least draws) and moves (how many)
     moves      claim after claim. The positions after n moves are a layer, each position once, sorted by its key. For
                each position of the player in the layer, in that order, comes a move.
     key        the player to move, then the words of the state; or if symmetric positions are one, the least of the
@@ -48,8 +48,8 @@ def read(data: bytes) -> tuple[dict[str, Any], Array]:
     if hashlib.sha256(data[:-32]).digest() != data[-32:]:
         raise RefusedError("its checksum is wrong: it is damaged or cut off")
     header, _, body = data[len(MAGIC) : -32].partition(b"\n")
-    moves = np.frombuffer(zlib.decompress(body), "<u2").astype(np.int64)
-    return json.loads(header), moves
+    facts = json.loads(header)
+    return facts, np.frombuffer(zlib.decompress(body), f"<u{facts['bits'] // 8}").astype(np.int64)
 
 
 def keys_of(game: Game, states: Array, symmetric: bool) -> Array:

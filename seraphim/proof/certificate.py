@@ -7,10 +7,10 @@ player can be led to; the positions follow from the moves.
 import hashlib
 import json
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -32,41 +32,59 @@ class Certificate:
     game: str  # its name, for `load_game`
     position: Array  # int64 [W]
     is_symmetric: bool  # whether symmetric positions count as one
-    proofs: tuple[tuple[Claim, Array], ...]  # with the moves uint16 [M], in the order in which `walk` asks for them
+    bytes_of_move: int  # in the file
+    proofs: tuple[tuple[Claim, Array], ...] = ()  # with the moves int64 [M], in the order in which `walk` asks for them
+
+    def with_proof(self, claim: Claim, moves: Array) -> Self:
+        """Return the same with one more proof."""
+        return replace(self, proofs=(*self.proofs, (claim, moves)))
 
 
 class Layer(NamedTuple):
-    """The positions after some moves of a proof."""
+    """The positions after some moves of a proof, and what follows."""
 
-    states: Array  # int64 [L, W]
-    movers: Array  # int64 [M], indices of those in which the proof's player moves
-    moves: Array  # int64 [M], that player's moves
+    states: Array  # int64 [L, W], one of each class of symmetric positions
+    moves: Array  # int64 [M], of those in which the proof's player moves, in their order
+    owners: Array  # int64 [E], indices of the states that the successors follow, in ascending order
+    successors: Array  # int64 [E, W]
+    ended: Array  # bool [E]
 
 
-def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: Callable[[Array], Array]) -> list[Layer]:
-    """Return all positions of a proof, with the moves int [M] that `choose` gives for states int64 [M, W].
+def walk(
+    game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: Callable[[Array], Array]
+) -> Iterator[Layer]:
+    """Yield all positions of a proof, ply by ply.
+
+    Args:
+        game: the rules.
+        position: where the proof begins, an unfinished state int64 [W].
+        claim: what is proven.
+        is_symmetric: whether symmetric positions count as one.
+        choose: returns the moves of the proof int [P] in states int64 [P, W]; asked in the order of the file.
 
     Raises:
-        GameError: a game of the proof ends otherwise than claimed, or not at all.
+        GameError: a move is illegal, or a game ends otherwise than claimed, or not at all.
     """
-    states, layers = position[None], []
-    while len(states):
-        if len(layers) > game.max_plies:
-            raise GameError(f"a game of {game.name} is longer than its max_plies, {game.max_plies}")
+    states = position[None]
+    for _ in range(game.max_plies + 1):
+        if not len(states):
+            return
         movers = np.flatnonzero(game.to_play(states) == claim.player)
         parts = [choose(states[movers[start : start + _AT_A_TIME]]) for start in range(0, len(movers), _AT_A_TIME)]
         moves = np.concatenate([np.empty(0, np.int64), *parts])
-        layers.append(Layer(states, movers, moves))
         legal = game.legal(states)
+        if len(moves) < len(movers) or not legal[movers, np.minimum(moves, game.num_actions - 1)].all():
+            raise GameError(f"this is no proof that {claim}: a move is missing or illegal")
         legal[movers] = False
         legal[movers, moves] = True
-        rows, actions = np.nonzero(legal)
-        successors = game.step(states[rows], actions)
+        owners, actions = np.nonzero(legal)
+        successors = game.step(states[owners], actions)
         ended, results = game.outcome(successors)
         if not claim.holds(results[ended]).all():
-            raise GameError(f"this is no proof that {claim}")
+            raise GameError(f"this is no proof that {claim}: a game ends otherwise")
+        yield Layer(states, moves, owners, successors, ended)
         states = _distinct(game, successors[~ended], is_symmetric)
-    return layers
+    raise GameError(f"a game of {game.name} is longer than its max_plies, {game.max_plies}")
 
 
 def _distinct(game: Game, states: Array, is_symmetric: bool) -> Array:
@@ -100,9 +118,10 @@ def write_certificate(path: Path, certificate: Certificate) -> None:
         "game": certificate.game,
         "position": certificate.position.tolist(),
         "symmetric": certificate.is_symmetric,
+        "bits": 8 * certificate.bytes_of_move,
         "claims": claims,
     }
-    moves = np.concatenate([moves for _, moves in certificate.proofs]).astype("<u2")
+    moves = np.concatenate([moves for _, moves in certificate.proofs]).astype(f"<u{certificate.bytes_of_move}")
     data = MAGIC + json.dumps(header).encode() + b"\n" + zlib.compress(moves.tobytes(), 9)
     replace_file(path, data + hashlib.sha256(data).digest())
 
@@ -122,23 +141,100 @@ def read_certificate(path: Path) -> Certificate:
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise RecordError(f"the proof {path} is damaged: copy it again, or prove it again")
     first, _, body = data[len(MAGIC) : -_DIGEST].partition(b"\n")
-    header, moves = json.loads(first), np.frombuffer(zlib.decompress(body), "<u2")
+    header = json.loads(first)
+    bytes_of_move = header["bits"] // 8
+    moves = np.frombuffer(zlib.decompress(body), f"<u{bytes_of_move}").astype(np.int64)
     proofs, start = [], 0
     for claim in header["claims"]:
         proofs.append((Claim(claim["player"], claim["wins"]), moves[start : start + claim["moves"]]))
         start += claim["moves"]
-    return Certificate(header["game"], np.array(header["position"], np.int64), header["symmetric"], tuple(proofs))
+    return Certificate(
+        header["game"], np.array(header["position"], np.int64), header["symmetric"], bytes_of_move, tuple(proofs)
+    )
+
+
+class KnownMove(NamedTuple):
+    """What a proof says about a position."""
+
+    claim: Claim
+    action: int  # NO_ACTION if the claim's player is not to move
+    plies: int  # to the end of the game, at most, if that player follows the proof
+
+
+NO_ACTION = -1
+
+
+class _Table(NamedTuple):
+    # The P positions of a proof, by key.
+    claim: Claim
+    keys: Array  # uint64 [P, 2], the first words in ascending order
+    following: Array  # uint64 [P, 2], the key of the successor by the proof's move; 0 if that ends the game
+    plies: Array  # int32 [P]
 
 
 class KnownMoves:
-    """The moves of a proof by position, and how long games can last with them."""
+    """The moves of a certificate by position."""
 
     def __init__(self, game: Game, certificate: Certificate) -> None:
-        """Play through the proof, which takes seconds for millions of positions.
+        """Play through the proofs, which takes a few seconds for a million positions.
 
         Raises:
-            GameError: the moves prove nothing.
+            GameError: the moves do not prove the claims.
         """
         self._game = game
         self._keys = Keys(game)
         self._tables = [self._table(certificate, claim, moves) for claim, moves in certificate.proofs]
+
+    def find(self, state: Array) -> list[KnownMove]:
+        """Return what the proofs say about an unfinished state int64 [W]; nothing if they do not lead to it."""
+        found = []
+        for table in self._tables:
+            (row,) = _rows(table.keys, self._keys.of(state[None]))
+            if row >= 0:
+                is_mover = self._game.to_play(state[None])[0] == table.claim.player
+                action = self._action(table, int(row), state) if is_mover else NO_ACTION
+                found.append(KnownMove(table.claim, action, int(table.plies[row])))
+        return found
+
+    def _action(self, table: _Table, row: int, state: Array) -> int:
+        actions = np.flatnonzero(self._game.legal(state[None])[0])
+        successors = self._game.step(np.repeat(state[None], len(actions), axis=0), actions)
+        ended, results = self._game.outcome(successors)
+        works = ended & table.claim.holds(results)
+        if table.following[row].any():
+            works = ~ended & (self._keys.of(successors) == table.following[row]).all(axis=1)
+        return int(actions[works.argmax()])
+
+    def _table(self, certificate: Certificate, claim: Claim, moves: Array) -> _Table:
+        start = 0
+
+        def choose(states: Array) -> Array:
+            nonlocal start
+            start += len(states)
+            return moves[start - len(states) : start]
+
+        layers = list(walk(self._game, certificate.position, claim, certificate.is_symmetric, choose))
+        if start != len(moves):
+            raise GameError(f"this is no proof that {claim}: it has too many moves")
+        parts: list[tuple[Array, Array, Array]] = []
+        below = np.empty((0, 2), np.uint64), np.empty(0, np.int32)  # of the layer after this one
+        for layer in reversed(layers):
+            going_on = np.flatnonzero(~layer.ended)
+            keys, plies = np.zeros((len(layer.ended), 2), np.uint64), np.zeros(len(layer.ended), np.int32)
+            keys[going_on] = self._keys.of(layer.successors[going_on])
+            plies[going_on] = below[1][_rows(below[0], keys[going_on])]
+            firsts = np.flatnonzero(np.diff(layer.owners, prepend=-1))
+            plies = 1 + np.maximum.reduceat(plies, firsts)
+            own = self._keys.of(layer.states)
+            order = np.argsort(own[:, 0])
+            below = own[order], plies[order]
+            parts.append((own, keys[firsts], plies))
+        keys, following, plies = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = np.argsort(keys[:, 0], kind="stable")
+        return _Table(claim, keys[order], following[order], plies[order])
+
+
+def _rows(sorted_keys: Array, keys: Array) -> Array:
+    # Where each key is among the sorted ones, int64 [B]; -1 if it is not there.
+    rows = np.minimum(np.searchsorted(sorted_keys[:, 0], keys[:, 0]), len(sorted_keys) - 1)
+    return np.where((sorted_keys[rows] == keys).all(axis=1), rows, -1)

@@ -9,6 +9,7 @@ the others a share, which is between the sum and the maximum of weak proof-numbe
 The kernels trust their arguments, and know neither rules nor network: a node is a key of 128 bits.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ UNEXPANDED = -1  # edges of a node that was not expanded
 NOWHERE = -1  # a node that does not exist
 _SHARE = 0.25  # of the other numbers of a sum
 _EDGES = 3  # to a node, at most, in the mean
+_NODE_COLUMNS = 8  # of Graph
 
 PROVEN, REFUTED, UNDECIDED = 1, -1, 0
 
@@ -57,6 +59,25 @@ def empty_graph(state_words: int, megabytes: int) -> Graph:
         np.zeros(1 << int(2 * nodes - 1).bit_length(), np.int32),
         np.zeros(2, np.int64),
     )
+
+
+def to_columns(graph: Graph) -> list[Array]:
+    """Return copies of the used parts, which `from_columns` puts back; the hash table is built anew."""
+    nodes, edges = graph.used.tolist()
+    return [column[:nodes].copy() for column in graph[:_NODE_COLUMNS]] + [graph.children[:edges].copy()]
+
+
+def from_columns(graph: Graph, columns: Sequence[Array]) -> bool:
+    """Fill an empty graph; return False, and leave it empty, if it has no room."""
+    *of_nodes, children = columns
+    if len(of_nodes[0]) > len(graph.keys) or len(children) > len(graph.children):
+        return False
+    for column, content in zip(graph[:_NODE_COLUMNS], of_nodes, strict=True):
+        column[: len(content)] = content
+    graph.children[: len(children)] = children
+    graph.used[:] = len(of_nodes[0]), len(children)
+    _fill_slots(graph)
+    return True
 
 
 def has_room(graph: Graph, nodes: int) -> bool:
@@ -222,11 +243,11 @@ def compact(graph: Graph, root: int) -> int:
     places = np.full(len(needed), NOWHERE, np.int32)
     places[nodes] = np.arange(len(nodes))
     graph.children[: len(edges)] = places[graph.children[edges]]
-    for column in (graph.keys, graph.states, graph.is_or, graph.proofs, graph.disproofs, graph.num_edges, graph.rounds):
+    for column in graph[:_NODE_COLUMNS]:
         column[: len(nodes)] = column[nodes]
     graph.first_edges[: len(nodes)] = ends - counts
     graph.used[:] = len(nodes), len(edges)
-    fill_slots(graph)
+    _fill_slots(graph)
     return int(places[root])
 
 
@@ -254,8 +275,8 @@ def _mark(graph: Graph, root: int, needed: Array, stack: Array) -> None:
 
 
 @kernel
-def fill_slots(graph: Graph) -> None:
-    """Build the hash table of the nodes that there are."""
+def _fill_slots(graph: Graph) -> None:
+    # Builds the hash table of the nodes that there are.
     graph.slots[:] = 0
     for node in range(graph.used[0]):
         slot = _find_slot(graph.keys, graph.slots, graph.keys[node, 0], graph.keys[node, 1])

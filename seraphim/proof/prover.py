@@ -1,18 +1,27 @@
-"""The search for a proof: a player gets at least a result from a position, whatever the other one plays.
+"""The search for a proof of one claim about one position.
 
-Proof-number search over positions, each of which is evaluated by the network at most once. The network says which moves
-of the prover are worth trying, and how hard their proofs will be; it never decides. Positions in which the other player
-moves are expanded by the rules alone, since all moves are needed. Thousands of positions are selected in a round and
-evaluated together, on all cores.
+Proof-number search with a network (as in proof cost networks: Wu et al. 2022, "AlphaZero-based Proof Cost Network to Aid
+Game Solving"). In a round,
+
+    graph.select     picks thousands of positions that the most promising proof still lacks
+    _expand          asks the network about those in which the prover moves, on all cores, and steps to all successors
+    graph.expand     adds the successors, with first numbers from what the network said
+
+The network says which moves of the prover are worth a try and how hard their proofs will be; it decides nothing. Where
+the other player moves, all moves are needed, so the network is not asked. No position is evaluated twice.
 """
 
+import os
+import time
+import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError
+from seraphim.errors import GameError, ModelError, RecordError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.proof import graph as graphs
@@ -20,15 +29,29 @@ from seraphim.proof.claims import Claim
 from seraphim.proof.graph import NOWHERE, PROVEN, REFUTED, UNDECIDED
 from seraphim.proof.keys import Keys
 
-_BATCH = 1024  # positions of a batch of the network
-_EXPONENT = 3.0  # of the estimated effort by the probability of success
-_PRIOR_EXPONENT = 0.5  # by that of a move
-_LEAST = 0.02  # of a probability of success
-_MOST_UNLIKELY = 12.0  # difference of logits
+_BATCH = 1024  # positions for each thread in a round
+_SMALL_BATCH = 64  # positions that are not worth another thread
+
+# The first proof number of a position is p^-k, its disproof number (1 - p)^-k, by the network's probability p that the
+# claim holds. A move of the prover multiplies them by (P / P_max)^-b and ^b, with its prior P and that of the best.
+_EXPONENT = 3.0  # k
+_PRIOR_EXPONENT = 0.5  # b
+_LEAST_PROBABILITY = 0.02  # and 1 minus it is the largest
+_WIDEST_GAP = 12.0  # of logits
+
+
+class Counts(NamedTuple):
+    """How far a search is."""
+
+    positions: int  # in memory
+    proven: int
+    refuted: int
+    evaluations: int  # by the network
+    left: float  # estimated number of positions that are still to be expanded
 
 
 class _Expansion(NamedTuple):
-    # What K nodes were expanded to, C children; see `graphs.expand` and `graphs.add_nodes`.
+    # K expanded nodes and their C new children; see `graphs.expand` and `graphs.add_nodes`.
     nodes: Array
     verdicts: Array
     owners: Array
@@ -40,7 +63,7 @@ class _Expansion(NamedTuple):
 
 
 class Prover:
-    """Proves or refutes one claim about one position."""
+    """Proves or refutes a claim."""
 
     def __init__(
         self, game: Game, inferences: Sequence[Inference], claim: Claim, position: Array, megabytes: int
@@ -48,25 +71,27 @@ class Prover:
         """Begin.
 
         Args:
-            game: the rules; play never returns to a position.
+            game: the rules.
             inferences: copies of the model, one for each thread.
             claim: what to prove or refute.
             position: an unfinished state int64 [W].
-            megabytes: memory that the positions may take.
+            megabytes: memory for positions.
         """
         self.claim = claim
         self.evaluations = 0
+        self.seconds = 0.0  # that `advance` took
         self._game = game
+        self._position = position
         self._inferences = inferences
         self._keys = Keys(game)
         self._graph = graphs.empty_graph(game.state_words, megabytes)
         self._leaves = np.empty(_BATCH * len(inferences), np.int32)
         self._path = np.empty(game.max_plies + 1, np.int32)
         self._round = 0
+        self._root = 0
         self._pool = ThreadPoolExecutor(len(inferences))
-        is_or = game.to_play(position[None]) == claim.player
-        ones = np.ones(1, np.float32)
-        self._root = int(graphs.add_nodes(self._graph, self._keys.of(position[None]), position[None], is_or, ones, ones)[0])
+        states, ones = position[None], np.ones(1, np.float32)
+        graphs.add_nodes(self._graph, self._keys.of(states), states, game.to_play(states) == claim.player, ones, ones)
 
     @property
     def verdict(self) -> int:
@@ -75,90 +100,92 @@ class Prover:
             return PROVEN
         return REFUTED if self._graph.disproofs[self._root] == 0.0 else UNDECIDED
 
-    @property
-    def positions(self) -> int:
-        """How many positions there are in memory."""
-        return int(self._graph.used[0])
-
     def advance(self) -> bool:
         """Expand a round of positions; return False if memory is full.
 
         Raises:
             GameError: a game is longer than the rules' `max_plies`.
+            ModelError: the model returned a NaN or an infinity.
         """
+        started = time.perf_counter()
         self._round += 1
         found = graphs.select(self._graph, self._root, self._round, self._leaves, self._path)
         if found < 0:
             raise GameError(f"a game of {self._game.name} is longer than its max_plies, {self._game.max_plies}")
-        leaves = self._leaves[:found]
-        if not self._make_room(found * self._game.num_actions):
-            return False
+        leaves = self._leaves[:found].copy()
+        if not graphs.has_room(self._graph, found * self._game.num_actions):
+            return self._compact()
         is_or = self._graph.is_or[leaves]
-        parts = [(leaves[~is_or], None)]
-        chosen = leaves[is_or]
-        pieces = np.array_split(chosen, min(len(self._inferences), max(1, len(chosen) // 64)))
-        parts += zip(pieces, self._inferences, strict=False)
-        jobs = [part for part in parts if len(part[0])]
-        for expansion in self._pool.map(lambda job: self._expand(*job), jobs):
-            nodes, verdicts, owners, *columns = expansion
-            children = graphs.add_nodes(self._graph, *columns)
-            graphs.expand(self._graph, nodes, verdicts, owners, children)
-        self.evaluations += len(chosen)
+        asked = np.array_split(leaves[is_or], min(len(self._inferences), 1 + int(is_or.sum()) // _SMALL_BATCH))
+        jobs = [(leaves[~is_or], None), *zip(asked, self._inferences, strict=False)]
+        for expansion in self._pool.map(self._expand, *zip(*(job for job in jobs if len(job[0])), strict=True)):
+            nodes, verdicts, owners, *children = expansion
+            graphs.expand(self._graph, nodes, verdicts, owners, graphs.add_nodes(self._graph, *children))
+        self.evaluations += int(is_or.sum())
+        self.seconds += time.perf_counter() - started
         return True
 
-    def _make_room(self, nodes: int) -> bool:
-        if graphs.has_room(self._graph, nodes):
-            return True
-        before = self.positions
+    def _compact(self) -> bool:
+        # Removes what is not needed; returns whether there is much more room than before.
+        before = int(self._graph.used[0])
         self._root = graphs.compact(self._graph, self._root)
-        return self.positions < 0.9 * before and graphs.has_room(self._graph, nodes)
+        return bool(self._graph.used[0] < 0.9 * before)
 
     def _expand(self, nodes: Array, inference: Inference | None) -> _Expansion:
-        # Nodes of one kind: OR nodes by the network, AND nodes without.
-        graph, game = self._graph, self._game
+        # Of OR nodes with a network, of AND nodes without.
+        game, graph = self._game, self._graph
         states = graph.states[nodes]
         legal = game.legal(states)
         owners, actions = np.nonzero(legal)
         successors = game.step(states[owners], actions)
-        proofs, disproofs = graph.proofs[nodes][owners], graph.disproofs[nodes][owners]
-        if inference is not None:
-            logits, values = inference.infer(game.observe(states))
-            success = np.clip((1 + values) / 2, _LEAST, 1 - _LEAST)[owners]
-            largest = np.where(legal, logits, -np.inf).max(axis=1)
-            gap = np.minimum(largest[owners] - logits[owners, actions], _MOST_UNLIKELY)
-            effort = np.exp(_PRIOR_EXPONENT * gap)
-            proofs = (success**-_EXPONENT * effort).astype(np.float32)
-            disproofs = np.maximum(1, (1 - success) ** -_EXPONENT / effort).astype(np.float32)
-        ended, succeeds = self._outcome(successors)
+        ended, results = game.outcome(successors)
+        succeeds = ended & self.claim.holds(results)
         verdicts = np.full(len(nodes), UNDECIDED, np.int8)
-        deciding = succeeds if inference is not None else ended & ~succeeds
-        verdicts[owners[deciding]] = PROVEN if inference is not None else REFUTED
-        going_on = np.flatnonzero(~ended & (verdicts[owners] == UNDECIDED))
-        states = successors[going_on]
-        is_or = game.to_play(states) == self.claim.player
-        return _Expansion(
-            nodes, verdicts, owners[going_on], self._keys.of(states), states, is_or, proofs[going_on], disproofs[going_on]
-        )
+        if inference is None:
+            proofs, disproofs = graph.proofs[nodes][owners], graph.disproofs[nodes][owners]
+            verdicts[owners[ended & ~succeeds]] = REFUTED
+        else:
+            logits, values = inference.infer(game.observe(states))
+            logits = np.where(legal, logits, -np.inf)
+            proofs, disproofs = _first_numbers(logits, values, owners, actions)
+            verdicts[owners[succeeds]] = PROVEN
+        rows = np.flatnonzero(~ended & (verdicts[owners] == UNDECIDED))
+        children = successors[rows]
+        is_or = game.to_play(children) == self.claim.player
+        keys = self._keys.of(children)
+        return _Expansion(nodes, verdicts, owners[rows], keys, children, is_or, proofs[rows], disproofs[rows])
 
-    def _outcome(self, states: Array) -> tuple[Array, Array]:
-        # Whether games have ended, and whether they have ended as claimed.
-        ended, results = self._game.outcome(states)
-        return ended, ended & self.claim.holds(results)
+    def choose(self, states: Array) -> Array:
+        """Return moves that work, int64 [P], once the claim is decided: for it, or if it is refuted for its opposite.
+
+        Args:
+            states: int64 [P, W], positions that these moves lead to, in which their player moves.
+        """
+        is_proven = self.verdict == PROVEN
+        numbers = self._graph.proofs if is_proven else self._graph.disproofs
+        legal = self._game.legal(states)
+        owners, actions = np.nonzero(legal)
+        successors = self._game.step(states[owners], actions)
+        ended, results = self._game.outcome(successors)
+        nodes = graphs.find_nodes(self._graph, self._keys.of(successors))
+        works = np.where(ended, self.claim.holds(results) == is_proven, (nodes != NOWHERE) & (numbers[nodes] == 0.0))
+        ranks = np.zeros(legal.shape, np.int8)
+        ranks[owners, actions] = np.where(ended, 2, 1) * works
+        return ranks.argmax(axis=1)
 
     def count(self) -> Counts:
-        """Count the positions in memory."""
-        nodes = self.positions
+        """Count the positions."""
+        nodes, root = int(self._graph.used[0]), self._root
         proofs, disproofs = self._graph.proofs[:nodes], self._graph.disproofs[:nodes]
-        proven, refuted = int((proofs == 0).sum()), int((disproofs == 0).sum())
-        left = min(proofs[self._root], disproofs[self._root])
-        return Counts(nodes, proven, refuted, self.evaluations, float(left))
+        left = float(min(proofs[root], disproofs[root]))
+        return Counts(nodes, int((proofs == 0).sum()), int((disproofs == 0).sum()), self.evaluations, left)
 
     def save(self, path: Path) -> None:
         """Write a file from which `restore` goes on."""
-        unfinished = path.with_name(path.name + ".unfinished")
+        unfinished = path.with_name(f"{path.name}.unfinished")
         with unfinished.open("wb") as file:
-            facts = self._facts(), [self._root, self._round, self.evaluations, int(self.seconds)]
-            np.savez(file, *map(np.array, facts), *graphs.to_columns(self._graph))
+            numbers = np.array([self._root, self._round, self.evaluations, self.seconds])
+            np.savez(file, self._facts(), numbers, *graphs.to_columns(self._graph))
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
@@ -172,31 +199,26 @@ class Prover:
         try:
             with np.load(path) as file:
                 facts, numbers, *columns = file.values()
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise RecordError(f"{path} is damaged: remove it, and the proof begins anew") from error
-        if facts.tolist() != self._facts():
-            raise RecordError(f"{path} is the unfinished proof of something else: remove it, or give another --out")
-        self._root, self._round, self.evaluations, self.seconds = numbers.tolist()
+        if not np.array_equal(facts, self._facts()):
+            raise RecordError(f"{path} is part of the proof of something else: remove it, or name another --out")
         if not graphs.from_columns(self._graph, columns):
-            raise RecordError(f"{path} needs more memory: raise --memory_megabytes")
+            raise RecordError(f"{path} takes more memory: raise --megabytes")
+        self._root, self._round, self.evaluations = numbers[:3].astype(int).tolist()
+        self.seconds = float(numbers[3])
 
-    def _facts(self) -> list[str]:
-        return [self._game.name, str(self.claim), str(self._position.tolist())]
+    def _facts(self) -> Array:
+        return np.array([self._game.name, str(self.claim), str(self._position.tolist())])
 
-    def choose(self, states: Array) -> Array:
-        """Return the moves int64 [P] by which a decided claim, or its opposite, is proven.
 
-        Args:
-            states: int64 [P, W], in which the player of what is proven moves; reached from the root by these moves.
-        """
-        proven = self.verdict == PROVEN
-        decided = self._graph.proofs if proven else self._graph.disproofs
-        legal = self._game.legal(states)
-        owners, actions = np.nonzero(legal)
-        successors = self._game.step(states[owners], actions)
-        ended, succeeds = self._outcome(successors)
-        nodes = graphs.find_nodes(self._graph, self._keys.of(successors))
-        works = (nodes != NOWHERE) & (decided[nodes] == 0.0)
-        ranks = np.zeros(legal.shape, np.int8)
-        ranks[owners, actions] = np.where(ended, 2 * (succeeds == proven), works)
-        return ranks.argmax(axis=1)
+def _first_numbers(logits: Array, values: Array, owners: Array, actions: Array) -> tuple[Array, Array]:
+    # The proof and disproof numbers of the successors by `actions` of `owners`, in which the prover moves.
+    if not (np.isfinite(values).all() and np.isfinite(logits[owners, actions]).all()):
+        raise ModelError("the model returned a NaN or an infinity: promote another snapshot")
+    probabilities = np.clip((1 + values) / 2, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)[owners]
+    gaps = np.minimum(logits.max(axis=1)[owners] - logits[owners, actions], _WIDEST_GAP)
+    effort = np.exp(_PRIOR_EXPONENT * gaps)
+    proofs = probabilities**-_EXPONENT * effort
+    disproofs = np.maximum(1, (1 - probabilities) ** -_EXPONENT / effort)
+    return proofs.astype(np.float32), disproofs.astype(np.float32)
