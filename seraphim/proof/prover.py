@@ -104,7 +104,7 @@ class Prover:
         """Expand a round of positions; return False if memory is full.
 
         Raises:
-            GameError: a game is longer than the rules' `max_plies`.
+            GameError: a game is longer than the rules' `max_plies`, or can repeat positions.
             ModelError: the model returned a NaN or an infinity.
         """
         started = time.perf_counter()
@@ -112,6 +112,10 @@ class Prover:
         found = graphs.select(self._graph, self._root, self._round, self._leaves, self._path)
         if found < 0:
             raise GameError(f"a game of {self._game.name} is longer than its max_plies, {self._game.max_plies}")
+        if self.verdict != UNDECIDED:
+            return True
+        if found == 0:
+            raise GameError(f"games of {self._game.name} can repeat positions, so this search proves nothing here")
         leaves = self._leaves[:found].copy()
         if not graphs.has_room(self._graph, found * self._game.num_actions):
             return self._compact()
