@@ -9,7 +9,7 @@ every game. It trusts the rules, with the symmetries that they state, and shares
     file     the line MAGIC · a line of JSON · the moves, little-endian, compressed by zlib · the SHA-256 of all that
     JSON     game, its name · position, the words of its state · symmetric, whether symmetric positions are one ·
              bits, of a move · claims, a list, each with player (0 or 1), wins (true, or false: at least draws), and
-             moves (how many are its own)
+             moves (how many)
     moves    claim after claim, ply after ply: one for each position of the player that play can have reached by then.
              Equal positions are one; they come in the order of their keys.
     key      the player to move, then the words of the state; or if symmetric positions are one, the least of the
@@ -23,7 +23,6 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from absl import app, flags
@@ -96,15 +95,13 @@ def play(game: Game, position: Array, symmetric: bool, claim: tuple[int, bool], 
         results = results[ended] if player == 0 else -results[ended]
         if not (results > 0 if wins else results >= 0).all():
             raise RefusedError("a game ends otherwise than it claims")
-        layer = distinct(game, successors[~ended], symmetric)
+        layer = distinct(game, successors[~ended], symmetric) if not ended.all() else layer[:0]
     if len(layer) or used != len(moves):
         raise RefusedError("a game does not end, or there are moves that no position needs")
 
 
 def distinct(game: Game, states: Array, symmetric: bool) -> Array:
     """Return the first of the states with each key, in the order of the keys."""
-    if not len(states):
-        return states
     parts = [keys_of(game, states[start : start + AT_A_TIME], symmetric) for start in range(0, len(states), AT_A_TIME)]
     keys, own = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     if symmetric and len(np.unique(own)) < len(np.unique(as_elements(states.view(np.uint8)))):
@@ -119,16 +116,12 @@ def keys_of(game: Game, states: Array, symmetric: bool) -> tuple[Array, Array]:
         own = as_elements(np.hstack([players, states.astype(">i8").view(np.uint8)]))
         return own, own
     seen = game.observe(states).reshape(len(states), -1)
-    turned = [as_elements(np.hstack([players, np.packbits(seen[:, cells], axis=1)])) for cells in turns_of(game)]
-    least = turned[0]
-    for keys in turned[1:]:
+    turned = (seen[:, cells] for cells in game.symmetries().observations)  # the first as it is
+    own, *others = (as_elements(np.hstack([players, np.packbits(bits, axis=1)])) for bits in turned)
+    least = own
+    for keys in others:
         least = np.where(keys < least, keys, least)
-    return least, turned[0]
-
-
-def turns_of(game: Game) -> Array:
-    """Return the symmetries of observations as indices; the first is the identity."""
-    return game.symmetries().observations
+    return least, own
 
 
 def as_elements(rows: Array) -> Array:

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
     from seraphim.game.saved_games import check_moves, read_position
-    from seraphim.inference import Uniform, load_inference
+    from seraphim.inference import Inference, Uniform, load_inference
     from seraphim.machine import count_cores
     from seraphim.proof.display import show, summarize
     from seraphim.proof.proving import Limits, prove
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
             raise SettingsError("--game is for a proof without a model: leave it out, or the name")
         cli.refuse_flags(True, "snapshot", "runtime", because="--game runs no network")
         name, title = GAME.value, GAME.value.replace(":", "-")
-        inferences = [Uniform(load_game(name))] * count_cores()
+        inferences: list[Inference] = [Uniform(load_game(name))] * count_cores()
     else:
         folder = cli.model_folder(arguments)
         snapshot, name, title = folder.choose(SNAPSHOT.value), folder.settings().game, folder.name

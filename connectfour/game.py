@@ -11,8 +11,8 @@ words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numb
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42
 
-X moves first and the sides alternate, so the number of stones decides the player to move. `ConnectFour` also takes other
-numbers of rows and columns, as far as the cells of a player and the empty ones above fit a word.
+X moves first and the sides alternate, so the number of stones decides the player to move. `ConnectFour` takes other
+numbers of rows and columns as well, as far as all cells and the empty ones above them fit a word.
 """
 
 from collections.abc import Sequence
@@ -166,7 +166,7 @@ class ConnectFour:
     state_words = 2
 
     def __init__(self, rows: int = ROWS, columns: int = COLUMNS) -> None:
-        if not (MIN_SIDE <= rows and MIN_SIDE <= columns <= len(DIGITS) and (rows + 1) * columns < _BITS):
+        if not (rows >= MIN_SIDE and MIN_SIDE <= columns <= len(DIGITS) and (rows + 1) * columns < _BITS):
             raise GameError(
                 f"a board of {rows}x{columns} is not possible: expected {MIN_SIDE} rows and columns or more, at most "
                 f"{len(DIGITS)} columns, and fewer than {_BITS} cells with an empty row above"

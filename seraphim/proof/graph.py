@@ -2,9 +2,9 @@
 
 In an OR node the prover moves, and needs one move that works; in an AND node the other player moves, and all moves must
 work. The proof number of a node estimates how many positions have to be expanded until it is proven, the disproof
-number until it is refuted (Allis 1994, "Searching for Solutions in Games and Artificial Intelligence", chapter 2). Nodes
-that are reached by several moves would be counted several times in sums. So the largest number counts in full, and of
-the others a share, which is between the sum and the maximum of weak proof-number search (Ueda et al. 2008).
+number until it is refuted (Allis 1994, "Searching for Solutions in Games and Artificial Intelligence", chapter 2).
+Nodes that are reached by several moves would be counted several times in sums. So the largest number counts in full,
+and of the others a share: between the sum and the maximum of weak proof-number search (Ueda et al. 2008).
 
 The kernels trust their arguments, and know neither rules nor network: a node is a key of 128 bits.
 """
@@ -126,7 +126,7 @@ def _find_slot(keys: Array, slots: Array, first: np.uint64, second: np.uint64) -
         if keys[node, 0] == first and keys[node, 1] == second:
             break
         slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot)
+    return int(slot)
 
 
 @kernel
@@ -173,7 +173,7 @@ def _update(graph: Graph, node: int) -> None:
 
 @kernel
 def select(graph: Graph, root: int, number: int, leaves: Array, stack: Array) -> int:
-    """Fill `leaves` int32 [L] with unexpanded nodes to expand, and return how many; update the nodes on the way to them.
+    """Fill `leaves` int32 [L] with nodes to expand, and update those on the way to them.
 
     It follows the move of the least proof number in OR nodes and all undecided moves in AND nodes, first those of the
     least disproof number, depth first: a wrong move of the prover is found soon, and what is under way gets finished.

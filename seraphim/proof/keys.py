@@ -19,9 +19,8 @@ class Keys:
         self._cells = game.symmetries().observations
         self.symmetric = len(self._cells) > 1
         length = self._cells.shape[1] if self.symmetric else game.state_words
-        self._factors = np.random.default_rng(0).integers(0, 2**63, (2, length), np.uint64) << np.uint64(1) | np.uint64(
-            1
-        )
+        drawn = np.random.default_rng(0).integers(0, 2**63, (2, length), np.uint64)
+        self._factors = 2 * drawn + 1
 
     def of(self, states: Array) -> Array:
         """Return the keys of states int64 [B, W], uint64 [B, 2]."""

@@ -1,7 +1,7 @@
 """The search for a proof of one claim about one position.
 
-Proof-number search with a network (as in proof cost networks: Wu et al. 2022, "AlphaZero-based Proof Cost Network to Aid
-Game Solving"). In a round,
+Proof-number search with a network (compare Wu et al. 2022, "AlphaZero-based Proof Cost Network to Aid Game
+Solving"). In a round,
 
     graph.select     picks thousands of positions that the most promising proof still lacks
     _expand          asks the network about those in which the prover moves, on all cores, and steps to all successors

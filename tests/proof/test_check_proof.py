@@ -16,8 +16,7 @@ from games import MOVES_TWICE, NIM
 from connectfour.game import ConnectFour
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
-from seraphim.proof.certificate import MAGIC, Certificate, KnownMoves, read_certificate
-from seraphim.proof.claims import Claim
+from seraphim.proof.certificate import MAGIC, KnownMoves, read_certificate
 from seraphim.proof.proving import Limits, prove
 from tictactoe.game import GAME as TICTACTOE
 
@@ -169,7 +168,8 @@ def test_headers_without_sense_are_refused(draw: bytes, key: str, value: object)
 
 
 @pytest.mark.parametrize(
-    ("name", "game"), [("games", PlainRules(NIM)), ("connectfour:4x4", ConnectFour(4, 4)), ("twice", PlainRules(MOVES_TWICE))]
+    ("name", "game"),
+    [("games", PlainRules(NIM)), ("connectfour:4x4", ConnectFour(4, 4)), ("twice", PlainRules(MOVES_TWICE))],
 )
 def test_proofs_of_other_games(name: str, game: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("seraphim.proof.proving", "check_proof"):
