@@ -54,7 +54,7 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
     try:
         facts = json.loads(header)
         moves = np.frombuffer(zlib.decompress(body), {8: "u1", 32: "<u4"}[facts["bits"]]).astype(np.int64)
-        game, symmetric, claims = load_game(facts["game"]), bool(facts["symmetric"]), facts["claims"]
+        game, symmetric, claims = load_game(str(facts["game"])), bool(facts["symmetric"]), facts["claims"]
         position = np.array(facts["position"], np.int64).reshape(game.state_words)
         counts = [int(claim["moves"]) for claim in claims]
         results = [(int(claim["player"]), bool(claim["wins"])) for claim in claims]

@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from seraphim.errors import GameError, RecordError
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, load_game
 from seraphim.proof.claims import Claim
 from seraphim.proof.keys import Keys
 from seraphim.storage.atomic import replace_file
@@ -23,6 +23,8 @@ from seraphim.storage.atomic import replace_file
 MAGIC = b"seraphim proof 1\n"
 _DIGEST = 32  # bytes
 _AT_A_TIME = 1 << 16  # positions
+
+Choose = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,7 @@ class Layer(NamedTuple):
     ended: Array  # bool [E]
 
 
-def walk(
-    game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: Callable[[Array], Array]
-) -> Iterator[Layer]:
+def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: Choose) -> Iterator[Layer]:
     """Yield all positions of a proof, ply by ply.
 
     Args:
@@ -238,3 +238,34 @@ def _rows(sorted_keys: Array, keys: Array) -> Array:
     # Where each key is among the sorted ones, int64 [B]; -1 if it is not there.
     rows = np.minimum(np.searchsorted(sorted_keys[:, 0], keys[:, 0]), len(sorted_keys) - 1)
     return np.where((sorted_keys[rows] == keys).all(axis=1), rows, -1)
+
+
+def proof_player(name: str, path: Path) -> Choose:
+    """Return the player that plays the moves of a proof; elsewhere it knows none.
+
+    It raises a GameError in a position to which the proof does not lead, or in which its player is not to move.
+
+    Args:
+        name: package or module of the game that is played.
+        path: the file.
+
+    Raises:
+        RecordError: the file cannot be read, is damaged, or is of another game.
+        GameError: the moves prove nothing.
+    """
+    certificate = read_certificate(path)
+    if certificate.game != name:
+        raise RecordError(f"{path} is a proof of {certificate.game}, not of {name}")
+    game = load_game(name)
+    known = KnownMoves(game, certificate)
+
+    def action_in(state: Array) -> int:
+        for found in known.find(state):
+            if found.action != NO_ACTION:
+                return found.action
+        raise GameError(
+            f"{path} has no move for {state.tolist()}: its player must play from where the proof begins "
+            "(arena.py --from_start)"
+        )
+
+    return lambda states: np.array([action_in(state) for state in states])

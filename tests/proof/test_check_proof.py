@@ -217,3 +217,15 @@ def test_the_program(draw: bytes, tmp_path: Path) -> None:
     assert "its checksum is wrong" in bad.stderr
     assert "it is of tictactoe" in other.stderr
     assert run(tmp_path / "none").returncode == 1
+
+
+def test_a_proof_is_a_player(draw: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "draw"
+    file.write_bytes(draw)
+    arena = [sys.executable, ROOT / "bin" / "arena.py", f"proof:{file}", "solver", "--game=tictactoe", "--games=10"]
+    done = subprocess.run([*arena, "--from_start"], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "10 draws" in done.stdout
+    lost = subprocess.run(arena, capture_output=True, text=True, cwd=ROOT)
+    assert lost.returncode == 1
+    assert "its player must play from where the proof begins" in lost.stderr
