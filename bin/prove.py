@@ -62,12 +62,9 @@ def main(arguments: Sequence[str]) -> None:
     state = check_moves(load_game(name), found.actions).node.state if found.start is None else found.start
     out = Path(OUT.value or f"{title}.proof")
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)
+    number = 0
     with show() as report:
-        for decision in prove(name, state, GOAL.value, inferences, limits, out, report):
+        for number, decision in enumerate(prove(name, state, GOAL.value, inferences, limits, out, report), start=1):
             print(summarize(decision), flush=True)
     if out.exists():
-        print(f"python bin/check_proof.py {out} checks the proof")
-
-
-if __name__ == "__main__":
-    cli.run(main)
+        print(f"{out}{'' if number else ' holds this proof already'}: bin/check_proof.py checks it")
