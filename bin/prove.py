@@ -62,9 +62,14 @@ def main(arguments: Sequence[str]) -> None:
     state = check_moves(load_game(name), found.actions).node.state if found.start is None else found.start
     out = Path(OUT.value or f"{title}.proof")
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)
-    number = 0
+    news = False
     with show() as report:
-        for number, decision in enumerate(prove(name, state, GOAL.value, inferences, limits, out, report), start=1):
+        for decision in prove(name, state, GOAL.value, inferences, limits, out, report):
             print(summarize(decision), flush=True)
+            news = True
     if out.exists():
-        print(f"{out}{'' if number else ' holds this proof already'}: bin/check_proof.py checks it")
+        print(f"{out}{'' if news else ' holds this proof already'}: bin/check_proof.py checks it")
+
+
+if __name__ == "__main__":
+    cli.run(main)

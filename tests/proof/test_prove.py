@@ -46,10 +46,10 @@ def test_goals_and_positions(tmp_path: Path, goal: str, moves: str, verdict: str
     assert (tmp_path / "out").exists()
 
 
-def test_a_model_guides_the_search(model: Path, tmp_path: Path) -> None:
-    done = prove(model, "first")
+def test_a_model_guides_the_search(root: Path) -> None:
+    done = prove(root, "fresh")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("first, 00000000-")
+    assert done.stdout.startswith("fresh, 00000000-")
 
 
 def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_an_interrupt_keeps_what_was_found(tmp_path: Path, number: signal.Signal
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--game=tictactoe", "first"], "--game is for a proof without a model: leave it out, or the name"),
+        (["--game=tictactoe", "fresh"], "--game is for a proof without a model: leave it out, or the name"),
         (["--game=tictactoe", "--runtime=openvino"], "--runtime changes nothing here: --game runs no network"),
         (["--game=tictactoe", "--position=a1 a1"], "move 2"),
         (["--game=tictactoe", "--position=a1 b1 a2 b2 a3"], "the game is over in this position"),
