@@ -5,11 +5,12 @@
     python bin/prove.py --game=tictactoe                      # without a model
 
 The network guides the search and decides nothing. The proof, a move for every position that its player can be led to,
-is written to a file that bin/check_proof.py checks by the rules of the game alone. Ctrl-C or --hours ends the search,
-and the same command goes on from NAME.proof.part.
+is written to models/NAME/start.proof, which bin/check_proof.py checks by the rules of the game alone. Ctrl-C or --hours
+ends the search, and the same command goes on from start.proof.part. Without a model the file is tictactoe-start.proof.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ GOAL: flags.FlagHolder[Any] = flags.DEFINE_enum(
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "Snapshot of models/NAME, or a path. Default: the champion.")
 HOURS = flags.DEFINE_float("hours", math.inf, "Limit on the time.", lower_bound=0)
 MEGABYTES = flags.DEFINE_integer("megabytes", 4096, "Memory for positions.", lower_bound=1)
-OUT = flags.DEFINE_string("out", None, "File of the proof. Default: NAME.proof.")
+OUT = flags.DEFINE_string("out", None, "File. Default: models/NAME/POSITION.proof, which the explorer shows.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
 cli.define_trust()
 
@@ -48,11 +49,11 @@ def main(arguments: Sequence[str]) -> None:
         if len(arguments) > 1:
             raise SettingsError("--game is for a proof without a model: leave it out, or the name")
         cli.refuse_flags(True, "snapshot", "runtime", because="--game runs no network")
-        name, title = GAME.value, GAME.value.replace(":", "-")
+        name, prefix = GAME.value, re.sub(r"\W+", "-", GAME.value) + "-"
         inferences: list[Inference] = [Uniform(load_game(name))] * count_cores()
     else:
         folder = cli.model_folder(arguments)
-        snapshot, name, title = folder.choose(SNAPSHOT.value), folder.settings().game, folder.name
+        snapshot, name, prefix = folder.choose(SNAPSHOT.value), folder.settings().game, f"{folder.path}/"
         inferences = [
             load_inference(snapshot.path, load_game(name), RUNTIME.value, trust=cli.FLAGS.trust)
             for _ in range(count_cores())
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
     found = read_position(name, POSITION.value)
     state = check_moves(load_game(name), found.actions).node.state if found.start is None else found.start
-    out = Path(OUT.value or f"{title}.proof")
+    out = Path(OUT.value or f"{prefix}{re.sub(r'\W+', '-', POSITION.value.strip()) or 'start'}.proof")
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)
     news = False
     with show() as report:

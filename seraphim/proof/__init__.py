@@ -7,6 +7,7 @@ In dependency order:
     graph          the AND/OR graph with proof and disproof numbers
     prover         the search: select, evaluate, expand
     certificate    a proof as a file, and as moves to play
+    knowledge      exact values of moves, from proofs and from a game's solver
     proving        several claims one after the other, from start to certificate
     display        progress and result in words
 """

@@ -22,11 +22,11 @@ def test_tic_tac_toe_is_a_draw(tmp_path: Path) -> None:
     first, second, last = done.stdout.splitlines()
     assert first.startswith("the second player at least draws: proven in ")
     assert second.startswith("the first player at least draws: proven in ")
-    assert last == "tictactoe.proof: bin/check_proof.py checks it"
-    assert [path.name for path in tmp_path.iterdir()] == ["tictactoe.proof"]
+    assert last == "tictactoe-start.proof: bin/check_proof.py checks it"
+    assert [path.name for path in tmp_path.iterdir()] == ["tictactoe-start.proof"]
     again = prove(tmp_path, "--game=tictactoe")
-    assert again.stdout == "tictactoe.proof holds this proof already: bin/check_proof.py checks it\n"
-    check = [sys.executable, str(ROOT / "bin" / "check_proof.py"), "tictactoe.proof"]
+    assert again.stdout == "tictactoe-start.proof holds this proof already: bin/check_proof.py checks it\n"
+    check = [sys.executable, str(ROOT / "bin" / "check_proof.py"), "tictactoe-start.proof"]
     assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 0
 
 
@@ -50,6 +50,7 @@ def test_a_model_guides_the_search(root: Path) -> None:
     done = prove(root, "fresh")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("fresh, 00000000-")
+    assert (root / "models" / "fresh" / "start.proof").exists()
 
 
 def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
@@ -57,9 +58,9 @@ def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
     done = prove(tmp_path, *arguments, "--hours=0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("undecided after 0.0 s: whether the first player wins; proven 0, refuted 0, open 1,")
-    assert (tmp_path / "connectfour-4x4.proof.part").exists()
+    assert (tmp_path / "connectfour-4x4-start.proof.part").exists()
     assert prove(tmp_path, *arguments).stdout.startswith("the second player at least draws: proven in ")
-    assert not (tmp_path / "connectfour-4x4.proof.part").exists()
+    assert not (tmp_path / "connectfour-4x4-start.proof.part").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -96,8 +97,8 @@ def test_mistakes_get_one_sentence(tmp_path: Path, arguments: list[str], message
 
 def test_a_file_of_another_position_is_kept(tmp_path: Path) -> None:
     assert prove(tmp_path, "--game=tictactoe").returncode == 0
-    before = (tmp_path / "tictactoe.proof").read_bytes()
-    done = prove(tmp_path, "--game=tictactoe", "--position=a1")
+    before = (tmp_path / "tictactoe-start.proof").read_bytes()
+    done = prove(tmp_path, "--game=tictactoe", "--position=a1", "--out=tictactoe-start.proof")
     assert done.returncode == 1
-    assert "tictactoe.proof holds proofs of another position: remove it, or name another --out" in done.stderr
-    assert (tmp_path / "tictactoe.proof").read_bytes() == before
+    assert "tictactoe-start.proof holds proofs of another position: remove it, or name another --out" in done.stderr
+    assert (tmp_path / "tictactoe-start.proof").read_bytes() == before
