@@ -61,7 +61,8 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
     found = read_position(name, POSITION.value)
     state = check_moves(load_game(name), found.actions).node.state if found.start is None else found.start
-    out = Path(OUT.value or f"{prefix}{re.sub(r'\W+', '-', POSITION.value.strip()) or 'start'}.proof")
+    moves = re.sub(r"\W+", "-", POSITION.value.strip()) or "start"
+    out = Path(OUT.value or f"{prefix}{moves}.proof")
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)
     news = False
     with show() as report:
