@@ -11,7 +11,8 @@ words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numb
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42
 
-X moves first and the sides alternate, so the number of stones decides the player to move.
+X moves first and the sides alternate, so the number of stones decides the player to move. `ConnectFour` takes other
+numbers of rows and columns as well, as far as all cells and the empty ones above them fit a word.
 """
 
 from collections.abc import Sequence
@@ -28,9 +29,11 @@ COLUMNS = 7
 STRIDE = ROWS + 1  # cells of a column, with the one above it that is always empty
 COLUMN = (1 << ROWS) - 1  # the cells of the first column, as a bit set
 FULL = sum(COLUMN << STRIDE * column for column in range(COLUMNS))
-DIGITS = "1234567"  # the names of the columns
+DIGITS = "123456789"  # the names of the columns
+MIN_SIDE = 4
 MARKS = ("X", "O")
 FEWEST_PLIES = 7  # of a game that is won
+_BITS = 63  # of a word that are used
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
@@ -53,24 +56,28 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+# Kernels take the rows of the board, and its columns.
+
+
 @kernel
-def _has_line(stones: int) -> bool:
+def _has_line(stones: int, rows: int) -> bool:
     # Each pair of neighbours is marked at its lower cell; two pairs, two cells apart, are four in a row.
+    stride = rows + 1
     vertical = stones & stones >> 1
-    horizontal = stones & stones >> STRIDE
-    rising = stones & stones >> STRIDE + 1
-    falling = stones & stones >> STRIDE - 1
+    horizontal = stones & stones >> stride
+    rising = stones & stones >> stride + 1
+    falling = stones & stones >> stride - 1
     fours = vertical & vertical >> 2
-    fours |= horizontal & horizontal >> 2 * STRIDE
-    fours |= rising & rising >> 2 * (STRIDE + 1)
-    fours |= falling & falling >> 2 * (STRIDE - 1)
+    fours |= horizontal & horizontal >> 2 * stride
+    fours |= rising & rising >> 2 * (stride + 1)
+    fours |= falling & falling >> 2 * (stride - 1)
     return fours != 0
 
 
-def cells_of_lines(stones: int) -> int:
+def cells_of_lines(stones: int, rows: int) -> int:
     """Return the bit set of the stones that are part of four or more in a row."""
     found = 0
-    for step in (1, STRIDE, STRIDE + 1, STRIDE - 1):
+    for step in (1, rows + 1, rows + 2, rows):
         lowest = stones & stones >> step & stones >> 2 * step & stones >> 3 * step
         found |= lowest | lowest << step | lowest << 2 * step | lowest << 3 * step
     return found
@@ -90,10 +97,10 @@ def _mover(first: int, second: int) -> int:
 
 
 @kernel
-def _step(states: Array, actions: Array) -> Array:
+def _step(states: Array, actions: Array, rows: int) -> Array:
     successors = states.copy()
     for row in range(len(states)):
-        shift = np.int64(STRIDE) * np.int64(actions[row])
+        shift = np.int64(rows + 1) * np.int64(actions[row])
         # A carry runs through the stones of the column, and stops at the lowest free cell.
         raised = (states[row, 0] | states[row, 1]) + (np.int64(1) << shift)
         stone = raised & ~(states[row, 0] | states[row, 1])
@@ -102,13 +109,13 @@ def _step(states: Array, actions: Array) -> Array:
 
 
 @kernel
-def _legal(states: Array) -> Array:
-    legal = np.empty((len(states), COLUMNS), np.bool_)
+def _legal(states: Array, rows: int, columns: int) -> Array:
+    legal = np.empty((len(states), columns), np.bool_)
     for row in range(len(states)):
         first, second = states[row, 0], states[row, 1]
-        taken = FULL if _has_line(first) or _has_line(second) else first | second
-        for column in range(COLUMNS):
-            legal[row, column] = not (taken >> STRIDE * column + ROWS - 1) & 1
+        ended = _has_line(first, rows) or _has_line(second, rows)
+        for column in range(columns):
+            legal[row, column] = not (ended or ((first | second) >> (rows + 1) * column + rows - 1) & 1)
     return legal
 
 
@@ -121,44 +128,71 @@ def _to_play(states: Array) -> Array:
 
 
 @kernel
-def _outcome(states: Array) -> tuple[Array, Array]:
+def _outcome(states: Array, rows: int, columns: int) -> tuple[Array, Array]:
     ended = np.empty(len(states), np.bool_)
     results = np.zeros(len(states), np.float32)
+    full = 0
+    for column in range(columns):
+        full |= ((1 << rows) - 1) << (rows + 1) * column
     for row in range(len(states)):
         first, second = states[row, 0], states[row, 1]
-        if _has_line(first):
+        if _has_line(first, rows):
             results[row] = 1.0
-        elif _has_line(second):
+        elif _has_line(second, rows):
             results[row] = -1.0
-        ended[row] = results[row] != 0.0 or first | second == FULL
+        ended[row] = results[row] != 0.0 or first | second == full
     return ended, results
 
 
 @kernel
-def _observe(states: Array) -> Array:
-    observations = np.empty((len(states), ROWS, COLUMNS, 2), np.uint8)
+def _observe(states: Array, rows: int, columns: int) -> Array:
+    observations = np.empty((len(states), rows, columns, 2), np.uint8)
     for row in range(len(states)):
         mover = _mover(states[row, 0], states[row, 1])
         own, other = states[row, mover], states[row, 1 - mover]
-        for height in range(ROWS):
-            for column in range(COLUMNS):
-                cell = STRIDE * column + height
-                observations[row, ROWS - 1 - height, column, 0] = (own >> cell) & 1
-                observations[row, ROWS - 1 - height, column, 1] = (other >> cell) & 1
+        for height in range(rows):
+            for column in range(columns):
+                cell = (rows + 1) * column + height
+                observations[row, rows - 1 - height, column, 0] = (own >> cell) & 1
+                observations[row, rows - 1 - height, column, 1] = (other >> cell) & 1
     return observations
 
 
 class ConnectFour:
-    """Connect four; the observation is the mover's stones, then the opponent's, as planes of 6×7, top row first."""
+    """Connect four; the observation is the mover's stones, then the opponent's, as planes, the top row first.
 
-    name = "connectfour"
-    num_actions = COLUMNS
-    observation_shape = (ROWS, COLUMNS, 2)
+    Raises:
+        GameError: there is no room for four in a row, or the board is too large.
+    """
+
     state_words = 2
-    max_plies = ROWS * COLUMNS
 
-    step, legal, to_play = staticmethod(_step), staticmethod(_legal), staticmethod(_to_play)
-    outcome, observe = staticmethod(_outcome), staticmethod(_observe)
+    def __init__(self, rows: int = ROWS, columns: int = COLUMNS) -> None:
+        if not (rows >= MIN_SIDE and MIN_SIDE <= columns <= len(DIGITS) and (rows + 1) * columns < _BITS):
+            raise GameError(
+                f"a board of {rows}x{columns} is not possible: expected {MIN_SIDE} rows and columns or more, at most "
+                f"{len(DIGITS)} columns, and fewer than {_BITS} cells with an empty row above"
+            )
+        self._rows, self._columns = rows, columns
+        self.name = "connectfour" if (rows, columns) == (ROWS, COLUMNS) else f"connectfour:{rows}x{columns}"
+        self.num_actions = columns
+        self.observation_shape = (rows, columns, 2)
+        self.max_plies = rows * columns
+
+    def step(self, states: Array, actions: Array) -> Array:
+        return _step(states, actions, self._rows)
+
+    def legal(self, states: Array) -> Array:
+        return _legal(states, self._rows, self._columns)
+
+    def to_play(self, states: Array) -> Array:
+        return _to_play(states)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        return _outcome(states, self._rows, self._columns)
+
+    def observe(self, states: Array) -> Array:
+        return _observe(states, self._rows, self._columns)
 
     def initial(self, batch: int) -> Array:
         return np.zeros((batch, 2), np.int64)
@@ -170,38 +204,40 @@ class ConnectFour:
 
     def symmetries(self) -> Symmetries:
         """Return the identity, and the mirror image in the middle column."""
-        cells = np.arange(ROWS * COLUMNS * 2, dtype=np.int32).reshape(self.observation_shape)
-        columns = np.arange(COLUMNS, dtype=np.int32)
+        shape = self.observation_shape
+        cells, columns = np.arange(np.prod(shape), dtype=np.int32).reshape(shape), np.arange(shape[1], dtype=np.int32)
         return Symmetries(np.stack([cells.ravel(), cells[:, ::-1].ravel()]), np.stack([columns, columns[::-1]]))
 
     def render(self, state: Array) -> str:
         first, second = (int(word) for word in state)
-        marks = ["X" if first >> cell & 1 else "O" if second >> cell & 1 else "·" for cell in range(STRIDE * COLUMNS)]
-        rows = [" ".join(marks[height::STRIDE]) for height in reversed(range(ROWS))]
-        return "\n".join([" ".join(DIGITS), *rows])
+        stride = self._rows + 1
+        marks = ["X" if first >> cell & 1 else "O" if second >> cell & 1 else "·" for cell in range(_BITS)]
+        rows = [" ".join(marks[height : stride * self._columns : stride]) for height in reversed(range(self._rows))]
+        return "\n".join([" ".join(DIGITS[: self._columns]), *rows])
 
     def board(self, state: Array) -> Board:
+        rows, columns = self._rows, self._columns
         first, second = (int(word) for word in state)
-        lines = cells_of_lines(first) | cells_of_lines(second)
-        cells = np.full((ROWS, COLUMNS), EMPTY, np.int8)
+        lines = cells_of_lines(first, rows) | cells_of_lines(second, rows)
+        cells = np.full((rows, columns), EMPTY, np.int8)
         places = []
-        for row, column in np.ndindex(ROWS, COLUMNS):
-            cell = STRIDE * column + ROWS - 1 - row
+        for row, column in np.ndindex(rows, columns):
+            cell = (rows + 1) * column + rows - 1 - row
             cells[row, column] = 0 if first >> cell & 1 else 1 if second >> cell & 1 else EMPTY
             if lines >> cell & 1:
                 places.append((row, column))
         targets = {}
         for column in np.flatnonzero(self.legal(state[None])[0]).tolist():
-            landing = ROWS - 1 - int((cells[:, column] != EMPTY).sum())
-            targets[column] = [(landing, column), *((row, column) for row in range(ROWS) if row != landing)]
+            landing = rows - 1 - int((cells[:, column] != EMPTY).sum())
+            targets[column] = [(landing, column), *((row, column) for row in range(rows) if row != landing)]
         return Board(cells, MARKS, targets, tuple(places))
 
     def action_label(self, action: int) -> str:
         return DIGITS[action]
 
     def parse_action(self, text: str) -> int:
-        if text.strip() not in list(DIGITS):
-            raise GameError(f"{text.strip()!r} is not a column: expected a digit from 1 to 7")
+        if text.strip() not in list(DIGITS[: self._columns]):
+            raise GameError(f"{text.strip()!r} is not a column: expected a digit from 1 to {self._columns}")
         return DIGITS.index(text.strip())
 
 
@@ -221,7 +257,7 @@ def states_from_moves(games: Sequence[str]) -> Array:
     """
     for moves in games:
         for place, digit in enumerate(moves, start=1):
-            if digit not in DIGITS:
+            if digit not in DIGITS[:COLUMNS]:
                 raise GameError(f"{moves!r} is not a game: move {place} is {digit!r}, not a digit from 1 to 7")
     states = GAME.initial(len(games))
     for ply in range(max(map(len, games), default=0)):
@@ -243,7 +279,7 @@ def state_from_board(text: str) -> Array:
     Raises:
         GameError: the drawing does not have six rows of seven cells, or play cannot lead to the position.
     """
-    cells = cells_from_drawing(text, ROWS, COLUMNS, "".join(MARKS), DIGITS)
+    cells = cells_from_drawing(text, ROWS, COLUMNS, "".join(MARKS), DIGITS[:COLUMNS])
     floating = (cells[:-1] != EMPTY) & (cells[1:] == EMPTY)
     if floating.any():
         row, column = np.argwhere(floating)[0]
@@ -255,6 +291,6 @@ def state_from_board(text: str) -> Array:
             f"{len(places[0])} X and {len(places[1])} O: X moves first and the sides alternate, "
             "so there must be as many X as O, or one more"
         )
-    if _has_line((first, second)[_mover(first, second)]):
+    if _has_line((first, second)[_mover(first, second)], ROWS):
         raise GameError("four in a row of the player who did not move last: the game was over before")
     return np.array([first, second], np.int64)

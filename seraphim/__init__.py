@@ -16,6 +16,7 @@ In dependency order (each folder or module imports only from those above it):
     search         tree search over many positions in lock step
     export         models for other programs and for browsers
     tracking       figures of a run for TensorBoard and MLflow
+    proof          what a player can force, with certificates
     evaluation     matches, ratings, error rates
     play           playing at the terminal
     selfplay       many games at once, on every core and machine

@@ -1,4 +1,4 @@
-"""The processor cores that this process may use, the quota of its container included.
+"""The processor cores that this process may use, the quota of its container included; and its signals.
 
 `docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
 groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A group's quota also
@@ -11,8 +11,10 @@ import math
 import os
 import platform
 import re
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
@@ -74,3 +76,24 @@ def _quota(folder: Path) -> float | None:
         quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
         return None if int(quota) < 0 else int(quota) / int(period)
     return None
+
+
+@contextlib.contextmanager
+def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
+    """Let the first interrupt during the block call `action`; the next one raises KeyboardInterrupt as usual."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def handle(*_: int | FrameType | None) -> None:
+        restore()
+        action()
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        restore()

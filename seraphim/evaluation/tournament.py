@@ -1,6 +1,7 @@
 """Tournaments: players by name, all against all; and the standing one, which ranks snapshots as they appear.
 
-A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (per position), or a model's:
+A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (per position), `proof:FILE`,
+which plays the moves of a proof and knows only the positions that these lead to, or a model's:
 `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
 search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the game.
 """
@@ -21,11 +22,16 @@ from seraphim.evaluation.ratings import Match
 from seraphim.game import Game, load_game
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
+from seraphim.proof.certificate import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
 
 ALL, CHAMPION = "all", "champion"
-_KINDS = "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, or a model: NAME, NAME/SNAPSHOT or NAME/all"
+_KINDS = (
+    "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, "
+    "or a model: NAME, NAME/SNAPSHOT or NAME/all"
+)
+_PROOF = "proof:"
 _RAW = ":raw"
 _SEEDED = "random, minimax:DEPTH, solver or solver:SECONDS"
 
@@ -54,6 +60,8 @@ def all_snapshots(name: str) -> str:
 
 
 def _is_built_in(name: str) -> bool:
+    if name.startswith(_PROOF):
+        return True
     return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
 
 
@@ -145,6 +153,8 @@ class Roster:
             perfect_actions = load_perfect_actions(module)
             seconds = float(text) if text else None
             return self._seeded(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))
+        if kind == "proof" and text:
+            return Entrant(name, lambda: proof_player(module, Path(text)))
         raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
 
     def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:

@@ -2,15 +2,14 @@
 
 import contextlib
 import dataclasses
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from seraphim.machine import on_interrupt
 from seraphim.records.index import played_numbers
 from seraphim.records.writer import GameWriter
 from seraphim.selfplay.pool import ENDLESS, Pool, Work
@@ -96,7 +95,7 @@ def generate_games(
 
     with (
         GameWriter(folder.game_data, settings.records, stream, settings.training.max_window) as writer,
-        _on_interrupt(stop),
+        on_interrupt(stop),
         _progress_bar() as progress,
     ):
         played = played_numbers(folder.game_data, stream)
@@ -159,24 +158,3 @@ def _progress_bar() -> Progress:
     columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[rate]}")
     name = TextColumn("{task.description}")
     return Progress(name, *columns, console=console, disable=not console.is_terminal, transient=True)
-
-
-@contextlib.contextmanager
-def _on_interrupt(action: Callable[[], None]) -> Iterator[None]:
-    # The first interrupt during the block calls `action`; the next one raises KeyboardInterrupt as usual.
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def handle(*_: int | FrameType | None) -> None:
-        restore()
-        action()
-
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        restore()

@@ -13,9 +13,10 @@ from connectfour.game import (
     position_from_moves,
 )
 from connectfour.plain import GAME as PLAIN
+from connectfour.plain import PlainConnectFour
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainRules, load_game
-from seraphim.game.conformance import check_game
+from seraphim.game.conformance import check_agreement, check_game
 from seraphim.settings import default_settings
 
 CELLS = [(row, column) for row in range(ROWS) for column in range(COLUMNS)]  # row 0 at the top
@@ -259,3 +260,24 @@ def test_a_position_is_read_from_its_moves() -> None:
 def test_moves_that_cannot_be_played_are_refused(moves: str, problem: str) -> None:
     with pytest.raises(GameError, match=problem):
         position_from_moves(moves)
+
+
+@pytest.mark.parametrize("size", [(4, 4), (5, 6), (4, 9), (8, 5), (6, 8)])
+def test_other_sizes_agree_with_plain_rules(size: tuple[int, int]) -> None:
+    game, plain = load_game(f"connectfour:{size[0]}x{size[1]}"), PlainRules(PlainConnectFour(*size))
+    check_agreement(game, plain, ("compiled", "plain"), games=100, seed=0)
+    assert check_game(game, games=50).games == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("connectfour:3x7", "a board of 3x7 is not possible: expected 4 rows and columns or more, at most 9 columns"),
+        ("connectfour:6x10", "a board of 6x10 is not possible"),
+        ("connectfour:7x8", "fewer than 63 cells with an empty row above"),
+        ("connectfour:big", "'connectfour:big' is no size of connect four: expected one such as connectfour:5x6"),
+    ],
+)
+def test_sizes_that_are_not_possible_are_refused(name: str, message: str) -> None:
+    with pytest.raises(GameError, match=message):
+        load_game(name)

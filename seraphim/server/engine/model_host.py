@@ -14,8 +14,9 @@ from pathlib import Path
 from types import ModuleType
 
 from seraphim.errors import CapacityError, SeraphimError, SettingsError
-from seraphim.game import Game, load_game, load_game_module, solved
+from seraphim.game import Game, load_game, load_game_module
 from seraphim.inference import load_inference
+from seraphim.proof.knowledge import Knowledge
 from seraphim.search.analysis import LEAVES
 from seraphim.server.engine import messages
 from seraphim.server.engine.engine import Engine
@@ -42,6 +43,8 @@ class LoadedModel:
     engine: Engine
     info: Message
     """What a page needs to know about the game."""
+    knowledge: Knowledge
+    """Exact values of moves, from the proofs in the model's folder and the game's solver."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +162,10 @@ class ModelHost:
             settings = folder.settings()
             module, game = load_game_module(settings.game), load_game(settings.game)
             inference = load_inference(folder.path / snapshot, game, batch=LEAVES, trust=self._trust)
-            info = messages.to_game_info(game, solved=solved.is_solved(module))
+            knowledge = Knowledge(module, game, sorted(folder.path.glob("*.proof")))
+            info = messages.to_game_info(game, solved=knowledge.is_there)
             engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
-            future.set_result(LoadedModel(*key, module, game, inference.description, engine, info))
+            future.set_result(LoadedModel(*key, module, game, inference.description, engine, info, knowledge))
             with self._lock:
                 if self._loaded.get(key) is not future:  # a champion has taken its place
                     engine.retire()

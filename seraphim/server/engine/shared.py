@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable
 
 from seraphim.errors import ModelError, SeraphimError
-from seraphim.game import Game, solved
+from seraphim.game import Game
 from seraphim.game.notation import labels_vary
 from seraphim.server.engine import messages
 from seraphim.server.engine.messages import Message
@@ -50,14 +50,12 @@ class Shared:
         """Return the exact results of the actions in a position.
 
         Raises:
-            GameError: the game is over, or see `seraphim.game.solved.solve`.
+            GameError: the game is over, or see `Knowledge.solve`.
             CapacityError: too many requests are waiting, in total or of this client.
         """
         messages.check_unfinished(loaded.game, line)
         with self._solver_requests.hold(client):
-            found = await self._solver.run(
-                client, lambda: solved.solve(loaded.module, loaded.game, line.state, SOLVER_SECONDS)
-            )
+            found = await self._solver.run(client, lambda: loaded.knowledge.solve(line.state, SOLVER_SECONDS))
         return {"actions": {str(action): each._asdict() for action, each in found.items()}}
 
 

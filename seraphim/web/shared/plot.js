@@ -19,7 +19,7 @@ import {boundedScale, linearScale, logScale} from './scales.js';
  * @property {boolean} logarithmic whether the y axis starts logarithmic
  */
 
-const [LEFT, RIGHT, TOP, BOTTOM] = [50, 14, 10, 26]; // pixels
+const [LEFT, RIGHT, TOP, BOTTOM] = [60, 14, 10, 26]; // pixels
 const HEIGHT = 250;
 const COUNT = new Intl.NumberFormat('en', {notation: 'compact', maximumFractionDigits: 1});
 const WHOLE = new Intl.NumberFormat('en', {maximumFractionDigits: 1});

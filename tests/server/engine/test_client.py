@@ -17,6 +17,7 @@ import tictactoe
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.options import SearchOptions
+from seraphim.proof.knowledge import Knowledge
 from seraphim.server.engine import messages
 from seraphim.server.engine.client import Client
 from seraphim.server.engine.engine import Engine
@@ -44,7 +45,8 @@ class OneModel(ModelHost):
             self.made += 1
             search = self._kind(self._game, ArbitraryNetwork(self._game), SearchOptions(cache_megabytes=0), LIMITS)
             info = messages.to_game_info(self._game, solved=True)
-            self._loaded = LoadedModel("one", "only", self._module, self._game, "test", Engine(search), info)
+            knowledge = Knowledge(self._module, self._game, [])
+            self._loaded = LoadedModel("one", "only", self._module, self._game, "test", Engine(search), info, knowledge)
         future: Future[LoadedModel] = Future()
         future.set_result(self._loaded)
         return future

@@ -1,0 +1,75 @@
+"""Proofs of solved positions: are they right, and what is the network worth?
+
+    PYTHONPATH=. python benchmarks/proofs.py connectfour --positions=1000
+    PYTHONPATH=. python benchmarks/proofs.py connectfour --positions=100 --uniform
+
+decides all four claims (each player wins, or at least draws) about positions of a model's game whose exact results are
+known, an equal number from each set, and counts the right, wrong and undecided ones; --uniform without the network.
+"""
+
+import argparse
+import itertools
+import time
+
+import numpy as np
+
+from seraphim.evaluation.position_lists import default_split, load_sets
+from seraphim.game import Array, Game, load_game
+from seraphim.inference import Inference, Uniform, load_inference
+from seraphim.machine import count_cores
+from seraphim.proof.claims import Claim
+from seraphim.proof.graph import PROVEN, UNDECIDED
+from seraphim.proof.prover import Prover
+from seraphim.storage.models import ModelFolder
+
+
+def decide(
+    game: Game, inferences: list[Inference], claim: Claim, state: Array, arguments: argparse.Namespace
+) -> Prover:
+    """Search until the claim is decided, or a limit."""
+    prover = Prover(game, inferences, claim, state, arguments.megabytes)
+    while prover.verdict == UNDECIDED and prover.seconds < arguments.seconds:
+        if not prover.advance():
+            break
+    return prover
+
+
+def main() -> None:
+    """Prove, compare, and print a line for each set."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--positions", type=int, default=60, help="in all sets together")
+    parser.add_argument("--seconds", type=float, default=60, help="limit for each claim")
+    parser.add_argument("--megabytes", type=int, default=2048)
+    parser.add_argument("--uniform", action="store_true", help="without the network")
+    arguments = parser.parse_args()
+    folder = ModelFolder(".", arguments.model)
+    name, snapshot = folder.settings().game, folder.champion().path
+    game = load_game(name)
+    inferences: list[Inference] = [Uniform(game)] * count_cores()
+    if not arguments.uniform:
+        inferences = [load_inference(snapshot, game) for _ in range(count_cores())]
+    print(f"{folder.name}: {inferences[0].description}")
+    print("| positions | claims | right | wrong | undecided | evaluations | seconds |\n|" + " --- |" * 7)
+    sets = [weak for weak, _ in load_sets(name, default_split(name), None)]
+    total = np.zeros(5)
+    for positions in sets:
+        chosen = -(-arguments.positions // len(sets))
+        found, start = np.zeros(5), time.perf_counter()
+        for state, values in zip(positions.states[:chosen], positions.action_values[:chosen], strict=True):
+            own = np.nanmax(values)
+            result = own if game.to_play(state[None])[0] == 0 else -own
+            for player, wins in itertools.product((0, 1), (True, False)):
+                claim = Claim(player, wins)
+                prover = decide(game, inferences, claim, state, arguments)
+                right = (prover.verdict == PROVEN) == claim.holds(np.array([result]))[0]
+                decided = prover.verdict != UNDECIDED
+                found += 1, decided and right, decided and not right, not decided, prover.evaluations
+        cells = [f"{cell:,.0f}" for cell in found]
+        print(f"| {positions.name} | {' | '.join(cells)} | {time.perf_counter() - start:.1f} |", flush=True)
+        total += found
+    print(f"{total[0]:,.0f} claims: {total[1]:,.0f} right, {total[2]:,.0f} wrong, {total[3]:,.0f} undecided")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Exact values of moves, from proofs and from a game's solver."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game import Array, Game
+from seraphim.game.solved import MoveValue, is_solved, solve
+from seraphim.proof.certificate import KnownMove, KnownMoves, read_certificate
+
+
+class Knowledge:
+    """What is known about the positions of a game; for one thread."""
+
+    def __init__(self, module: ModuleType, game: Game, proofs: Sequence[Path]) -> None:
+        """Prepare to read proofs, which must be of this game, when they are first needed."""
+        self._module = module
+        self._game = game
+        self._paths = proofs
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a proof or a solver."""
+        return bool(self._paths) or is_solved(self._module)
+
+    def solve(self, state: Array, seconds: float) -> dict[int, MoveValue]:
+        """Return the exact values of actions in an unfinished state int64 [W], as far as they are known.
+
+        They come from the proofs if these lead to the position, else from the solver, which takes at most `seconds`.
+
+        Raises:
+            GameError: nothing is known; or see `seraphim.game.solved.solve`.
+            RecordError: a proof is damaged.
+        """
+        for proof in self._proofs:
+            if found := self._proven(proof, state):
+                return found
+        if not is_solved(self._module):
+            raise GameError("the proof does not lead to this position: go back to where it does")
+        return solve(self._module, self._game, state, seconds)
+
+    @functools.cached_property
+    def _proofs(self) -> list[KnownMoves]:
+        return [KnownMoves(self._game, read_certificate(path)) for path in self._paths]
+
+    def _proven(self, proof: KnownMoves, state: Array) -> dict[int, MoveValue]:
+        if _exact(proof.find(state), 0) is None:
+            return {}
+        mover = int(self._game.to_play(state[None])[0])
+        actions = np.flatnonzero(self._game.legal(state[None])[0]).tolist()
+        values = {}
+        for action in actions:
+            (after,) = self._game.step(state[None], np.array([action]))
+            ended, results = self._game.outcome(after[None])
+            if ended[0]:
+                values[action] = int(np.sign(results[0])) * (1 - 2 * mover), 1
+            elif (exact := _exact(proof.find(after), mover)) is not None:
+                values[action] = exact[0], exact[1] + 1
+        if not values:
+            return {}
+        most = max(values.values())[0]
+        quickest = min(plies if most > 0 else -plies for result, plies in values.values() if result == most)
+        return {
+            action: MoveValue(result, result == most and (plies if most > 0 else -plies) == quickest, plies)
+            for action, (result, plies) in values.items()
+        }
+
+
+def _exact(found: Sequence[KnownMove], player: int) -> tuple[int, int] | None:
+    # The result for a player and the plies to it, where the claims leave no other.
+    for claim, _, plies in found:
+        if claim.wins:
+            return (1 if claim.player == player else -1), plies
+    if len({claim.player for claim, _, _ in found}) == 2:
+        return 0, max(plies for _, _, plies in found)
+    return None

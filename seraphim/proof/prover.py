@@ -1,0 +1,228 @@
+"""The search for a proof of one claim about one position.
+
+Proof-number search with a network (compare Wu et al. 2022, "AlphaZero-based Proof Cost Network to Aid Game
+Solving"). In a round,
+
+    graph.select     picks thousands of positions that the most promising proof still lacks
+    _expand          asks the network about those in which the prover moves, on all cores, and steps to all successors
+    graph.expand     adds the successors, with first numbers from what the network said
+
+The network says which moves of the prover are worth a try and how hard their proofs will be; it decides nothing. Where
+the other player moves, all moves are needed, so the network is not asked. No position is evaluated twice.
+"""
+
+import os
+import time
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from seraphim.errors import GameError, ModelError, RecordError
+from seraphim.game import Array, Game
+from seraphim.inference import Inference
+from seraphim.proof import graph as graphs
+from seraphim.proof.claims import Claim
+from seraphim.proof.graph import NOWHERE, PROVEN, REFUTED, UNDECIDED
+from seraphim.proof.keys import Keys
+
+_BATCH = 1024  # positions for each thread in a round
+_SMALL_BATCH = 64  # positions that are not worth another thread
+
+# The first proof number of a position is p^-k, its disproof number (1 - p)^-k, by the network's probability p that the
+# claim holds. A move of the prover multiplies them by (P / P_max)^-b and ^b, with its prior P and that of the best.
+_EXPONENT = 3.0  # k
+_PRIOR_EXPONENT = 0.5  # b
+_LEAST_PROBABILITY = 0.02  # and 1 minus it is the largest
+_WIDEST_GAP = 12.0  # of logits
+
+
+class Counts(NamedTuple):
+    """How far a search is."""
+
+    positions: int  # in memory
+    proven: int
+    refuted: int
+    evaluations: int  # by the network
+    left: float  # estimated number of positions that are still to be expanded
+
+
+class _Expansion(NamedTuple):
+    # K expanded nodes and their C new children; see `graphs.expand` and `graphs.add_nodes`.
+    nodes: Array
+    verdicts: Array
+    owners: Array
+    keys: Array
+    states: Array
+    is_or: Array
+    proofs: Array
+    disproofs: Array
+
+
+class Prover:
+    """Proves or refutes a claim."""
+
+    def __init__(
+        self, game: Game, inferences: Sequence[Inference], claim: Claim, position: Array, megabytes: int
+    ) -> None:
+        """Begin.
+
+        Args:
+            game: the rules.
+            inferences: copies of the model, one for each thread.
+            claim: what to prove or refute.
+            position: an unfinished state int64 [W].
+            megabytes: memory for positions.
+        """
+        self.claim = claim
+        self.evaluations = 0
+        self.seconds = 0.0  # that `advance` took
+        self._game = game
+        self._position = position
+        self._inferences = inferences
+        self._keys = Keys(game)
+        self._graph = graphs.empty_graph(game.state_words, megabytes)
+        self._leaves = np.empty(_BATCH * len(inferences), np.int32)
+        self._path = np.empty(game.max_plies + 1, np.int32)
+        self._round = 0
+        self._root = 0
+        self._pool = ThreadPoolExecutor(len(inferences))
+        states, ones = position[None], np.ones(1, np.float32)
+        graphs.add_nodes(self._graph, self._keys.of(states), states, game.to_play(states) == claim.player, ones, ones)
+
+    @property
+    def verdict(self) -> int:
+        """PROVEN, REFUTED or UNDECIDED."""
+        if self._graph.proofs[self._root] == 0.0:
+            return PROVEN
+        return REFUTED if self._graph.disproofs[self._root] == 0.0 else UNDECIDED
+
+    def advance(self) -> bool:
+        """Expand a round of positions; return False if memory is full.
+
+        Raises:
+            GameError: a game is longer than the rules' `max_plies`, or can repeat positions.
+            ModelError: the model returned a NaN or an infinity.
+        """
+        started = time.perf_counter()
+        self._round += 1
+        found = graphs.select(self._graph, self._root, self._round, self._leaves, self._path)
+        if found < 0:
+            raise GameError(f"a game of {self._game.name} is longer than its max_plies, {self._game.max_plies}")
+        if self.verdict != UNDECIDED:
+            return True
+        if found == 0:
+            raise GameError(f"games of {self._game.name} can repeat positions, so this search proves nothing here")
+        leaves = self._leaves[:found].copy()
+        if not graphs.has_room(self._graph, found * self._game.num_actions):
+            return self._compact()
+        is_or = self._graph.is_or[leaves]
+        asked = np.array_split(leaves[is_or], min(len(self._inferences), 1 + int(is_or.sum()) // _SMALL_BATCH))
+        jobs = [(leaves[~is_or], None), *zip(asked, self._inferences, strict=False)]
+        for expansion in self._pool.map(self._expand, *zip(*(job for job in jobs if len(job[0])), strict=True)):
+            nodes, verdicts, owners, *children = expansion
+            graphs.expand(self._graph, nodes, verdicts, owners, graphs.add_nodes(self._graph, *children))
+        self.evaluations += int(is_or.sum())
+        self.seconds += time.perf_counter() - started
+        return True
+
+    def _compact(self) -> bool:
+        # Removes what is not needed; returns whether there is much more room than before.
+        before = int(self._graph.used[0])
+        self._root = graphs.compact(self._graph, self._root)
+        return bool(self._graph.used[0] < 0.9 * before)
+
+    def _expand(self, nodes: Array, inference: Inference | None) -> _Expansion:
+        # Of OR nodes with a network, of AND nodes without.
+        game, graph = self._game, self._graph
+        states = graph.states[nodes]
+        legal = game.legal(states)
+        owners, actions = np.nonzero(legal)
+        successors = game.step(states[owners], actions)
+        ended, results = game.outcome(successors)
+        succeeds = ended & self.claim.holds(results)
+        verdicts = np.full(len(nodes), UNDECIDED, np.int8)
+        if inference is None:
+            proofs, disproofs = graph.proofs[nodes][owners], graph.disproofs[nodes][owners]
+            verdicts[owners[ended & ~succeeds]] = REFUTED
+        else:
+            logits, values = inference.infer(game.observe(states))
+            logits = np.where(legal, logits, -np.inf)
+            proofs, disproofs = _first_numbers(logits, values, owners, actions)
+            verdicts[owners[succeeds]] = PROVEN
+        rows = np.flatnonzero(~ended & (verdicts[owners] == UNDECIDED))
+        children = successors[rows]
+        is_or = game.to_play(children) == self.claim.player
+        keys = self._keys.of(children)
+        return _Expansion(nodes, verdicts, owners[rows], keys, children, is_or, proofs[rows], disproofs[rows])
+
+    def choose(self, states: Array) -> Array:
+        """Return moves that work, int64 [P], once the claim is decided: for it, or if it is refuted for its opposite.
+
+        Args:
+            states: int64 [P, W], positions that these moves lead to, in which their player moves.
+        """
+        is_proven = self.verdict == PROVEN
+        numbers = self._graph.proofs if is_proven else self._graph.disproofs
+        legal = self._game.legal(states)
+        owners, actions = np.nonzero(legal)
+        successors = self._game.step(states[owners], actions)
+        ended, results = self._game.outcome(successors)
+        nodes = graphs.find_nodes(self._graph, self._keys.of(successors))
+        works = np.where(ended, self.claim.holds(results) == is_proven, (nodes != NOWHERE) & (numbers[nodes] == 0.0))
+        ranks = np.zeros(legal.shape, np.int8)
+        ranks[owners, actions] = np.where(ended, 2, 1) * works
+        return ranks.argmax(axis=1)
+
+    def count(self) -> Counts:
+        """Count the positions."""
+        nodes, root = int(self._graph.used[0]), self._root
+        proofs, disproofs = self._graph.proofs[:nodes], self._graph.disproofs[:nodes]
+        left = float(min(proofs[root], disproofs[root]))
+        return Counts(nodes, int((proofs == 0).sum()), int((disproofs == 0).sum()), self.evaluations, left)
+
+    def save(self, path: Path) -> None:
+        """Write a file from which `restore` goes on."""
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        with unfinished.open("wb") as file:
+            numbers = np.array([self._root, self._round, self.evaluations, self.seconds])
+            np.savez(file, self._facts(), numbers, *graphs.to_columns(self._graph))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+
+    def restore(self, path: Path) -> None:
+        """Go on from a file.
+
+        Raises:
+            RecordError: it is damaged, of another claim, or too large for the memory.
+        """
+        try:
+            with np.load(path) as file:
+                facts, numbers, *columns = file.values()
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise RecordError(f"{path} is damaged: remove it, and the proof begins anew") from error
+        if not np.array_equal(facts, self._facts()):
+            raise RecordError(f"{path} is part of the proof of something else: remove it, or name another --out")
+        if not graphs.from_columns(self._graph, columns):
+            raise RecordError(f"{path} takes more memory: raise --megabytes")
+        self._root, self._round, self.evaluations = numbers[:3].astype(int).tolist()
+        self.seconds = float(numbers[3])
+
+    def _facts(self) -> Array:
+        return np.array([self._game.name, str(self.claim), str(self._position.tolist())])
+
+
+def _first_numbers(logits: Array, values: Array, owners: Array, actions: Array) -> tuple[Array, Array]:
+    # The proof and disproof numbers of the successors by `actions` of `owners`, in which the prover moves.
+    if not (np.isfinite(values).all() and np.isfinite(logits[owners, actions]).all()):
+        raise ModelError("the model returned a NaN or an infinity: promote another snapshot")
+    probabilities = np.clip((1 + values) / 2, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)[owners]
+    gaps = np.minimum(logits.max(axis=1)[owners] - logits[owners, actions], _WIDEST_GAP)
+    effort = np.exp(_PRIOR_EXPONENT * gaps)
+    proofs = probabilities**-_EXPONENT * effort
+    disproofs = np.maximum(1, (1 - probabilities) ** -_EXPONENT / effort)
+    return proofs.astype(np.float32), disproofs.astype(np.float32)

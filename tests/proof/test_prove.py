@@ -1,0 +1,104 @@
+"""bin/prove.py as a person uses it: results, limits, interruptions, mistakes."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, str(ROOT / "bin" / "prove.py")]
+
+
+def prove(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=folder)
+
+
+def test_tic_tac_toe_is_a_draw(tmp_path: Path) -> None:
+    done = prove(tmp_path, "--game=tictactoe")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, last = done.stdout.splitlines()
+    assert first.startswith("the second player at least draws: proven in ")
+    assert second.startswith("the first player at least draws: proven in ")
+    assert last == "tictactoe-start.proof: bin/check_proof.py checks it"
+    assert [path.name for path in tmp_path.iterdir()] == ["tictactoe-start.proof"]
+    again = prove(tmp_path, "--game=tictactoe")
+    assert again.stdout == "tictactoe-start.proof holds this proof already: bin/check_proof.py checks it\n"
+    check = [sys.executable, str(ROOT / "bin" / "check_proof.py"), "tictactoe-start.proof"]
+    assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("goal", "moves", "verdict"),
+    [
+        ("first", "a1 a2 b1 b2", "the first player wins"),  # a row of three with the next move
+        ("second", "a1 a2 b1 b2", "the first player at least draws"),
+        ("result", "a1 a2 b1 b2", "the first player wins"),
+        ("first", "a1 b2", "the second player at least draws"),
+    ],
+)
+def test_goals_and_positions(tmp_path: Path, goal: str, moves: str, verdict: str) -> None:
+    done = prove(tmp_path, "--game=tictactoe", f"--for={goal}", f"--position={moves}", "--out=out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith(verdict)
+    assert (tmp_path / "out").exists()
+
+
+def test_a_model_guides_the_search(root: Path) -> None:
+    done = prove(root, "fresh")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("fresh, 00000000-")
+    assert (root / "models" / "fresh" / "start.proof").exists()
+
+
+def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
+    arguments = "--game=connectfour:4x4", "--for=first"
+    done = prove(tmp_path, *arguments, "--hours=0")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("undecided after 0.0 s: whether the first player wins; proven 0, refuted 0, open 1,")
+    assert (tmp_path / "connectfour-4x4-start.proof.part").exists()
+    assert prove(tmp_path, *arguments).stdout.startswith("the second player at least draws: proven in ")
+    assert not (tmp_path / "connectfour-4x4-start.proof.part").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_found(tmp_path: Path, number: signal.Signals) -> None:
+    arguments = "--game=connectfour:5x5", "--for=first"
+    with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as program:
+        time.sleep(8)
+        program.send_signal(number)
+        output = program.communicate()[0]
+    assert program.returncode == 0
+    assert "undecided after" in output or "proven in" in output
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--game=tictactoe", "fresh"], "--game is for a proof without a model: leave it out, or the name"),
+        (["--game=tictactoe", "--runtime=openvino"], "--runtime changes nothing here: --game runs no network"),
+        (["--game=tictactoe", "--position=a1 a1"], "move 2"),
+        (["--game=tictactoe", "--position=a1 b1 a2 b2 a3"], "the game is over in this position"),
+        (["--game=connectfour:3x9"], "a board of 3x9 is not possible"),
+        (["--game=connectfour:5"], "is no size of connect four: expected one such as connectfour:5x6"),
+        ([], "model"),
+    ],
+)
+def test_mistakes_get_one_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = prove(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_another_position_is_kept(tmp_path: Path) -> None:
+    assert prove(tmp_path, "--game=tictactoe").returncode == 0
+    before = (tmp_path / "tictactoe-start.proof").read_bytes()
+    done = prove(tmp_path, "--game=tictactoe", "--position=a1", "--out=tictactoe-start.proof")
+    assert done.returncode == 1
+    assert "tictactoe-start.proof holds proofs of another position: remove it, or name another --out" in done.stderr
+    assert (tmp_path / "tictactoe-start.proof").read_bytes() == before

@@ -1,0 +1,157 @@
+"""Proofs against exact solutions: whatever the network says, what is proven is true, and everything is decided."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from games import ENDLESS, MOVES_TWICE, NIM, Results
+
+from connectfour.game import ConnectFour
+from seraphim.errors import GameError, ModelError, RecordError
+from seraphim.game import Array, Game, PlainRules
+from seraphim.game.exhaustive import Solution, solve
+from seraphim.inference import Inference, Uniform
+from seraphim.proof import prover as provers
+from seraphim.proof.certificate import walk
+from seraphim.proof.claims import Claim
+from seraphim.proof.graph import PROVEN, REFUTED, UNDECIDED
+from seraphim.proof.prover import Prover
+from tictactoe.game import GAME as TICTACTOE
+
+pytestmark = pytest.mark.kernels
+
+CLAIMS = [Claim(player, wins) for player in (0, 1) for wins in (True, False)]
+MEGABYTES = 8
+
+
+class Noise(Uniform):
+    """A network that says something else about each position, and is often very sure."""
+
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        flat = observations.reshape(len(observations), -1).astype(float)
+        waves = np.sin(flat @ np.arange(1, flat.shape[1] + 1)[:, None] * np.arange(1, self._num_actions + 2))
+        return (9 * waves[:, 1:]).astype(np.float32), np.clip(2 * waves[:, 0], -1, 1).astype(np.float32)
+
+
+class Broken(Uniform):
+    def infer(self, observations: Array) -> tuple[Array, Array]:
+        logits, values = super().infer(observations)
+        return logits, values + np.nan
+
+
+def decide(game: Game, networks: Sequence[Inference], claim: Claim, state: Array, megabytes: int = MEGABYTES) -> Prover:
+    prover = Prover(game, networks, claim, state, megabytes)
+    while prover.verdict == UNDECIDED:
+        assert prover.advance()
+    return prover
+
+
+def exact(solution: Solution) -> tuple[Array, Array]:
+    """Unfinished positions, and the results for player 0."""
+    unfinished = ~np.isnan(solution.action_values).all(axis=1)
+    return solution.states[unfinished], solution.results[unfinished]
+
+
+GAMES: dict[str, Callable[[], Game]] = {
+    "tictactoe": lambda: TICTACTOE,  # symmetries, draws
+    "connectfour:4x4": lambda: ConnectFour(4, 4),
+    "nim": lambda: PlainRules(NIM),  # no symmetries
+    "moves twice": lambda: PlainRules(MOVES_TWICE),  # neither do the players alternate
+    "results": lambda: PlainRules(Results(-0.5, 0.0)),  # results between a loss and a win
+}
+
+
+@pytest.mark.parametrize("network", [Uniform, Noise])
+@pytest.mark.parametrize("name", GAMES)
+def test_verdicts_are_exact_and_proofs_hold(name: str, network: type[Uniform]) -> None:
+    game = GAMES[name]()
+    states, results = exact(solve(game))
+    chosen = np.random.default_rng(0).permutation(len(states))[:60]
+    is_symmetric = len(game.symmetries().actions) > 1
+    for state, result in zip(states[[0, *chosen]], results[[0, *chosen]], strict=True):
+        for claim in CLAIMS:
+            prover = decide(game, [network(game)] * 2, claim, state)
+            assert (prover.verdict == PROVEN) == bool(claim.holds(np.array([result]))[0])
+            true_claim = claim if prover.verdict == PROVEN else claim.opposite
+            assert list(walk(game, state, true_claim, is_symmetric, prover.choose))  # raises an error for a hole
+
+
+def test_opposite_claims_exclude_each_other() -> None:
+    results = np.array([-1.0, -0.3, 0.0, 0.3, 1.0])
+    for claim in CLAIMS:
+        np.testing.assert_array_equal(claim.holds(results), ~claim.opposite.holds(results))
+        assert claim.opposite.opposite == claim
+
+
+def test_a_full_memory_is_compacted_and_the_proof_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    game, compactions = ConnectFour(4, 4), 0
+    compact = provers.graphs.compact
+
+    def counted(*arguments: object) -> int:
+        nonlocal compactions
+        compactions += 1
+        return compact(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(provers.graphs, "compact", counted)
+    monkeypatch.setattr(provers, "_BATCH", 64)
+    prover = decide(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], megabytes=1)
+    assert prover.verdict == REFUTED  # 4×4 is a draw
+    assert compactions
+    assert list(walk(game, game.initial(1)[0], Claim(1, wins=False), True, prover.choose))
+
+
+def test_a_memory_that_is_too_small_is_reported() -> None:
+    game = ConnectFour(5, 5)
+    prover = Prover(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], megabytes=1)
+    while prover.advance():
+        assert prover.verdict == UNDECIDED
+
+
+def test_a_proof_goes_on_from_its_file(tmp_path: Path) -> None:
+    game, file = ConnectFour(4, 4), tmp_path / "part"
+    claim, start = Claim(1, wins=True), game.initial(1)[0]
+    prover = Prover(game, [Uniform(game)], claim, start, MEGABYTES)
+    for _ in range(5):
+        prover.advance()
+    prover.save(file)
+    other = Prover(game, [Uniform(game)], claim, start, MEGABYTES)
+    other.restore(file)
+    assert other.count() == prover.count()
+    for each in (prover, other):
+        while each.verdict == UNDECIDED:
+            each.advance()
+    assert other.count() == prover.count()
+    assert other.verdict == REFUTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "megabytes", "damage", "message"),
+    [
+        (Claim(0, wins=True), MEGABYTES, 0, "is part of the proof of something else: remove it, or name another --out"),
+        (Claim(1, wins=True), MEGABYTES, 100, "is damaged: remove it"),
+        (Claim(1, wins=True), 1, 0, "takes more memory: raise --megabytes"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(
+    tmp_path: Path, claim: Claim, megabytes: int, damage: int, message: str
+) -> None:
+    game, file = ConnectFour(5, 5), tmp_path / "part"
+    prover = Prover(game, [Uniform(game)], Claim(1, wins=True), game.initial(1)[0], MEGABYTES)
+    while prover.count().positions < 20_000:
+        prover.advance()
+    prover.save(file)
+    file.write_bytes(file.read_bytes()[: -damage or None])
+    with pytest.raises(RecordError, match=message):
+        Prover(game, [Uniform(game)], claim, game.initial(1)[0], megabytes).restore(file)
+
+
+def test_a_game_that_repeats_positions_is_refused() -> None:
+    game = PlainRules(ENDLESS)
+    with pytest.raises(GameError, match="games of endless can repeat positions"):
+        decide(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0])
+
+
+def test_a_model_that_returns_no_number_is_reported() -> None:
+    with pytest.raises(ModelError, match="NaN or an infinity"):
+        decide(TICTACTOE, [Broken(TICTACTOE)], Claim(0, wins=True), TICTACTOE.initial(1)[0])
