@@ -24,6 +24,7 @@ _EDGES = 3  # to a node, at most, in the mean
 _NODE_COLUMNS = 8  # of Graph
 
 PROVEN, REFUTED, UNDECIDED = 1, -1, 0
+_AS_LEAF, _WITH_CHILDREN = 1, 2  # how a node is kept
 
 
 class Graph(NamedTuple):
@@ -230,17 +231,19 @@ def _most_promising(graph: Graph, node: int, number: int) -> int:
 
 
 def compact(graph: Graph, root: int) -> int:
-    """Remove all nodes that the proof of `root` does not need, and return the root's new index.
+    """Forget what the proof of `root` does not need now, and return the root's new index.
 
-    A decided node needs only the children that decide it.
+    What is left are the nodes that `select` would visit, the children of these, and what decides decided ones. The
+    moves of the prover that are not the best are unexpanded again; they keep their numbers.
     """
-    needed = np.zeros(graph.used[0], np.bool_)
-    _mark(graph, root, needed, np.empty(graph.used[0], np.int32))
-    nodes = np.flatnonzero(needed)
+    kept = np.zeros(graph.used[0], np.int8)
+    _mark(graph, root, kept, np.empty(graph.used[0], np.int32))
+    nodes = np.flatnonzero(kept)
+    graph.num_edges[nodes[kept[nodes] == _AS_LEAF]] = UNEXPANDED
     counts = np.maximum(graph.num_edges[nodes], 0).astype(np.int64)
     ends = np.cumsum(counts)
     edges = np.arange(counts.sum()) + np.repeat(graph.first_edges[nodes] - (ends - counts), counts)
-    places = np.full(len(needed), NOWHERE, np.int32)
+    places = np.full(len(kept), NOWHERE, np.int32)
     places[nodes] = np.arange(len(nodes))
     graph.children[: len(edges)] = places[graph.children[edges]]
     for column in graph[:_NODE_COLUMNS]:
@@ -252,24 +255,34 @@ def compact(graph: Graph, root: int) -> int:
 
 
 @kernel
-def _mark(graph: Graph, root: int, needed: Array, stack: Array) -> None:
-    # Marks the nodes that the proof of the root needs, and leaves decided nodes only the edges that decide them.
+def _mark(graph: Graph, root: int, kept: Array, stack: Array) -> None:
+    # Marks what is kept, _AS_LEAF or _WITH_CHILDREN, and leaves decided nodes only the edges that decide them.
     stack[0], depth = root, 0
-    needed[root] = True
+    kept[root] = _WITH_CHILDREN
     while depth >= 0:
         node = stack[depth]
         depth -= 1
+        if graph.num_edges[node] == UNEXPANDED:
+            continue
+        is_proven, is_refuted = graph.proofs[node] == 0.0, graph.disproofs[node] == 0.0
+        decided = graph.proofs if is_proven else graph.disproofs
         first, count = graph.first_edges[node], graph.num_edges[node]
-        decided = graph.disproofs if graph.proofs[node] != 0.0 else graph.proofs
-        if count != UNEXPANDED and decided[node] == 0.0 and graph.is_or[node] == (graph.proofs[node] == 0.0):
+        if (is_proven and graph.is_or[node]) or (is_refuted and not graph.is_or[node]):
             graph.num_edges[node] = 0
             for edge in range(first, first + count):
                 if decided[graph.children[edge]] == 0.0:
                     graph.first_edges[node], graph.num_edges[node] = edge, 1
-        for edge in range(graph.first_edges[node], graph.first_edges[node] + max(0, graph.num_edges[node])):
+        first, count = graph.first_edges[node], graph.num_edges[node]
+        least = np.float32(np.inf)
+        for edge in range(first, first + count):
+            least = min(least, graph.proofs[graph.children[edge]])
+        for edge in range(first, first + count):
             child = graph.children[edge]
-            if not needed[child]:
-                needed[child] = True
+            is_open = graph.proofs[child] != 0.0 and graph.disproofs[child] != 0.0
+            if is_open and graph.is_or[node] and graph.proofs[child] > least:
+                kept[child] = max(kept[child], _AS_LEAF)
+            elif kept[child] != _WITH_CHILDREN:
+                kept[child] = _WITH_CHILDREN
                 depth += 1
                 stack[depth] = child
 

@@ -201,7 +201,7 @@ class Prover:
             RecordError: it is damaged, of another claim, or too large for the memory.
         """
         try:
-            with np.load(path) as file:
+            with path.open("rb") as opened, np.load(opened) as file:
                 facts, numbers, *columns = file.values()
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise RecordError(f"{path} is damaged: remove it, and the proof begins anew") from error
