@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array, Game, load_game
+from seraphim.game.solved import load_position_sets
 from seraphim.inference import Inference, Uniform, load_inference
 from seraphim.machine import count_cores
 from seraphim.proof.claims import Claim
@@ -51,7 +51,7 @@ def main() -> None:
         inferences = [load_inference(snapshot, game) for _ in range(count_cores())]
     print(f"{folder.name}: {inferences[0].description}")
     print("| positions | claims | right | wrong | undecided | evaluations | seconds |\n|" + " --- |" * 7)
-    sets = [weak for weak, _ in load_sets(name, default_split(name), None)]
+    sets = load_position_sets(name)
     total = np.zeros(5)
     for positions in sets:
         chosen = -(-arguments.positions // len(sets))

@@ -10,6 +10,7 @@ measures a GPU instead: network, self-play and training in connect four, and mct
 """
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.diagnostics.benchmark import Figures, benchmark
     from seraphim.game import load_game_module
 
+    sys.path.append(str(Path(__file__).parents[1]))  # benchmarks/ is not installed
     measured: dict[str, Figures] = {}
     if GPU.value:
         check_alone(arguments)

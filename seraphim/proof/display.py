@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from seraphim.proof.claims import Claim
 from seraphim.proof.graph import PROVEN, REFUTED
 from seraphim.proof.prover import Counts
 from seraphim.proof.proving import Decision, Report
@@ -20,8 +19,8 @@ def show() -> Iterator[Report]:
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("searching")
 
-        def report(claim: Claim, counts: Counts, rate: float) -> None:
-            progress.update(task, description=f"{claim}? {_describe(counts)}; {rate:,.0f} evaluations/s")
+        def report(counts: Counts, rate: float) -> None:
+            progress.update(task, description=f"{_describe(counts)}, {rate:,.0f} evaluations/s")
 
         yield report
 
@@ -39,4 +38,10 @@ def summarize(decision: Decision) -> str:
 
 def _describe(counts: Counts) -> str:
     open_ = counts.positions - counts.proven - counts.refuted
-    return f"proven {counts.proven:,}, refuted {counts.refuted:,}, open {open_:,}, about {counts.left:,.0f} to go"
+    numbers = (
+        f"{counts.proven:,} proven",
+        f"{counts.refuted:,} refuted",
+        f"{open_:,} open",
+        f"{counts.left:,.0f} to go",
+    )
+    return ", ".join(numbers)

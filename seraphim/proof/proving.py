@@ -46,7 +46,7 @@ class Decision(NamedTuple):
         return self.claim if self.verdict == PROVEN else self.claim.opposite
 
 
-Report = Callable[[Claim, Counts, float], None]
+Report = Callable[[Counts, float], None]
 """Receives the counts of a search and its evaluations/s."""
 
 
@@ -133,7 +133,7 @@ def _search(prover: Prover, deadline: float, part: Path, report: Report) -> None
                 return
             now = time.perf_counter()
             if now - reported > _SECONDS_BETWEEN_REPORTS:
-                report(prover.claim, prover.count(), (prover.evaluations - evaluations) / (now - reported))
+                report(prover.count(), (prover.evaluations - evaluations) / (now - reported))
                 reported, evaluations = now, prover.evaluations
             if now - saved > _SECONDS_BETWEEN_SAVES:
                 prover.save(part)
