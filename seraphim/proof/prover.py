@@ -30,6 +30,7 @@ from seraphim.proof.graph import NOWHERE, PROVEN, REFUTED, UNDECIDED
 from seraphim.proof.keys import Keys
 
 _BATCH = 1024  # positions for each thread in a round
+_MOST_LEFT = 0.8  # share of the positions after a full memory was compacted; otherwise it is too small
 _SMALL_BATCH = 64  # positions that are not worth another thread
 
 # The first proof number of a position is p^-k, its disproof number (1 - p)^-k, by the network's probability p that the
@@ -133,7 +134,7 @@ class Prover:
         # Removes what is not needed; returns whether there is much more room than before.
         before = int(self._graph.used[0])
         self._root = graphs.compact(self._graph, self._root)
-        return bool(self._graph.used[0] < 0.9 * before)
+        return bool(self._graph.used[0] < _MOST_LEFT * before)
 
     def _expand(self, nodes: Array, inference: Inference | None) -> _Expansion:
         # Of OR nodes with a network, of AND nodes without.

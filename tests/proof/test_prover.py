@@ -102,7 +102,7 @@ def test_a_full_memory_is_compacted_and_the_proof_goes_on(monkeypatch: pytest.Mo
 
 
 def test_a_memory_that_is_too_small_is_reported() -> None:
-    game = ConnectFour(5, 5)
+    game = ConnectFour()
     prover = Prover(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], megabytes=1)
     while prover.advance():
         assert prover.verdict == UNDECIDED
