@@ -10,6 +10,7 @@ known, an equal number from each set, and counts the right, wrong and undecided 
 import argparse
 import itertools
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=2048)
     parser.add_argument("--uniform", action="store_true", help="without the network")
     arguments = parser.parse_args()
-    folder = ModelFolder(".", arguments.model)
+    folder = ModelFolder(Path(), arguments.model)
     name, snapshot = folder.settings().game, folder.champion().path
     game = load_game(name)
     inferences: list[Inference] = [Uniform(game)] * count_cores()

@@ -35,7 +35,7 @@ _SMALL_BATCH = 64  # positions that are not worth another thread
 
 # The first proof number of a position is p^-k, its disproof number (1 - p)^-k, by the network's probability p that the
 # claim holds. A move of the prover multiplies them by (P / P_max)^-b and ^b, with its prior P and that of the best.
-_EXPONENT = 3.0  # k
+_EXPONENT = 5.0  # k
 _PRIOR_EXPONENT = 0.5  # b
 _LEAST_PROBABILITY = 0.02  # and 1 minus it is the largest
 _WIDEST_GAP = 12.0  # of logits
