@@ -141,8 +141,9 @@ def expand(graph: Graph, nodes: Array, verdicts: Array, owners: Array, children:
         node = nodes[index]
         graph.first_edges[node] = graph.used[1]
         while cursor < len(owners) and owners[cursor] == index:
-            graph.children[graph.used[1]] = children[cursor]
-            graph.used[1] += 1
+            if not _leads_to(graph, graph.first_edges[node], children[cursor]):  # by a symmetric move
+                graph.children[graph.used[1]] = children[cursor]
+                graph.used[1] += 1
             cursor += 1
         graph.num_edges[node] = graph.used[1] - graph.first_edges[node]
         if verdicts[index] == PROVEN:
@@ -153,6 +154,15 @@ def expand(graph: Graph, nodes: Array, verdicts: Array, owners: Array, children:
             graph.disproofs[node] = 0.0
         else:
             _update(graph, node)
+
+
+@kernel
+def _leads_to(graph: Graph, first_edge: int, child: int) -> bool:
+    # Whether an edge from `first_edge` to the last one leads to a node.
+    for edge in range(first_edge, graph.used[1]):
+        if graph.children[edge] == child:
+            return True
+    return False
 
 
 @kernel

@@ -53,6 +53,7 @@ class Counts(NamedTuple):
 
 class _Expansion(NamedTuple):
     # K expanded nodes and their C new children; see `graphs.expand` and `graphs.add_nodes`.
+    evaluations: int
     nodes: Array
     verdicts: Array
     owners: Array
@@ -124,9 +125,9 @@ class Prover:
         asked = np.array_split(leaves[is_or], min(len(self._inferences), 1 + int(is_or.sum()) // _SMALL_BATCH))
         jobs = [(leaves[~is_or], None), *zip(asked, self._inferences, strict=False)]
         for expansion in self._pool.map(self._expand, *zip(*(job for job in jobs if len(job[0])), strict=True)):
-            nodes, verdicts, owners, *children = expansion
+            evaluations, nodes, verdicts, owners, *children = expansion
+            self.evaluations += evaluations
             graphs.expand(self._graph, nodes, verdicts, owners, graphs.add_nodes(self._graph, *children))
-        self.evaluations += int(is_or.sum())
         self.seconds += time.perf_counter() - started
         return True
 
@@ -137,28 +138,41 @@ class Prover:
         return bool(self._graph.used[0] < _MOST_LEFT * before)
 
     def _expand(self, nodes: Array, inference: Inference | None) -> _Expansion:
-        # Of OR nodes with a network, of AND nodes without.
-        game, graph = self._game, self._graph
+        # Of OR nodes with a network, of AND nodes without. What the rules decide within two plies is not asked.
+        game, graph, is_or = self._game, self._graph, inference is not None
         states = graph.states[nodes]
         legal = game.legal(states)
         owners, actions = np.nonzero(legal)
         successors = game.step(states[owners], actions)
         ended, results = game.outcome(successors)
-        succeeds = ended & self.claim.holds(results)
         verdicts = np.full(len(nodes), UNDECIDED, np.int8)
-        if inference is None:
-            proofs, disproofs = graph.proofs[nodes][owners], graph.disproofs[nodes][owners]
-            verdicts[owners[ended & ~succeeds]] = REFUTED
-        else:
-            logits, values = inference.infer(game.observe(states))
-            logits = np.where(legal, logits, -np.inf)
-            proofs, disproofs = _first_numbers(logits, values, owners, actions)
-            verdicts[owners[succeeds]] = PROVEN
+        verdicts[owners[ended & (self.claim.holds(results) == is_or)]] = PROVEN if is_or else REFUTED
         rows = np.flatnonzero(~ended & (verdicts[owners] == UNDECIDED))
-        children = successors[rows]
-        is_or = game.to_play(children) == self.claim.player
+        rows = rows[~self._is_answered(successors[rows], is_or)]
+        moves_left = np.bincount(owners[rows], minlength=len(nodes))
+        verdicts[(moves_left == 0) & (verdicts == UNDECIDED)] = REFUTED if is_or else PROVEN
+        owners, actions, children = owners[rows], actions[rows], successors[rows]
+        proofs, disproofs = graph.proofs[nodes][owners], graph.disproofs[nodes][owners]
+        asked = np.flatnonzero(moves_left > 1)
+        if inference is None or not len(asked):
+            asked = asked[:0]
+        else:
+            logits, values = inference.infer(game.observe(states[asked]))
+            of_asked = moves_left[owners] > 1
+            numbers = _first_numbers(logits, values, np.searchsorted(asked, owners[of_asked]), actions[of_asked])
+            proofs[of_asked], disproofs[of_asked] = numbers
+        children_are_or = game.to_play(children) == self.claim.player
         keys = self._keys.of(children)
-        return _Expansion(nodes, verdicts, owners[rows], keys, children, is_or, proofs[rows], disproofs[rows])
+        return _Expansion(len(asked), nodes, verdicts, owners, keys, children, children_are_or, proofs, disproofs)
+
+    def _is_answered(self, states: Array, is_or: bool) -> Array:
+        # Whether the player who did not move to a state (the one of AND nodes, if `is_or`) can win it at once, bool [K].
+        moves_now = np.flatnonzero((self._game.to_play(states) == self.claim.player) != is_or)
+        owners, actions = np.nonzero(self._game.legal(states[moves_now]))
+        ended, results = self._game.outcome(self._game.step(states[moves_now][owners], actions))
+        answered = np.zeros(len(states), np.bool_)
+        answered[moves_now[owners[ended & (self.claim.holds(results) != is_or)]]] = True
+        return answered
 
     def choose(self, states: Array) -> Array:
         """Return moves that work, int64 [P], once the claim is decided: for it, or if it is refuted for its opposite.
@@ -218,11 +232,14 @@ class Prover:
 
 
 def _first_numbers(logits: Array, values: Array, owners: Array, actions: Array) -> tuple[Array, Array]:
-    # The proof and disproof numbers of the successors by `actions` of `owners`, in which the prover moves.
-    if not (np.isfinite(values).all() and np.isfinite(logits[owners, actions]).all()):
+    # The proof and disproof numbers of the successors by `actions` of `owners`, in which the prover moves. Moves that
+    # are missing here count as illegal.
+    if not (np.isfinite(values).all() and np.isfinite(logits).all()):
         raise ModelError("the model returned a NaN or an infinity: promote another snapshot")
     probabilities = np.clip((1 + values) / 2, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)[owners]
-    gaps = np.minimum(logits.max(axis=1)[owners] - logits[owners, actions], _WIDEST_GAP)
+    best = np.full(len(logits), -np.inf, logits.dtype)
+    np.maximum.at(best, owners, logits[owners, actions])
+    gaps = np.minimum(best[owners] - logits[owners, actions], _WIDEST_GAP)
     effort = np.exp(_PRIOR_EXPONENT * gaps)
     proofs = probabilities**-_EXPONENT * effort
     disproofs = np.maximum(1, (1 - probabilities) ** -_EXPONENT / effort)
