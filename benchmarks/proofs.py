@@ -3,12 +3,11 @@
     PYTHONPATH=. python benchmarks/proofs.py connectfour --positions=1000
     PYTHONPATH=. python benchmarks/proofs.py connectfour --positions=100 --uniform
 
-decides all four claims (each player wins, or at least draws) about positions of a model's game whose exact results are
-known, an equal number from each set, and counts the right, wrong and undecided ones; --uniform without the network.
+decides for both players whether they win positions of a model's game whose exact results are known, an equal number
+from each set, and counts the right, wrong and undecided ones; --uniform without the network.
 """
 
 import argparse
-import itertools
 import time
 from pathlib import Path
 
@@ -19,20 +18,19 @@ from seraphim.game.solved import load_position_sets
 from seraphim.inference import Inference, Uniform, load_inference
 from seraphim.machine import count_cores
 from seraphim.proof.claims import Claim
-from seraphim.proof.graph import PROVEN, UNDECIDED
-from seraphim.proof.prover import Prover
+from seraphim.proof.question import Question
 from seraphim.storage.models import ModelFolder
 
 
 def decide(
     game: Game, inferences: list[Inference], claim: Claim, state: Array, arguments: argparse.Namespace
-) -> Prover:
+) -> Question:
     """Search until the claim is decided, or a limit."""
-    prover = Prover(game, inferences, claim, state, arguments.megabytes)
-    while prover.verdict == UNDECIDED and prover.seconds < arguments.seconds:
-        if not prover.advance():
+    question = Question(game, inferences, claim, state, arguments.megabytes)
+    while question.true_claim is None and question.seconds < arguments.seconds:
+        if not question.advance():
             break
-    return prover
+    return question
 
 
 def main() -> None:
@@ -60,12 +58,12 @@ def main() -> None:
         for state, values in zip(positions.states[:chosen], positions.action_values[:chosen], strict=True):
             own = np.nanmax(values)
             result = own if game.to_play(state[None])[0] == 0 else -own
-            for player, wins in itertools.product((0, 1), (True, False)):
-                claim = Claim(player, wins)
-                prover = decide(game, inferences, claim, state, arguments)
-                right = (prover.verdict == PROVEN) == claim.holds(np.array([result]))[0]
-                decided = prover.verdict != UNDECIDED
-                found += 1, decided and right, decided and not right, not decided, prover.evaluations
+            for player in (0, 1):
+                question = decide(game, inferences, Claim(player, wins=True), state, arguments)
+                true_claim = question.true_claim
+                right = true_claim is not None and true_claim.holds(np.array([result]))[0]
+                undecided = true_claim is None
+                found += 1, right, not right and not undecided, undecided, question.evaluations
         cells = [f"{cell:,.0f}" for cell in found]
         print(f"| {positions.name} | {' | '.join(cells)} | {time.perf_counter() - start:.1f} |", flush=True)
         total += found

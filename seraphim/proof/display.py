@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from seraphim.proof.graph import PROVEN, REFUTED
 from seraphim.proof.prover import Counts
 from seraphim.proof.proving import Decision, Report
 
@@ -28,7 +27,7 @@ def show() -> Iterator[Report]:
 def summarize(decision: Decision) -> str:
     """Return how the search for a claim ended."""
     counts, seconds = decision.counts, f"{decision.seconds:,.1f} s"
-    if decision.verdict not in (PROVEN, REFUTED):
+    if decision.true_claim is None:
         return f"undecided after {seconds}: whether {decision.claim}; {_describe(counts)}"
     return (
         f"{decision.true_claim}: proven in {seconds}, {counts.evaluations:,} positions evaluated, "

@@ -63,9 +63,9 @@ def empty_graph(state_words: int, megabytes: int) -> Graph:
 
 
 def to_columns(graph: Graph) -> list[Array]:
-    """Return copies of the used parts, which `from_columns` puts back; the hash table is built anew."""
+    """Return the used parts, which `from_columns` puts back; the hash table is built anew."""
     nodes, edges = graph.used.tolist()
-    return [column[:nodes].copy() for column in graph[:_NODE_COLUMNS]] + [graph.children[:edges].copy()]
+    return [column[:nodes] for column in graph[:_NODE_COLUMNS]] + [graph.children[:edges]]
 
 
 def from_columns(graph: Graph, columns: Sequence[Array]) -> bool:
@@ -84,6 +84,16 @@ def from_columns(graph: Graph, columns: Sequence[Array]) -> bool:
 def has_room(graph: Graph, nodes: int) -> bool:
     """Return whether so many nodes can be added, with an edge to each."""
     return bool((graph.used + nodes <= (len(graph.keys), len(graph.children))).all())
+
+
+@kernel
+def count_decided(graph: Graph) -> tuple[int, int]:
+    """Return the numbers of proven and of refuted nodes."""
+    proven = refuted = 0
+    for node in range(graph.used[0]):
+        proven += graph.proofs[node] == 0.0
+        refuted += graph.disproofs[node] == 0.0
+    return proven, refuted
 
 
 @kernel

@@ -11,17 +11,14 @@ The network says which moves of the prover are worth a try and how hard their pr
 the other player moves, all moves are needed, so the network is not asked. No position is evaluated twice.
 """
 
-import os
 import time
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, ModelError, RecordError
+from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.proof import graph as graphs
@@ -48,7 +45,7 @@ class Counts(NamedTuple):
     proven: int
     refuted: int
     evaluations: int  # by the network
-    left: float  # estimated number of positions that are still to be expanded
+    left: float  # estimated number of positions that are still to be expanded for a proof
 
 
 class _Expansion(NamedTuple):
@@ -81,6 +78,7 @@ class Prover:
         """
         self.claim = claim
         self.evaluations = 0
+        self.rounds = 0  # that `advance` expanded
         self.seconds = 0.0  # that `advance` took
         self._game = game
         self._position = position
@@ -89,7 +87,6 @@ class Prover:
         self._graph = graphs.empty_graph(game.state_words, megabytes)
         self._leaves = np.empty(_BATCH * len(inferences), np.int32)
         self._path = np.empty(game.max_plies + 1, np.int32)
-        self._round = 0
         self._root = 0
         self._pool = ThreadPoolExecutor(len(inferences))
         states, ones = position[None], np.ones(1, np.float32)
@@ -110,8 +107,8 @@ class Prover:
             ModelError: the model returned a NaN or an infinity.
         """
         started = time.perf_counter()
-        self._round += 1
-        found = graphs.select(self._graph, self._root, self._round, self._leaves, self._path)
+        self.rounds += 1
+        found = graphs.select(self._graph, self._root, self.rounds, self._leaves, self._path)
         if found < 0:
             raise GameError(f"a game of {self._game.name} is longer than its max_plies, {self._game.max_plies}")
         if self.verdict != UNDECIDED:
@@ -166,7 +163,7 @@ class Prover:
         return _Expansion(len(asked), nodes, verdicts, owners, keys, children, children_are_or, proofs, disproofs)
 
     def _is_answered(self, states: Array, is_or: bool) -> Array:
-        # Whether the player who did not move to a state (the one of AND nodes, if `is_or`) can win it at once, bool [K].
+        # Whether the player who did not move to a state, that of AND nodes if `is_or`, wins by the next move, bool [K].
         moves_now = np.flatnonzero((self._game.to_play(states) == self.claim.player) != is_or)
         owners, actions = np.nonzero(self._game.legal(states[moves_now]))
         ended, results = self._game.outcome(self._game.step(states[moves_now][owners], actions))
@@ -192,43 +189,29 @@ class Prover:
         ranks[owners, actions] = np.where(ended, 2, 1) * works
         return ranks.argmax(axis=1)
 
+    @property
+    def left(self) -> float:
+        """The estimated number of positions that are still to be expanded for a proof."""
+        return float(self._graph.proofs[self._root])
+
     def count(self) -> Counts:
         """Count the positions."""
-        nodes, root = int(self._graph.used[0]), self._root
-        proofs, disproofs = self._graph.proofs[:nodes], self._graph.disproofs[:nodes]
-        left = float(min(proofs[root], disproofs[root]))
-        return Counts(nodes, int((proofs == 0).sum()), int((disproofs == 0).sum()), self.evaluations, left)
+        proven, refuted = graphs.count_decided(self._graph)
+        return Counts(int(self._graph.used[0]), proven, refuted, self.evaluations, self.left)
 
-    def save(self, path: Path) -> None:
-        """Write a file from which `restore` goes on."""
-        unfinished = path.with_name(f"{path.name}.unfinished")
-        with unfinished.open("wb") as file:
-            numbers = np.array([self._root, self._round, self.evaluations, self.seconds])
-            np.savez(file, self._facts(), numbers, *graphs.to_columns(self._graph))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+    def to_columns(self) -> list[Array]:
+        """Return arrays from which `from_columns` goes on."""
+        numbers = np.array([self._root, self.rounds, self.evaluations, self.seconds])
+        return [numbers, *graphs.to_columns(self._graph)]
 
-    def restore(self, path: Path) -> None:
-        """Go on from a file.
-
-        Raises:
-            RecordError: it is damaged, of another claim, or too large for the memory.
-        """
-        try:
-            with path.open("rb") as opened, np.load(opened) as file:
-                facts, numbers, *columns = file.values()
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise RecordError(f"{path} is damaged: remove it, and the proof begins anew") from error
-        if not np.array_equal(facts, self._facts()):
-            raise RecordError(f"{path} is part of the proof of something else: remove it, or name another --out")
-        if not graphs.from_columns(self._graph, columns):
-            raise RecordError(f"{path} takes more memory: raise --megabytes")
-        self._root, self._round, self.evaluations = numbers[:3].astype(int).tolist()
+    def from_columns(self, columns: Sequence[Array]) -> bool:
+        """Go on, in a prover of the same claim that has not begun; return False if that takes more memory."""
+        numbers, *of_graph = columns
+        if not graphs.from_columns(self._graph, of_graph):
+            return False
+        self._root, self.rounds, self.evaluations = numbers[:3].astype(int).tolist()
         self.seconds = float(numbers[3])
-
-    def _facts(self) -> Array:
-        return np.array([self._game.name, str(self.claim), str(self._position.tolist())])
+        return True
 
 
 def _first_numbers(logits: Array, values: Array, owners: Array, actions: Array) -> tuple[Array, Array]:

@@ -14,14 +14,14 @@ from seraphim.inference import Inference
 from seraphim.machine import on_interrupt
 from seraphim.proof.certificate import Certificate, read_certificate, walk, write_certificate
 from seraphim.proof.claims import Claim
-from seraphim.proof.graph import PROVEN, UNDECIDED
-from seraphim.proof.prover import Counts, Prover
+from seraphim.proof.prover import Counts
+from seraphim.proof.question import Question
 
 Goal = Literal["result", "first", "second", "draw"]
 
 _MOST_IN_A_BYTE = 256  # actions
-_SECONDS_BETWEEN_SAVES = 30.0
-_SECONDS_BETWEEN_REPORTS = 1.0
+_SECONDS_BETWEEN_SAVES = 45.0
+_SECONDS_BETWEEN_REPORTS = 2.0
 
 
 class Limits(NamedTuple):
@@ -35,15 +35,10 @@ class Decision(NamedTuple):
     """How the search for a claim ended."""
 
     claim: Claim
-    verdict: int  # PROVEN, REFUTED or UNDECIDED
+    true_claim: Claim | None  # the claim or its opposite; None if that is undecided
     counts: Counts
     seconds: float  # of all runs
     proof_positions: int  # in the certificate
-
-    @property
-    def true_claim(self) -> Claim:
-        """What is proven if it is decided."""
-        return self.claim if self.verdict == PROVEN else self.claim.opposite
 
 
 Report = Callable[[Counts, float], None]
@@ -65,7 +60,7 @@ def prove(
         inferences: copies of the model, one for each thread.
         limits: of time and memory.
         out: the file of the proofs.
-        report: called every second.
+        report: called every two seconds.
 
     Raises:
         RecordError: one of the files is damaged, or holds something else.
@@ -82,23 +77,23 @@ def prove(
             return
         if claim.opposite in known:
             continue
-        prover = Prover(game, inferences, claim, position, limits.megabytes)
+        question = Question(game, inferences, claim, position, limits.megabytes)
         part = out.with_name(f"{out.name}.part")
         if part.exists():
-            prover.restore(part)
-        _search(prover, deadline, part, report)
-        decision = Decision(claim, prover.verdict, prover.count(), prover.seconds, 0)
-        if prover.verdict == UNDECIDED:
-            prover.save(part)
+            question.restore(part)
+        _search(question, deadline, part, report)
+        decision = Decision(claim, question.true_claim, question.count(), question.seconds, 0)
+        if decision.true_claim is None:
+            question.save(part)
             yield decision
             return
-        layers = list(walk(game, position, decision.true_claim, certificate.is_symmetric, prover.choose))
+        layers = list(walk(game, position, decision.true_claim, certificate.is_symmetric, question.choose))
         moves = np.concatenate([layer.moves for layer in layers])
         certificate = certificate.with_proof(decision.true_claim, moves)
         write_certificate(out, certificate)
         part.unlink(missing_ok=True)
         yield decision._replace(proof_positions=sum(len(layer.states) for layer in layers))
-        if prover.verdict == PROVEN:
+        if decision.true_claim == claim:
             return
 
 
@@ -123,18 +118,18 @@ def _claims(goal: Goal, game: Game, position: Array, inference: Inference) -> li
     return [Claim(favored, wins=True), Claim(1 - favored, wins=True)]
 
 
-def _search(prover: Prover, deadline: float, part: Path, report: Report) -> None:
+def _search(question: Question, deadline: float, part: Path, report: Report) -> None:
     # Until the claim is decided, the time is over, memory is full, or Ctrl-C.
     saved = reported = time.perf_counter()
-    evaluations, interrupted = prover.evaluations, threading.Event()
+    evaluations, interrupted = question.evaluations, threading.Event()
     with on_interrupt(interrupted.set):
-        while prover.verdict == UNDECIDED and time.perf_counter() < deadline and not interrupted.is_set():
-            if not prover.advance():
+        while question.true_claim is None and time.perf_counter() < deadline and not interrupted.is_set():
+            if not question.advance():
                 return
             now = time.perf_counter()
             if now - reported > _SECONDS_BETWEEN_REPORTS:
-                report(prover.count(), (prover.evaluations - evaluations) / (now - reported))
-                reported, evaluations = now, prover.evaluations
+                report(question.count(), (question.evaluations - evaluations) / (now - reported))
+                reported, evaluations = now, question.evaluations
             if now - saved > _SECONDS_BETWEEN_SAVES:
-                prover.save(part)
+                question.save(part)
                 saved = time.perf_counter()

@@ -57,7 +57,7 @@ def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
     arguments = "--game=connectfour:4x4", "--for=first"
     done = prove(tmp_path, *arguments, "--hours=0")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("undecided after 0.0 s: whether the first player wins; 0 proven, 0 refuted, 1 open,")
+    assert done.stdout.startswith("undecided after 0.0 s: whether the first player wins; 0 proven, 0 refuted, 2 open,")
     assert (tmp_path / "connectfour-4x4-start.proof.part").exists()
     assert prove(tmp_path, *arguments).stdout.startswith("the second player at least draws: proven in ")
     assert not (tmp_path / "connectfour-4x4-start.proof.part").exists()

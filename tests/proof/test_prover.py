@@ -1,14 +1,13 @@
 """Proofs against exact solutions: whatever the network says, what is proven is true, and everything is decided."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from games import ENDLESS, MOVES_TWICE, NIM, Results
 
 from connectfour.game import ConnectFour
-from seraphim.errors import GameError, ModelError, RecordError
+from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.exhaustive import Solution, solve
 from seraphim.inference import Inference, Uniform
@@ -106,44 +105,6 @@ def test_a_memory_that_is_too_small_is_reported() -> None:
     prover = Prover(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], megabytes=1)
     while prover.advance():
         assert prover.verdict == UNDECIDED
-
-
-def test_a_proof_goes_on_from_its_file(tmp_path: Path) -> None:
-    game, file = ConnectFour(4, 4), tmp_path / "part"
-    claim, start = Claim(1, wins=True), game.initial(1)[0]
-    prover = Prover(game, [Uniform(game)], claim, start, MEGABYTES)
-    for _ in range(5):
-        prover.advance()
-    prover.save(file)
-    other = Prover(game, [Uniform(game)], claim, start, MEGABYTES)
-    other.restore(file)
-    assert other.count() == prover.count()
-    for each in (prover, other):
-        while each.verdict == UNDECIDED:
-            each.advance()
-    assert other.count() == prover.count()
-    assert other.verdict == REFUTED
-
-
-@pytest.mark.parametrize(
-    ("claim", "megabytes", "damage", "message"),
-    [
-        (Claim(0, wins=True), MEGABYTES, 0, "is part of the proof of something else: remove it, or name another --out"),
-        (Claim(1, wins=True), MEGABYTES, 100, "is damaged: remove it"),
-        (Claim(1, wins=True), 1, 0, "takes more memory: raise --megabytes"),
-    ],
-)
-def test_a_file_that_does_not_fit_is_refused(
-    tmp_path: Path, claim: Claim, megabytes: int, damage: int, message: str
-) -> None:
-    game, file = ConnectFour(5, 5), tmp_path / "part"
-    prover = Prover(game, [Uniform(game)], Claim(1, wins=True), game.initial(1)[0], MEGABYTES)
-    while prover.count().positions < 20_000:
-        prover.advance()
-    prover.save(file)
-    file.write_bytes(file.read_bytes()[: -damage or None])
-    with pytest.raises(RecordError, match=message):
-        Prover(game, [Uniform(game)], claim, game.initial(1)[0], megabytes).restore(file)
 
 
 def test_a_game_that_repeats_positions_is_refused() -> None:
