@@ -6,6 +6,7 @@ In dependency order:
     keys           equal for the same position, and for symmetric ones
     graph          the AND/OR graph with proof and disproof numbers
     prover         the search: select, evaluate, expand
+    question       a claim and its opposite in turns, and the file that a search goes on from
     certificate    a proof as a file, and as moves to play
     knowledge      exact values of moves, from proofs and from a game's solver
     proving        several claims one after the other, from start to certificate

@@ -12,14 +12,17 @@ from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game, load_game
 from seraphim.inference import Inference
 from seraphim.machine import on_interrupt
+from seraphim.options import SearchOptions
 from seraphim.proof.certificate import Certificate, read_certificate, walk, write_certificate
 from seraphim.proof.claims import Claim
 from seraphim.proof.prover import Counts
 from seraphim.proof.question import Question
+from seraphim.search.search import Search
 
 Goal = Literal["result", "first", "second", "draw"]
 
 _MOST_IN_A_BYTE = 256  # actions
+_READOUTS = 800  # of the search that guesses the winner
 _SECONDS_BETWEEN_SAVES = 45.0
 _SECONDS_BETWEEN_REPORTS = 2.0
 
@@ -55,8 +58,8 @@ def prove(
     Args:
         name: package or module of the game.
         position: an unfinished state int64 [W].
-        goal: `first` or `second`: whether that player wins; `draw`: both; `result`: that as well, but what the network
-            holds for likelier comes first, and nothing after a win.
+        goal: `first` or `second`: whether that player wins; `draw`: both; `result`: that as well, but what a short
+            search holds for likelier comes first, and nothing after a win.
         inferences: copies of the model, one for each thread.
         limits: of time and memory.
         out: the file of the proofs.
@@ -112,10 +115,17 @@ def _claims(goal: Goal, game: Game, position: Array, inference: Inference) -> li
         return [Claim(int(goal == "second"), wins=True)]
     favored = 0
     if goal == "result":
-        _, values = inference.infer(game.observe(position[None]))
-        mover = int(game.to_play(position[None])[0])
-        favored = mover if values[0] >= 0 else 1 - mover
+        (mover,) = game.to_play(position[None]).tolist()
+        favored = mover if _value(game, position, inference) >= 0 else 1 - mover
     return [Claim(favored, wins=True), Claim(1 - favored, wins=True)]
+
+
+def _value(game: Game, position: Array, inference: Inference) -> float:
+    # For the player to move.
+    search, trees = Search(game, inference, SearchOptions(readouts=_READOUTS, solver=True), 1), np.arange(1)
+    search.begin(trees, position[None])
+    search.run()
+    return float(search.result(trees).values[0])
 
 
 def _search(question: Question, deadline: float, part: Path, report: Report) -> None:
