@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from games import NIM
 
-from seraphim.errors import GameError
-from seraphim.game import Game, PlainRules
+from seraphim.errors import GameError, RecordError
+from seraphim.game import Array, Game, PlainRules
 from seraphim.game.exhaustive import solve
+from seraphim.game.features import MoveResults
 from seraphim.inference import Uniform
 from seraphim.proof import certificate, proving
 from seraphim.proof.knowledge import Knowledge
 from seraphim.proof.proving import Limits, prove
 from tictactoe.game import GAME as TICTACTOE
+from tictactoe.minimax import action_results
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, PlainRules(NIM)], ids=["tictactoe", "nim"])
@@ -47,5 +49,64 @@ def test_values_are_exact_wherever_a_proof_leads(game: Game, tmp_path: Path, mon
 def test_without_a_proof_there_is_the_solver_or_nothing() -> None:
     knowledge = Knowledge(ModuleType("game"), TICTACTOE, [])
     assert not knowledge.is_there
-    with pytest.raises(GameError, match="the proof does not lead to this position"):
+    with pytest.raises(GameError, match="has no solver: exact results are unavailable"):
         knowledge.solve(TICTACTOE.initial(1)[0], 1.0)
+
+
+@pytest.fixture(scope="module")
+def win(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A proof that the first player wins tic-tac-toe after a1 a2 b1 b2."""
+    out = tmp_path_factory.mktemp("proof") / "proof"
+    networks = [Uniform(TICTACTOE)]
+    for _ in prove("tictactoe", AFTER_FOUR, "first", networks, Limits(60, 8), out, lambda *_: None):
+        pass
+    return out
+
+
+def after(*actions: int) -> Array:
+    (state,) = TICTACTOE.initial(1)
+    for action in actions:
+        (state,) = TICTACTOE.step(state[None], np.array([action]))
+    return state
+
+
+AFTER_FOUR = after(0, 3, 1, 4)  # the action 2 wins now
+
+
+class Solver(ModuleType):
+    """Knows exact results, but that of action 2 only with `needed` seconds."""
+
+    def __init__(self, needed: float) -> None:
+        super().__init__("game")
+        self.calls: list[float] = []
+        self._needed = needed
+
+    def action_results(self, state: Array, seconds: float) -> MoveResults:
+        self.calls.append(seconds)
+        results, plies = (np.array(each) for each in action_results(state, seconds))
+        if seconds < self._needed:
+            results[2] = plies[2] = np.nan
+        return MoveResults(results, plies)
+
+
+def test_the_proof_adds_what_a_slow_solver_does_not_find(win: Path) -> None:
+    quick, slow = Solver(0.0), Solver(100.0)
+    exact = Knowledge(quick, TICTACTOE, []).solve(AFTER_FOUR, 10.0)
+    assert Knowledge(slow, TICTACTOE, [win]).solve(AFTER_FOUR, 10.0) == exact
+    assert slow.calls == [1.0]
+
+
+def test_where_no_proof_leads_the_solver_gets_its_time(win: Path) -> None:
+    solver = Solver(5.0)
+    elsewhere = after(3, 4, 0)  # the action 2 is the threat to answer
+    assert Knowledge(solver, TICTACTOE, [win]).solve(elsewhere, 10.0) == Knowledge(solver, TICTACTOE, []).solve(
+        elsewhere, 10.0
+    )
+    assert solver.calls == [1.0, 10.0, 10.0]
+
+
+def test_where_the_solver_is_quick_no_proof_is_read(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert Knowledge(Solver(0.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)[2].best
+    with pytest.raises(RecordError, match="cannot read the proof"):
+        Knowledge(Solver(100.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)
