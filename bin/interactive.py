@@ -4,11 +4,13 @@
     python bin/interactive.py NAME --human=second --readouts=800
     python bin/interactive.py NAME --debug             # show each candidate's priors, visits, Q, U and variation
     python bin/interactive.py NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
+    python bin/interactive.py connectfour --human=second --proof=models/connectfour/start.proof   # you will lose
 
 Moves are written in the game's notation. Input may also come from a pipe.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from absl import flags
 
@@ -31,6 +33,7 @@ TEMPERATURE = cli.define_choice(
 )
 NOISE = flags.DEFINE_bool("noise", False, "Add noise to the root's priors, as in self-play.")
 LOAD = flags.DEFINE_string("load", None, "The initial position.")
+PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads; see bin/prove.py.")
 SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
@@ -48,6 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.play.opponent import PlayOptions
     from seraphim.play.repl import Interactive
     from seraphim.play.session import Session, SessionOptions
+    from seraphim.proof.certificate import read_moves
     from seraphim.search.analysis import LEAVES
 
     folder = cli.model_folder(arguments)
@@ -67,6 +71,7 @@ def main(arguments: Sequence[str]) -> None:
         PlayOptions(COMPUTER.value, TEMPERATURE.value, NOISE.value),
         SessionOptions(HUMAN.value, DEBUG.value),
         np.random.default_rng(SEED.value),
+        read_moves(settings.game, Path(PROOF.value)) if PROOF.value else None,
     )
     if LOAD.value:
         session.load(LOAD.value)

@@ -164,10 +164,15 @@ class Interactive:
         # In debug mode the computer uses the results on the screen; otherwise it searches first.
         session, terminal = self._session, self._terminal
         session.check_unfinished()
+        mark = terminal.marks[session.mover]
+        if (proven := session.proven) is not None:
+            label = session.tree.label(proven.action)
+            session.play(proven.action)
+            terminal.say(f"{mark} plays {label}: it is proven that {proven.claim}, in at most {proven.plies} plies")
+            return
         if session.opponent.play.computer == "raw":
             self._play_raw()
             return
-        mark = terminal.marks[session.mover]
         session.waiting = False
         try:
             reading = self._reading() if session.options.debug else terminal.read(session.opponent.search.readouts)

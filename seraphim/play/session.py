@@ -17,6 +17,7 @@ from seraphim.inference import Inference
 from seraphim.options import Options, SearchOptions
 from seraphim.play import game_files
 from seraphim.play.opponent import Opponent, PlayOptions, Reading, Watch
+from seraphim.proof.certificate import NO_ACTION, KnownMove, KnownMoves
 
 Human = Literal["first", "second", "both", "none"]
 
@@ -50,6 +51,7 @@ class Session:
         play: PlayOptions,
         options: SessionOptions,
         generator: np.random.Generator,
+        proof: KnownMoves | None = None,
     ) -> None:
         """Begin a new game.
 
@@ -60,6 +62,7 @@ class Session:
             play: how the computer chooses its moves.
             options: the user's choices.
             generator: source of randomness.
+            proof: where it leads, the computer plays its moves.
 
         Raises:
             GameError: there is no such game.
@@ -70,6 +73,7 @@ class Session:
         self.options = options
         _check_readouts(search.readouts)
         self.opponent = Opponent(self.game, inference, replace(search, root="puct"), play, generator)
+        self._proof = proof
         self.tree = GameTree(self.game)
         self.root_replaced = search.root != "puct"
         self.reading: Reading | None = None  # of the current position
@@ -103,6 +107,12 @@ class Session:
         if ended[0]:
             return float(results[0])
         return next((self._values[node] for node in reversed(self.tree.path()) if node in self._values), None)
+
+    @property
+    def proven(self) -> KnownMove | None:
+        """Return what the proof says about this position, if it has a move for the player to move."""
+        found = self._proof.find(self.tree.node.state) if self._proof and not self.ended else []
+        return next((known for known in found if known.action != NO_ACTION), None)
 
     def check_unfinished(self) -> None:
         """Raise a GameError if the game is over."""

@@ -240,10 +240,8 @@ def _rows(sorted_keys: Array, keys: Array) -> Array:
     return np.where((sorted_keys[rows] == keys).all(axis=1), rows, -1)
 
 
-def proof_player(name: str, path: Path) -> Choose:
-    """Return the player that plays the moves of a proof; elsewhere it knows none.
-
-    It raises a GameError in a position to which the proof does not lead, or in which its player is not to move.
+def read_moves(name: str, path: Path) -> KnownMoves:
+    """Return the moves of a proof.
 
     Args:
         name: package or module of the game that is played.
@@ -256,8 +254,16 @@ def proof_player(name: str, path: Path) -> Choose:
     certificate = read_certificate(path)
     if certificate.game != name:
         raise RecordError(f"{path} is a proof of {certificate.game}, not of {name}")
-    game = load_game(name)
-    known = KnownMoves(game, certificate)
+    return KnownMoves(load_game(name), certificate)
+
+
+def proof_player(name: str, path: Path) -> Choose:
+    """Return the player that plays the moves of a proof; elsewhere it knows none.
+
+    It raises a GameError in a position to which the proof does not lead, or in which its player is not to move. For the
+    arguments and errors see `read_moves`.
+    """
+    known = read_moves(name, path)
 
     def action_in(state: Array) -> int:
         for found in known.find(state):

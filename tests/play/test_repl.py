@@ -36,6 +36,8 @@ from seraphim.play.opponent import PlayOptions
 from seraphim.play.repl import Interactive
 from seraphim.play.session import MOST_READOUTS, Session, SessionOptions
 from seraphim.play.terminal import printable
+from seraphim.proof.certificate import read_moves
+from seraphim.proof.proving import Limits, prove
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
 PLAY = PlayOptions()
@@ -76,6 +78,20 @@ def converse(session: Session, lines: Sequence[str] | Callable[[], str | None], 
 
 def moves(session: Session) -> str:
     return format_moves(session.game, session.tree.actions())
+
+
+def test_the_computer_plays_a_proof_where_it_leads(tmp_path: Path) -> None:
+    network, out = Uniform(tictactoe.GAME), tmp_path / "draw.proof"
+    start = tictactoe.GAME.initial(1)[0]
+    for _ in prove("tictactoe", start, "draw", [network], Limits(60, 8), out, lambda *_: None):
+        pass
+    session = make_session(human="first")
+    session = Session(
+        "tictactoe", network, OPTIONS, PLAY, session.options, np.random.default_rng(0), read_moves("tictactoe", out)
+    )
+    printed = " ".join(converse(session, ["a1", "q"]).split())
+    assert re.search(r"O plays \w\d: it is proven that the second player at least draws, in at most 8 plies", printed)
+    assert len(session.tree.actions()) == 2
 
 
 def answer(line: str, session: Session) -> str:
