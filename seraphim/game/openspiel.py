@@ -7,6 +7,7 @@ position at a time, which takes some microseconds each. The only module that kno
 import functools
 import math
 import re
+import threading
 from collections import Counter, OrderedDict
 from types import ModuleType
 from typing import Any
@@ -171,11 +172,15 @@ class OpenSpielGame:
 
 
 class StateCache:
-    """States of OpenSpiel by the words of ours, up to a number of bytes; the least recently used go first."""
+    """States of OpenSpiel by the words of ours, up to a number of bytes; the least recently used go first.
+
+    Threads can share it.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._states: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
         self._bytes, self._max_bytes = 0, max_bytes
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """Return how many states are kept."""
@@ -183,18 +188,20 @@ class StateCache:
 
     def find(self, key: bytes) -> Any:
         """Return the state, or None if it is not kept."""
-        if key not in self._states:
-            return None
-        self._states.move_to_end(key)
-        return self._states[key][0]
+        with self._lock:
+            if key not in self._states:
+                return None
+            self._states.move_to_end(key)
+            return self._states[key][0]
 
     def keep(self, key: bytes, state: Any, plies: int) -> None:
         """Keep a state after `plies` moves."""
         size = _STATE_BYTES + _PLY_BYTES * plies + len(key)
-        self._bytes += size - self._states.pop(key, (None, 0))[1]
-        self._states[key] = state, size
-        while self._bytes > self._max_bytes:
-            self._bytes -= self._states.popitem(last=False)[1][1]
+        with self._lock:
+            self._bytes += size - self._states.pop(key, (None, 0))[1]
+            self._states[key] = state, size
+            while self._bytes > self._max_bytes:
+                self._bytes -= self._states.popitem(last=False)[1][1]
 
 
 def _drawn(text: str) -> str:

@@ -20,6 +20,7 @@ from seraphim.jit import kernel
 UNEXPANDED = -1  # edges of a node that was not expanded
 NOWHERE = -1  # a node that does not exist
 _SHARE = 0.25  # of the other numbers of a sum
+_LARGEST = 1e30  # of a number that is not infinite
 _EDGES = 3  # to a node, at most, in the mean
 _NODE_COLUMNS = 8  # of Graph
 
@@ -189,7 +190,9 @@ def _update(graph: Graph, node: int) -> None:
         largest = max(largest, all_of[child])
         total += all_of[child]
     any_of[node] = least
-    all_of[node] = largest if largest == np.inf else largest + np.float32(_SHARE) * (total - largest)
+    if largest != np.inf:
+        largest = min(largest + np.float32(_SHARE) * (total - largest), np.float32(_LARGEST))
+    all_of[node] = largest
 
 
 @kernel

@@ -36,7 +36,7 @@ def _keys_of_words(states: Array, players: Array, factors: Array) -> Array:
     keys = np.empty((len(states), 2), np.uint64)
     for row in range(len(states)):
         for part in range(2):
-            key = np.uint64(players[row])
+            key = _mixed(np.uint64(players[row] + 1))
             for word in range(states.shape[1]):
                 key = _mixed(key + np.uint64(states[row, word])) * factors[part, word]
             keys[row, part] = _mixed(key)
