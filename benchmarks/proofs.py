@@ -3,8 +3,8 @@
     PYTHONPATH=. python benchmarks/proofs.py connectfour --positions=1000
     PYTHONPATH=. python benchmarks/proofs.py connectfour --positions=100 --uniform
 
-decides for both players whether they win positions of a model's game whose exact results are known, an equal number
-from each set, and counts the right, wrong and undecided ones; --uniform without the network.
+proves the results of positions of a model's game whose exact results are known, an equal number from each set, and
+counts the right, wrong and undecided ones; --uniform without the network.
 """
 
 import argparse
@@ -23,14 +23,23 @@ from seraphim.storage.models import ModelFolder
 
 
 def decide(
-    game: Game, inferences: list[Inference], claim: Claim, state: Array, arguments: argparse.Namespace
-) -> Question:
-    """Search until the claim is decided, or a limit."""
-    question = Question(game, inferences, claim, state, arguments.megabytes)
-    while question.true_claim is None and question.seconds < arguments.seconds:
-        if not question.advance():
+    game: Game, inferences: list[Inference], state: Array, arguments: argparse.Namespace
+) -> tuple[list[Claim], int]:
+    """Return what is proven about a position, as far as that says who wins, and the evaluations that it took."""
+    value = inferences[0].infer(game.observe(state[None]))[1][0]
+    likelier = int(game.to_play(state[None])[0]) ^ int(value < 0)
+    claims, evaluations, seconds = [], 0, 0.0
+    for player in (likelier, 1 - likelier):
+        question = Question(game, inferences, Claim(player, wins=True), state, arguments.megabytes)
+        while question.true_claim is None and seconds + question.seconds < arguments.seconds and question.advance():
+            pass
+        evaluations, seconds = evaluations + question.evaluations, seconds + question.seconds
+        if question.true_claim is None:
+            return [], evaluations
+        claims.append(question.true_claim)
+        if question.true_claim.wins:
             break
-    return question
+    return claims, evaluations
 
 
 def main() -> None:
@@ -38,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--positions", type=int, default=60, help="in all sets together")
-    parser.add_argument("--seconds", type=float, default=60, help="limit for each claim")
+    parser.add_argument("--seconds", type=float, default=60, help="limit for each position")
     parser.add_argument("--megabytes", type=int, default=2048)
     parser.add_argument("--uniform", action="store_true", help="without the network")
     arguments = parser.parse_args()
@@ -49,7 +58,7 @@ def main() -> None:
     if not arguments.uniform:
         inferences = [load_inference(snapshot, game) for _ in range(count_cores())]
     print(f"{folder.name}: {inferences[0].description}")
-    print("| positions | claims | right | wrong | undecided | evaluations | seconds |\n|" + " --- |" * 7)
+    print("| set | positions | right | wrong | undecided | evaluations | seconds |\n|" + " --- |" * 7)
     sets = load_position_sets(name)
     total = np.zeros(5)
     for positions in sets:
@@ -58,16 +67,13 @@ def main() -> None:
         for state, values in zip(positions.states[:chosen], positions.action_values[:chosen], strict=True):
             own = np.nanmax(values)
             result = own if game.to_play(state[None])[0] == 0 else -own
-            for player in (0, 1):
-                question = decide(game, inferences, Claim(player, wins=True), state, arguments)
-                true_claim = question.true_claim
-                right = true_claim is not None and true_claim.holds(np.array([result]))[0]
-                undecided = true_claim is None
-                found += 1, right, not right and not undecided, undecided, question.evaluations
+            claims, evaluations = decide(game, inferences, state, arguments)
+            is_right = all(claim.holds(np.array([result]))[0] for claim in claims)
+            found += 1, bool(claims) and is_right, not is_right, not claims, evaluations
         cells = [f"{cell:,.0f}" for cell in found]
         print(f"| {positions.name} | {' | '.join(cells)} | {time.perf_counter() - start:.1f} |", flush=True)
         total += found
-    print(f"{total[0]:,.0f} claims: {total[1]:,.0f} right, {total[2]:,.0f} wrong, {total[3]:,.0f} undecided")
+    print(f"{total[0]:,.0f} positions: {total[1]:,.0f} right, {total[2]:,.0f} wrong, {total[3]:,.0f} undecided")
 
 
 if __name__ == "__main__":

@@ -84,20 +84,20 @@ class Prover:
         self._position = position
         self._inferences = inferences
         self._keys = Keys(game)
-        self._graph = graphs.empty_graph(game.state_words, megabytes)
+        self.graph = graphs.empty_graph(game.state_words, megabytes)
         self._leaves = np.empty(_BATCH * len(inferences), np.int32)
         self._path = np.empty(game.max_plies + 1, np.int32)
-        self._root = 0
+        self.root = 0  # of the graph
         self._pool = ThreadPoolExecutor(len(inferences))
         states, ones = position[None], np.ones(1, np.float32)
-        graphs.add_nodes(self._graph, self._keys.of(states), states, game.to_play(states) == claim.player, ones, ones)
+        graphs.add_nodes(self.graph, self._keys.of(states), states, game.to_play(states) == claim.player, ones, ones)
 
     @property
     def verdict(self) -> int:
         """PROVEN, REFUTED or UNDECIDED."""
-        if self._graph.proofs[self._root] == 0.0:
+        if self.graph.proofs[self.root] == 0.0:
             return PROVEN
-        return REFUTED if self._graph.disproofs[self._root] == 0.0 else UNDECIDED
+        return REFUTED if self.graph.disproofs[self.root] == 0.0 else UNDECIDED
 
     def advance(self) -> bool:
         """Expand a round of positions; return False if memory is full.
@@ -108,7 +108,7 @@ class Prover:
         """
         started = time.perf_counter()
         self.rounds += 1
-        found = graphs.select(self._graph, self._root, self.rounds, self._leaves, self._path)
+        found = graphs.select(self.graph, self.root, self.rounds, self._leaves, self._path)
         if found < 0:
             raise GameError(f"a game of {self._game.name} is longer than its max_plies, {self._game.max_plies}")
         if self.verdict != UNDECIDED:
@@ -116,27 +116,27 @@ class Prover:
         if found == 0:
             raise GameError(f"games of {self._game.name} can repeat positions, so this search proves nothing here")
         leaves = self._leaves[:found].copy()
-        if not graphs.has_room(self._graph, found * self._game.num_actions):
+        if not graphs.has_room(self.graph, found * self._game.num_actions):
             return self._compact()
-        is_or = self._graph.is_or[leaves]
+        is_or = self.graph.is_or[leaves]
         asked = np.array_split(leaves[is_or], min(len(self._inferences), 1 + int(is_or.sum()) // _SMALL_BATCH))
         jobs = [(leaves[~is_or], None), *zip(asked, self._inferences, strict=False)]
         for expansion in self._pool.map(self._expand, *zip(*(job for job in jobs if len(job[0])), strict=True)):
             evaluations, nodes, verdicts, owners, *children = expansion
             self.evaluations += evaluations
-            graphs.expand(self._graph, nodes, verdicts, owners, graphs.add_nodes(self._graph, *children))
+            graphs.expand(self.graph, nodes, verdicts, owners, graphs.add_nodes(self.graph, *children))
         self.seconds += time.perf_counter() - started
         return True
 
     def _compact(self) -> bool:
         # Removes what is not needed; returns whether there is much more room than before.
-        before = int(self._graph.used[0])
-        self._root = graphs.compact(self._graph, self._root)
-        return bool(self._graph.used[0] < _MOST_LEFT * before)
+        before = int(self.graph.used[0])
+        self.root = graphs.compact(self.graph, self.root)
+        return bool(self.graph.used[0] < _MOST_LEFT * before)
 
     def _expand(self, nodes: Array, inference: Inference | None) -> _Expansion:
         # Of OR nodes with a network, of AND nodes without. What the rules decide within two plies is not asked.
-        game, graph, is_or = self._game, self._graph, inference is not None
+        game, graph, is_or = self._game, self.graph, inference is not None
         states = graph.states[nodes]
         legal = game.legal(states)
         owners, actions = np.nonzero(legal)
@@ -178,12 +178,12 @@ class Prover:
             states: int64 [P, W], positions that these moves lead to, in which their player moves.
         """
         is_proven = self.verdict == PROVEN
-        numbers = self._graph.proofs if is_proven else self._graph.disproofs
+        numbers = self.graph.proofs if is_proven else self.graph.disproofs
         legal = self._game.legal(states)
         owners, actions = np.nonzero(legal)
         successors = self._game.step(states[owners], actions)
         ended, results = self._game.outcome(successors)
-        nodes = graphs.find_nodes(self._graph, self._keys.of(successors))
+        nodes = graphs.find_nodes(self.graph, self._keys.of(successors))
         works = np.where(ended, self.claim.holds(results) == is_proven, (nodes != NOWHERE) & (numbers[nodes] == 0.0))
         ranks = np.zeros(legal.shape, np.int8)
         ranks[owners, actions] = np.where(ended, 2, 1) * works
@@ -192,24 +192,24 @@ class Prover:
     @property
     def left(self) -> float:
         """The estimated number of positions that are still to be expanded for a proof."""
-        return float(self._graph.proofs[self._root])
+        return float(self.graph.proofs[self.root])
 
     def count(self) -> Counts:
         """Count the positions."""
-        proven, refuted = graphs.count_decided(self._graph)
-        return Counts(int(self._graph.used[0]), proven, refuted, self.evaluations, self.left)
+        proven, refuted = graphs.count_decided(self.graph)
+        return Counts(int(self.graph.used[0]), proven, refuted, self.evaluations, self.left)
 
     def to_columns(self) -> list[Array]:
         """Return arrays from which `from_columns` goes on."""
-        numbers = np.array([self._root, self.rounds, self.evaluations, self.seconds])
-        return [numbers, *graphs.to_columns(self._graph)]
+        numbers = np.array([self.root, self.rounds, self.evaluations, self.seconds])
+        return [numbers, *graphs.to_columns(self.graph)]
 
     def from_columns(self, columns: Sequence[Array]) -> bool:
         """Go on, in a prover of the same claim that has not begun; return False if that takes more memory."""
         numbers, *of_graph = columns
-        if not graphs.from_columns(self._graph, of_graph):
+        if not graphs.from_columns(self.graph, of_graph):
             return False
-        self._root, self.rounds, self.evaluations = numbers[:3].astype(int).tolist()
+        self.root, self.rounds, self.evaluations = numbers[:3].astype(int).tolist()
         self.seconds = float(numbers[3])
         return True
 
