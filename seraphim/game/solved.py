@@ -19,6 +19,7 @@ class MoveValue(NamedTuple):
     result: int | None  # 1 a win, 0 a draw, -1 a loss; None where the game offers only the best moves
     best: bool
     plies: int | None  # to the end of the game, this move included; None where unknown
+    proven: bool = False  # whether a proof says so, not a solver; then `plies` is a maximum
 
 
 def load_position_sets(name: str) -> list[PositionSet]:

@@ -87,7 +87,9 @@ def _join(solved: dict[int, MoveValue], proven: dict[int, tuple[int, int]]) -> d
     most = max(result for result, _ in values.values())
     quickest = min(plies if most > 0 else -plies for result, plies in values.values() if result == most)
     return {
-        action: MoveValue(result, result == most and (plies if most > 0 else -plies) == quickest, plies)
+        action: MoveValue(
+            result, result == most and (plies if most > 0 else -plies) == quickest, plies, proven=action not in solved
+        )
         for action, (result, plies) in values.items()
     }
 

@@ -141,6 +141,7 @@ export class CandidateTable {
     const exact = solution?.[candidate.action];
     const result = exact ? formatExact(exact) : null;
     exactly.textContent = result?.long ?? '';
+    exactly.title = exact?.proven ? 'proven by a certificate' : '';
     exactly.className = `solution-cell ${result?.tone ?? ''}${exact?.best ? ' best' : ''}`;
     row.variation.textContent = candidate.variation.slice(1).join(' ');
     row.variation.title = candidate.variation.join(' ');

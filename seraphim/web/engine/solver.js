@@ -4,9 +4,9 @@
 const MOST_POSITIONS = 250_000;
 
 /**
- * @returns {Record<string, {result: number, best: boolean, plies: number}>} for each legal action its result for the
- *     player who moves, whether it is best (the fastest wins, else draws, else the slowest losses), and the plies to
- *     the end under best play, itself included
+ * @returns {Record<string, import('../shared/types.js').Exact>} for each legal action its result for the player who moves,
+ *     whether it is best (the fastest wins, else draws, else the slowest losses), and the plies to the end under best
+ *     play, itself included
  */
 export function exactResults(game, state, most = MOST_POSITIONS) {
   const known = new Map();
@@ -38,7 +38,7 @@ export function exactResults(game, state, most = MOST_POSITIONS) {
   const {result, plies} = best(actions);
   const isBest = (each) => each.result === result && (result === 0 || each.plies === plies);
   return Object.fromEntries(
-    actions.map((each) => [each.action, {result: each.result, best: isBest(each), plies: each.plies}]),
+    actions.map((each) => [each.action, {result: each.result, best: isBest(each), plies: each.plies, proven: false}]),
   );
 }
 

@@ -54,10 +54,10 @@ export const toPoints = (value) => (1 + value) / 2;
  * @param {import('./types.js').Exact} exact
  * @returns {{short: string, long: string, tone: 'win' | 'draw' | 'loss'}}
  */
-export function formatExact({result, plies}) {
+export function formatExact({result, plies, proven}) {
   const tone = result > 0 ? 'win' : result < 0 ? 'loss' : 'draw';
   if (tone === 'draw') return {short: 'D', long: 'draw', tone};
-  const after = plies === null ? '' : ` in ${plies}`;
+  const after = plies === null ? '' : ` in ${proven ? '≤ ' : ''}${plies}`;
   return {short: `${tone === 'win' ? 'W' : 'L'}${plies ?? ''}`, long: `${tone}${after}`, tone};
 }
 

@@ -65,7 +65,8 @@
  * @property {Candidate[]} candidates most visited first
  * @property {boolean} done
  *
- * @typedef {{result: number, best: boolean, plies: number | null}} Exact exact result of a move, for the player to move
+ * @typedef {{result: number, best: boolean, plies: number | null, proven: boolean}} Exact exact result of a move, for the
+ * player to move; proven by a proof, not a solver: then `plies` is a maximum
  * @typedef {Record<string, Exact>} Solution by action
  *
  * @typedef {object} Model
