@@ -1,0 +1,5 @@
+"""Hex on a rhombus of any size from 2×2 to 11×11, by default 7×7."""
+
+from hex.game import GAME, SETTINGS
+
+__all__ = ["GAME", "SETTINGS"]
