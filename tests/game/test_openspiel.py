@@ -222,7 +222,7 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
         ("openspiel:backgammon", "it has chance"),
         ("openspiel:phantom_ttt", "it has hidden information"),
         ("openspiel:hex(board_size=x)", "OpenSpiel cannot load 'hex"),
-        ("elsewhere:hex", "there is no family of games 'elsewhere': expected connectfour or openspiel"),
+        ("elsewhere:hex", "there is no family of games 'elsewhere': expected connectfour or hex or openspiel"),
     ],
 )
 def test_an_unsupported_game_is_refused_in_a_sentence(name: str, message: str) -> None:

@@ -185,7 +185,7 @@ def test_proofs_of_other_games(name: str, game: Game, tmp_path: Path, monkeypatc
 def test_known_moves_win_against_every_reply(tmp_path: Path) -> None:
     game = PlainRules(NIM)
     out = tmp_path / "proof"
-    for _ in prove("games", game.initial(1)[0], "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
+    for _ in prove("games", game.initial(1)[0], "first", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
         pass
     known = KnownMoves(game, read_certificate(out))
 

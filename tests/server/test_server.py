@@ -182,10 +182,11 @@ def test_the_exact_result_of_each_move_is_returned(client: Client) -> None:
     client.place(0, 1, 3)  # X threatens c1
     actions = client.ask("truth")["actions"]
     assert {int(action) for action in actions} == {2, 4, 5, 6, 7, 8}
-    assert actions["6"] == {"result": -1, "best": True, "plies": 4}
-    assert actions["2"] == {"result": -1, "best": False, "plies": 2}
+    assert actions["6"] == {"result": -1, "best": True, "plies": 4, "proven": False}
+    assert actions["2"] == {"result": -1, "best": False, "plies": 2, "proven": False}
     client.place()
-    assert all(each == {"result": 0, "best": True, "plies": 9} for each in client.ask("truth")["actions"].values())
+    draw = {"result": 0, "best": True, "plies": 9, "proven": False}
+    assert all(each == draw for each in client.ask("truth")["actions"].values())
 
 
 # ---------------------------------------------------------------- invalid messages
