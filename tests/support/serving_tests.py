@@ -120,7 +120,7 @@ class Client:
     def begin(self, readouts: int = 100_000) -> int:
         """Begin to think, and wait until it thinks."""
         identity = self.send("think", readouts=readouts)
-        while (message := self.receive())["id"] != identity:
+        while (message := self.receive())["id"] != identity or not message["readouts"]:
             pass
         assert message["done"] is False
         return identity
