@@ -13,6 +13,9 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of
 
+_CELL = re.compile(r"[A-Za-z][0-9]+")
+_CELLS = re.compile(f"({_CELL.pattern}){{2,}}")
+
 
 def labels_vary(game: Game) -> bool:
     """Return whether the label of an action depends on the position."""
@@ -70,9 +73,9 @@ def join_labels(labels: Sequence[str], all_labels: Sequence[str], together: bool
 def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     """Return the actions that a text names: labels with spaces or commas between them.
 
-    If every label of the game is a single character, they may also stand together (`4453`). If a label has spaces or
-    commas in it, labels must be written exactly as `action_label` does. Whether the moves are legal is not checked,
-    unless labels vary.
+    If every label of the game is a single character, they may also stand together (`4453`); so may cells named by a
+    letter and a number (`f5d6c3`). If a label has spaces or commas in it, labels must be written exactly as
+    `action_label` does. Whether the moves are legal is not checked, unless labels vary.
 
     Args:
         game: the rules.
@@ -88,6 +91,8 @@ def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     parts = [part for part in re.split(r"[\s,]+", text) if part]
     if not vary and _are_single(labels):
         parts = [character for part in parts for character in part]
+    elif not vary:
+        parts = [name for part in parts for name in (_CELL.findall(part) if _CELLS.fullmatch(part) else [part])]
     state, actions = game.initial(1)[0] if start is None else start, list[int]()
     for place, part in enumerate(parts, start=1):
         try:

@@ -1,0 +1,281 @@
+"""Othello: compiled rules on sets of bits, without a loop over cells.
+
+A cell is 8·row + column, a1 at the top left, as in the game's notation. Black moves first and is player 0. A player who
+can flip nothing passes, which is an action like others; the game ends when neither can flip anything.
+
+A state is the cells of black, then those of white. The cell d4 always holds a stone, so its owner follows from the
+first word, and its bit in the second word says who moves: 1 is white.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
+from seraphim.jit import kernel
+
+SIZE = 8
+CELLS = SIZE * SIZE
+PASS = CELLS
+LETTERS = "abcdefgh"  # the names of the columns
+MARKS = ("X", "O")
+MOST_PLIES = 120  # sixty stones are placed, and two passes in a row would end the game
+
+Bits = np.uint64
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+_D4, _E4, _D5, _E5 = (1 << cell for cell in (27, 28, 35, 36))
+_START = np.array([_E4 | _D5, _E5], np.int64)
+_TURN = np.uint64(_D4)
+_INNER = np.uint64(0x7E7E7E7E7E7E7E7E)  # all columns but the first and the last: where lines go on to both sides
+_BESIDE, _BELOW, _LEFT_BELOW, _RIGHT_BELOW = np.uint64(1), np.uint64(8), np.uint64(7), np.uint64(9)
+
+# Options that differ from the defaults, by section.
+SETTINGS: dict[str, Any] = {
+    "network": {"filters": 64, "blocks": 5},
+    "search": {"tempering_point": 16, "dirichlet_alpha": 0.5, "solver": True},
+    "self_play_search": {"root": "gumbel", "readouts": 64},
+    "self_play": {"games_per_generation": 1000, "random_plies": 12},
+    "training": {
+        "learning_rate_decay_steps": 2000,
+        "batch_size": 1024,
+        "precision": "bfloat16",
+        "root_value_share": 0.5,
+        "average_positions": True,
+        "window_start": 100_000,
+        "max_window": 1_000_000,
+    },
+}
+
+
+# Kernels take words as uint64. `own` are the stones of the player to move, `other` those of the opponent.
+
+
+@kernel
+def mover_of(state: Array) -> int:
+    """Return the player to move, 0 or 1, in a state uint64 [2]."""
+    return int((state[1] & _TURN) != _NONE)
+
+
+@kernel
+def stones_of(state: Array, player: int) -> Bits:
+    """Return the stones of a player in a state uint64 [2], as a bit set."""
+    if player == 0:
+        return state[0]
+    return (state[1] & ~_TURN) | (~state[0] & _TURN)
+
+
+@kernel
+def _upward(own: Bits, through: Bits, shift: Bits) -> Bits:
+    # The stones of `through` that lines of at most six of them reach from `own`, to higher cells.
+    reached = through & own << shift
+    reached |= through & reached << shift
+    through &= through << shift
+    shift += shift
+    reached |= through & reached << shift
+    return reached | through & reached << shift
+
+
+@kernel
+def _downward(own: Bits, through: Bits, shift: Bits) -> Bits:
+    reached = through & own >> shift
+    reached |= through & reached >> shift
+    through &= through >> shift
+    shift += shift
+    reached |= through & reached >> shift
+    return reached | through & reached >> shift
+
+
+@kernel
+def moves_of(own: Bits, other: Bits) -> Bits:
+    """Return the cells where a stone flips at least one, as a bit set."""
+    inner = other & _INNER
+    cells = _upward(own, inner, _BESIDE) << _BESIDE | _downward(own, inner, _BESIDE) >> _BESIDE
+    cells |= _upward(own, other, _BELOW) << _BELOW | _downward(own, other, _BELOW) >> _BELOW
+    cells |= _upward(own, inner, _LEFT_BELOW) << _LEFT_BELOW | _downward(own, inner, _LEFT_BELOW) >> _LEFT_BELOW
+    cells |= _upward(own, inner, _RIGHT_BELOW) << _RIGHT_BELOW | _downward(own, inner, _RIGHT_BELOW) >> _RIGHT_BELOW
+    return cells & ~(own | other)
+
+
+@kernel
+def _line_flips(own: Bits, through: Bits, stone: Bits, shift: Bits) -> Bits:
+    # The flips of a stone to both sides along one direction.
+    up, down = _upward(stone, through, shift), _downward(stone, through, shift)
+    flips = up if (up << shift) & own else _NONE
+    return flips | down if (down >> shift) & own else flips
+
+
+@kernel
+def flips_of(own: Bits, other: Bits, stone: Bits) -> Bits:
+    """Return the opponent's stones that a new one, given as a bit, flips."""
+    inner = other & _INNER
+    flips = _line_flips(own, inner, stone, _BESIDE) | _line_flips(own, other, stone, _BELOW)
+    return flips | _line_flips(own, inner, stone, _LEFT_BELOW) | _line_flips(own, inner, stone, _RIGHT_BELOW)
+
+
+@kernel
+def count(stones: Bits) -> int:
+    """Return the number of stones in a bit set."""
+    number = 0
+    while stones:  # compiled to a single instruction
+        stones &= stones - _ONE
+        number += 1
+    return number
+
+
+@kernel
+def _step(states: Array, actions: Array) -> Array:
+    successors = states.copy()
+    for row in range(len(states)):
+        mover = mover_of(states[row])
+        own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
+        if actions[row] < CELLS:
+            stone = _ONE << np.uint64(actions[row])
+            flips = flips_of(own, other, stone)
+            own, other = own | stone | flips, other & ~flips
+        black, white = (own, other) if mover == 0 else (other, own)
+        successors[row, 0] = black
+        successors[row, 1] = white & ~_TURN | ~states[row, 1] & _TURN
+    return successors
+
+
+@kernel
+def _legal(states: Array) -> Array:
+    legal = np.empty((len(states), CELLS + 1), np.bool_)
+    for row in range(len(states)):
+        mover = mover_of(states[row])
+        own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
+        cells = moves_of(own, other)
+        for cell in range(CELLS):
+            legal[row, cell] = (cells >> np.uint64(cell) & _ONE) != _NONE
+        legal[row, PASS] = cells == _NONE and moves_of(other, own) != _NONE
+    return legal
+
+
+@kernel
+def _to_play(states: Array) -> Array:
+    players = np.empty(len(states), np.int8)
+    for row in range(len(states)):
+        players[row] = mover_of(states[row])
+    return players
+
+
+@kernel
+def _outcome(states: Array) -> tuple[Array, Array]:
+    ended = np.empty(len(states), np.bool_)
+    results = np.zeros(len(states), np.float32)
+    for row in range(len(states)):
+        black, white = stones_of(states[row], 0), stones_of(states[row], 1)
+        ended[row] = moves_of(black, white) == _NONE and moves_of(white, black) == _NONE
+        if ended[row]:
+            results[row] = np.sign(count(black) - count(white))
+    return ended, results
+
+
+@kernel
+def _observe(states: Array) -> Array:
+    observations = np.empty((len(states), SIZE, SIZE, 2), np.uint8)
+    for row in range(len(states)):
+        mover = mover_of(states[row])
+        own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
+        for cell in range(CELLS):
+            observations[row, cell // SIZE, cell % SIZE, 0] = own >> np.uint64(cell) & _ONE
+            observations[row, cell // SIZE, cell % SIZE, 1] = other >> np.uint64(cell) & _ONE
+    return observations
+
+
+class Othello:
+    """Othello; the observation is the mover's stones, then the opponent's, as planes."""
+
+    name = "othello"
+    num_actions = CELLS + 1
+    observation_shape = (SIZE, SIZE, 2)
+    state_words = 2
+    max_plies = MOST_PLIES
+
+    def initial(self, batch: int) -> Array:
+        return np.repeat(_START[None], batch, axis=0)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        successors: Array = _step(states.view(np.uint64), actions).view(np.int64)
+        return successors
+
+    def legal(self, states: Array) -> Array:
+        return _legal(states.view(np.uint64))
+
+    def to_play(self, states: Array) -> Array:
+        return _to_play(states.view(np.uint64))
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        return _outcome(states.view(np.uint64))
+
+    def observe(self, states: Array) -> Array:
+        return _observe(states.view(np.uint64))
+
+    def symmetries(self) -> Symmetries:
+        """Return the eight of a square; passing stays passing."""
+        square = np.arange(CELLS, dtype=np.int32).reshape(SIZE, SIZE)
+        boards = [np.rot90(each, turns).ravel() for each in (square, square.T) for turns in range(4)]
+        planes = np.arange(2, dtype=np.int32)
+        return Symmetries(
+            np.stack([(2 * board[:, None] + planes).ravel() for board in boards]),
+            np.stack([np.append(board, np.int32(PASS)) for board in boards]),
+        )
+
+    def _cells(self, state: Array) -> Array:
+        planes = self.observe(state[None])[0]
+        mover = int(self.to_play(state[None])[0])
+        return np.select([planes[..., mover] == 1, planes[..., 1 - mover] == 1], [0, 1], EMPTY).astype(np.int8)
+
+    def render(self, state: Array) -> str:
+        rows = [
+            f"{row + 1} {' '.join('·' if cell == EMPTY else MARKS[cell] for cell in cells)}"
+            for row, cells in enumerate(self._cells(state))
+        ]
+        if not self.outcome(state[None])[0][0]:
+            rows.append(f"{MARKS[self.to_play(state[None])[0]]} to move")
+        return "\n".join([f"  {' '.join(LETTERS)}", *rows])
+
+    def board(self, state: Array) -> Board:
+        cells = np.flatnonzero(self.legal(state[None])[0][:CELLS]).tolist()
+        return Board(
+            self._cells(state),
+            MARKS,
+            {cell: [divmod(cell, SIZE)] for cell in cells},
+            row_names=tuple(str(row + 1) for row in range(SIZE)),
+            column_names=tuple(LETTERS),
+        )
+
+    def action_label(self, action: int) -> str:
+        return "pass" if action == PASS else f"{LETTERS[action % SIZE]}{action // SIZE + 1}"
+
+    def parse_action(self, text: str) -> int:
+        name = text.strip().lower()
+        if name == "pass":
+            return PASS
+        column, row = LETTERS.find(name[:1] or "?"), name[1:]
+        if column < 0 or row not in list("12345678"):
+            raise GameError(f"{text.strip()!r} is not a move: expected a letter and a digit, from a1 to h8, or pass")
+        return SIZE * (int(row) - 1) + column
+
+
+GAME = Othello()
+
+
+def state_from_board(text: str) -> Array:
+    """Return the state int64 [2] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
+
+    Without a last line `X to move` or `O to move`, X moves if the number of stones is even.
+
+    Raises:
+        GameError: the drawing does not have eight rows of eight cells, or d4 is empty.
+    """
+    head, _, last = text.strip().rpartition("\n")
+    words = last.lower().split()
+    told = words[1:] == ["to", "move"] and words[0] in ("x", "o")
+    cells = cells_from_drawing(head if told else text, SIZE, SIZE, "".join(MARKS), LETTERS + "12345678").ravel()
+    if cells[_D4.bit_length() - 1] == EMPTY:
+        raise GameError("the cell d4 is empty: the game begins with a stone there, and none is ever removed")
+    mover = MARKS.index(words[0].upper()) if told else int((cells != EMPTY).sum() % 2)
+    black, white = (sum(1 << cell for cell in np.flatnonzero(cells == player).tolist()) for player in (0, 1))
+    return np.array([black, white & ~_D4 | _D4 * mover], np.uint64).view(np.int64)
