@@ -124,6 +124,18 @@ def count(stones: Bits) -> int:
 
 
 @kernel
+def lowest(cells: Bits) -> Bits:
+    """Return the lowest bit of a bit set."""
+    return cells & (~cells + _ONE)
+
+
+@kernel
+def to_int(bits: Bits) -> int:
+    """Return a word as a signed number: mixed with one, a word would become a floating-point number."""
+    return np.int64(bits)  # type: ignore[return-value]
+
+
+@kernel
 def _step(states: Array, actions: Array) -> Array:
     successors = states.copy()
     for row in range(len(states)):
