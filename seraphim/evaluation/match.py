@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.intervals import Rate, wilson_interval
-from seraphim.evaluation.players import Choose
+from seraphim.evaluation.players import Choose, FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.search.rng import draw_actions, fork, stream_key
 
@@ -108,7 +108,8 @@ def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Op
         actions = np.empty(len(active), np.int64)
         for player in np.unique(to_move):
             rows = to_move == player
-            actions[rows] = _legal_choices(game, players[player], states[active[rows]])
+            lines = [moves[row] for row in active[rows]]
+            actions[rows] = _legal_choices(game, players[player], states[active[rows]], lines)
         states[active] = game.step(states[active], actions)
         for row, action in zip(active, actions.tolist(), strict=True):
             moves[row].append(action)
@@ -120,8 +121,8 @@ def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Op
     return Games(results, tuple(map(tuple, moves)), cut_off)
 
 
-def _legal_choices(game: Game, player: Choose, states: Array) -> Array:
-    actions = np.asarray(player(states))
+def _legal_choices(game: Game, player: Choose, states: Array, lines: list[list[int]]) -> Array:
+    actions = np.asarray(player.after(lines) if isinstance(player, FollowsMoves) else player(states))
     legal = game.legal(states)[np.arange(len(states)), actions]
     if not legal.all():
         row = int(legal.argmin())

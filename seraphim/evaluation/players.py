@@ -4,6 +4,7 @@ Where a player draws, for instance among equally good actions, the draw is a fun
 the same seed plays the same games. Knows the search; knows nothing of matches, files or people.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,6 +21,23 @@ from seraphim.search.search import Search
 
 Choose = Callable[[Array], Array]
 """Chooses an action in each of some unfinished positions: int64 [P, W] -> int [P]."""
+
+
+class FollowsMoves(ABC):
+    """A player that needs the moves of a game, not only its position."""
+
+    @abstractmethod
+    def after(self, lines: Sequence[Sequence[int]]) -> Array:
+        """Return an action for each of some games, given as the moves from the initial position, int [P].
+
+        Raises:
+            GameError: the player broke the rules.
+        """
+
+    def __call__(self, states: Array) -> Array:  # noqa: ARG002  # every player takes them
+        """Refuse to play in a position without its game."""
+        raise SettingsError("this player needs the moves that led to a position, which are not known here")
+
 
 MAX_TREES = 256  # searched at a time
 MAX_NODES = 1 << 20  # in all trees of a pure MCTS at a time, about

@@ -1,7 +1,8 @@
 """Tournaments: players by name, all against all; and the standing one, which ranks snapshots as they appear.
 
 A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (per position), `proof:FILE`,
-which plays the moves of a proof and knows only the positions that these lead to, or a model's:
+which plays the moves of a proof and knows only the positions that these lead to, `gtp:COMMAND` or `uci:COMMAND`, a
+program of others that the command starts (`uci:COMMAND go depth 5`: with this limit), or a model's:
 `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
 search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the game.
 """
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation import players
+from seraphim.evaluation.engines.gtp import gtp_player
+from seraphim.evaluation.engines.uci import uci_player
 from seraphim.evaluation.match import SeriesResult, default_plies, make_openings, play_match, play_series
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.players import Choose
@@ -28,10 +31,10 @@ from seraphim.storage.models import ModelFolder, Snapshot
 
 ALL, CHAMPION = "all", "champion"
 _KINDS = (
-    "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, "
+    "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, gtp:COMMAND, uci:COMMAND, "
     "or a model: NAME, NAME/SNAPSHOT or NAME/all"
 )
-_PROOF = "proof:"
+_OUTSIDE = ("proof:", "gtp:", "uci:")  # what follows may be a path
 _RAW = ":raw"
 _SEEDED = "random, minimax:DEPTH, solver or solver:SECONDS"
 
@@ -60,7 +63,7 @@ def all_snapshots(name: str) -> str:
 
 
 def _is_built_in(name: str) -> bool:
-    if name.startswith(_PROOF):
+    if name.startswith(_OUTSIDE):
         return True
     return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
 
@@ -155,6 +158,10 @@ class Roster:
             return self._seeded(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))
         if kind == "proof" and text:
             return Entrant(name, lambda: proof_player(module, Path(text)))
+        if kind == "gtp" and text:
+            return Entrant(name, lambda: gtp_player(game, text))
+        if kind == "uci" and text:
+            return Entrant(name, lambda: uci_player(game, text))
         raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
 
     def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:
@@ -284,7 +291,7 @@ def play_from_start(
     seeded = [(other.name, other.with_seed) for other in others]
     for name, with_seed in seeded:
         if with_seed is None:
-            raise SettingsError(f"{name} is deterministic: every game would be identical; expected {_SEEDED}")
+            raise SettingsError(f"{name} has no seed: every game could be identical; expected {_SEEDED}")
     player = first.load()
     for name, with_seed in seeded:
         if with_seed:

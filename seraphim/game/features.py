@@ -26,6 +26,10 @@ class GameFeatures:
     """`board(state)`: a state int64 [W] as a grid of cells; without it, people see the text of `render`."""
     label_in: Callable[[Any, int], str] | None
     """`label_in(state, action)`: the name of a legal action where that depends on the position; no spaces or commas."""
+    uci_in: Callable[[Any, int], str] | None
+    """`uci_in(state, action)`: a legal action as the Universal Chess Interface writes it."""
+    uci_variant: str | None
+    """`uci_variant`: the game's name for engines of that interface."""
     progress: Callable[[Array], Array] | None
     """`progress(states)`: how far games have got, float64 [B]: 0 at the earliest end of a game, 1 at the latest. The
     option `fast_wins` needs it."""

@@ -55,6 +55,7 @@ class OpenSpielGame:
         self.state_words = 1 + -(-self._horizon // self._per_word)
         self.cache = StateCache(cache_bytes)
         self._labels: dict[bytes, dict[int, str]] = {}
+        self.uci_variant = _short_name(name) if _short_name(name) in ("breakthrough", "chess") else None
         self._best_return = max(abs(self._game.min_utility()), abs(self._game.max_utility()))
         self._planes = _planes(tuple(self._game.observation_tensor_shape()))
         channels, *board = self._planes
@@ -165,6 +166,15 @@ class OpenSpielGame:
             self._labels = {key: labels}  # of one state, as calls come for one action after another
         return labels[action]
 
+    def uci_in(self, row: Array, action: int) -> str:
+        """Return the name of a legal action in UCI, in the games that have a `uci_variant`."""
+        state = self._state(row)
+        if self.uci_variant == "chess":
+            return str(_pyspiel().chess.action_to_move(action, state.board()).to_lan())
+        # In UCI the first player moves upward. OpenSpiel marks a capture by a star.
+        name = state.action_to_string(state.current_player(), action).rstrip("*")
+        return re.sub(r"\d", lambda rank: str(9 - int(rank[0])), name)
+
     def parse_action(self, text: str) -> int:
         if not text.strip().isdecimal() or int(text) >= self.num_actions:
             raise GameError(f"{text.strip()!r} is not an action of {self.name}: expected 0 to {self.num_actions - 1}")
@@ -249,10 +259,14 @@ def _pyspiel() -> ModuleType:
     return pyspiel
 
 
+def _short_name(name: str) -> str:
+    return name.partition("(")[0]
+
+
 def _load(name: str) -> Any:
     pyspiel = _pyspiel()
     known = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    short_name = name.partition("(")[0]
+    short_name = _short_name(name)
     if short_name not in known:
         raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
     obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)

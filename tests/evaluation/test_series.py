@@ -98,7 +98,7 @@ def test_a_solver_varies_among_moves_that_are_equally_good() -> None:
 
 def test_there_must_be_another_player_and_it_must_have_a_seed() -> None:
     fixed, seeded = Entrant("fixed", lambda: best_nim), Entrant("seeded", lambda: best_nim, lambda seed: best_nim)
-    with pytest.raises(SettingsError, match="fixed is deterministic: every game would be identical"):
+    with pytest.raises(SettingsError, match="fixed has no seed: every game could be identical"):
         list(play_from_start(NIM, [seeded, fixed], Conditions(games=4)))
     with pytest.raises(SettingsError, match="a match needs two players, but there is only fixed"):
         list(play_from_start(NIM, [fixed], Conditions(games=4)))

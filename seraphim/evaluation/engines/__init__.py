@@ -1,0 +1,10 @@
+"""Programs of others as players, by the protocols that they speak.
+
+In dependency order:
+
+    process       a program that answers lines with lines
+    move_names    moves as the protocols write them
+    player        a player that asks programs
+    gtp           the Go Text Protocol, which programs for Go, Othello, Hex and others speak
+    uci           the Universal Chess Interface
+"""

@@ -1,0 +1,75 @@
+"""Engines that speak the Go Text Protocol, version 2 (Farnebäck 2002)."""
+
+import time
+
+import numpy as np
+
+from seraphim.errors import SettingsError
+from seraphim.evaluation.engines.move_names import COLORS, board_size, vertex_names
+from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
+from seraphim.evaluation.engines.process import EngineProcess, broken_rule
+from seraphim.game import Game
+
+ANSWER_SECONDS = 300.0  # for a move
+
+
+class GtpEngine:
+    """A program that follows a game by GTP."""
+
+    def __init__(self, game: Game, command: str) -> None:
+        """Start it, and set up the board.
+
+        Raises:
+            SettingsError: there is no such program, or it does not play on a board of this size.
+            EngineLostError, GameError: it does not speak GTP.
+        """
+        self.moves: Moves = ()
+        self._game, self._name, self._name_of = game, f"gtp:{command}", vertex_names(game)
+        self._process = EngineProcess(command)
+        self._ask("protocol_version")
+        if size := board_size(game):
+            ok, reply = self._send(f"boardsize {size}")
+            if not ok:
+                raise SettingsError(f"{self._name} does not play on a board of {size}x{size}: {reply}")
+        self._ask("clear_board")
+
+    def choose(self, moves: Moves) -> int:
+        """Return its action after some moves from the initial position; see `Engine`."""
+        if moves[: len(self.moves)] != self.moves:
+            self._ask("clear_board")
+            self.moves = ()
+        game = self._game
+        (state,) = game.initial(1)
+        for place, action in enumerate(moves):
+            if place >= len(self.moves):
+                color = COLORS[int(game.to_play(state[None])[0])]
+                self._ask(f"play {color} {self._name_of(state, action).upper()}")  # some want capitals
+                self.moves = moves[: place + 1]
+            (state,) = game.step(state[None], np.array([action]))
+        answer = self._ask(f"genmove {COLORS[int(game.to_play(state[None])[0])]}")
+        action = chosen(game, self._name_of, state, self._name, answer)
+        self.moves = (*moves, action)
+        return action
+
+    def _ask(self, command: str) -> str:
+        ok, reply = self._send(command)
+        if not ok:
+            raise broken_rule(self._name, f"? {reply}", f"another answer to {command}")
+        return reply
+
+    def _send(self, command: str) -> tuple[bool, str]:
+        # Whether the engine obeyed, and its answer: all up to an empty line, behind = or ?, with or without a number.
+        self._process.send(command)
+        deadline, lines = time.monotonic() + ANSWER_SECONDS, list[str]()
+        while not lines or lines[-1]:
+            line = self._process.receive(deadline).strip()
+            if line or lines:
+                lines.append(line)
+        if lines[0][0] not in "=?":
+            raise broken_rule(self._name, lines[0], f"= or ? before the answer to {command}: does it speak GTP?")
+        return lines[0][0] == "=", " ".join([lines[0][1:].lstrip("0123456789").strip(), *lines[1:-1]]).strip()
+
+
+def gtp_player(game: Game, command: str) -> EnginePlayer:
+    """Return the player that asks programs by GTP, which a command starts; errors as `EnginePlayer`."""
+    return EnginePlayer(f"gtp:{command}", lambda: GtpEngine(game, command))

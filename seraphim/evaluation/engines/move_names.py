@@ -1,0 +1,56 @@
+"""Moves as engines write them: vertices of GTP, moves of UCI.
+
+A vertex is a column's letter and a row's number, or `pass`; the labels of our games are such names, in OpenSpiel's Go
+behind the color. In UCI, a game says itself how its moves are written.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from seraphim.errors import GameError, SettingsError
+from seraphim.game import Array, Game
+from seraphim.game.features import features_of
+from seraphim.game.notation import label_in
+
+COLORS = ("black", "white")  # of player 0, which moves first, and of player 1
+SHOWN = 10  # legal moves in an error message
+
+NameOf = Callable[[Array, int], str]
+"""Returns the name of a legal action in a state int64 [W]."""
+
+
+def vertex_names(game: Game) -> NameOf:
+    """Return what names the moves of a game in GTP."""
+    return lambda state, action: label_in(game, state, action).rpartition("_")[2]  # B_c3 in OpenSpiel's Go
+
+
+def uci_names(game: Game) -> NameOf:
+    """Return what names the moves of a game in UCI.
+
+    Raises:
+        SettingsError: UCI does not play it.
+    """
+    names = features_of(game).uci_in
+    if names is None or features_of(game).uci_variant is None:
+        raise SettingsError(f"UCI plays games such as openspiel:chess and openspiel:breakthrough, not {game.name}")
+    return names
+
+
+def board_size(game: Game) -> int | None:
+    """Return the number of rows of a square board, None for another shape."""
+    rows, *others = game.observation_shape
+    return rows if len(others) == 2 and others[0] == rows else None
+
+
+def action_named(game: Game, name_of: NameOf, state: Array, name: str) -> int:
+    """Return the legal action that a name stands for in a state int64 [W]; case does not matter.
+
+    Raises:
+        GameError: it names none.
+    """
+    names = {name_of(state, action).lower(): action for action in np.flatnonzero(game.legal(state[None])[0]).tolist()}
+    if name.lower() not in names:
+        expected = f"one of {' '.join([*names][:SHOWN])}{' …' if len(names) > SHOWN else ''}" if names else "none"
+        raise GameError(f"{name} is not legal here: expected {expected}")
+    return names[name.lower()]

@@ -1,0 +1,96 @@
+"""A player that asks programs for its moves: a few processes, each of which follows one game at a time."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.evaluation.engines.move_names import NameOf, action_named
+from seraphim.evaluation.engines.process import EngineLostError
+from seraphim.evaluation.players import FollowsMoves
+from seraphim.game import Array, Game
+from seraphim.machine import count_cores
+
+Moves = tuple[int, ...]
+
+
+class Engine(Protocol):
+    """A program that was started."""
+
+    moves: Moves
+    """The game that it follows."""
+
+    def choose(self, moves: Moves) -> int:
+        """Return its action after some moves from the initial position.
+
+        Raises:
+            EngineLostError: the program has ended, or did not answer in time.
+            GameError: it broke the rules of its protocol, or of the game.
+        """
+
+
+class EnginePlayer(FollowsMoves):
+    """Plays the moves of programs, as many of them as there are cores; one that dies is started again, once a move."""
+
+    def __init__(self, name: str, start: Callable[[], Engine]) -> None:
+        """Start the first program.
+
+        Args:
+            name: of the player, for errors.
+            start: starts a program.
+
+        Raises:
+            SettingsError: there is no such program, or it does not play this game.
+            GameError: it does not begin as its protocol demands.
+        """
+        self._name, self._start = name, start
+        self._engines = [self._started()]
+
+    def _started(self) -> Engine:
+        try:
+            return self._start()
+        except EngineLostError as error:
+            raise GameError(f"{self._name} {error}") from error
+
+    def after(self, lines: Sequence[Sequence[int]]) -> Array:
+        """Return an action for each of some games, given as the moves from the initial position."""
+        while len(self._engines) < min(len(lines), count_cores()):
+            self._engines.append(self._started())
+        shares: list[list[int]] = [[] for _ in self._engines]
+        for row, moves in enumerate(map(tuple, lines)):
+            # An engine that already follows the game only needs what is new; otherwise they take turns.
+            known = [moves[: len(engine.moves)] == engine.moves and bool(engine.moves) for engine in self._engines]
+            shares[known.index(True) if any(known) else row % len(shares)].append(row)
+        actions = np.empty(len(lines), np.int64)
+
+        def work(place: int) -> None:
+            for row in shares[place]:
+                actions[row] = self._choose(place, tuple(lines[row]))
+
+        with ThreadPoolExecutor(len(shares)) as pool:
+            list(pool.map(work, range(len(shares))))
+        return actions
+
+    def _choose(self, place: int, moves: Moves) -> int:
+        try:
+            return self._engines[place].choose(moves)
+        except EngineLostError:
+            self._engines[place] = self._started()
+        try:
+            return self._engines[place].choose(moves)
+        except EngineLostError as error:
+            raise GameError(f"{self._name} {error}") from error
+
+
+def chosen(game: Game, name_of: NameOf, state: Array, player: str, name: str) -> int:
+    """Return the action that a player's engine names in a state int64 [W].
+
+    Raises:
+        GameError: it names none, for instance because it resigns.
+    """
+    try:
+        return action_named(game, name_of, state, name)
+    except GameError as error:
+        raise GameError(f"{player} plays {error}\n{game.render(state)}") from error

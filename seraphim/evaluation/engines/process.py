@@ -1,0 +1,111 @@
+"""A program that answers lines with lines, over its standard input and output."""
+
+import contextlib
+import queue
+import shlex
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from typing import IO, Any
+
+from seraphim.errors import GameError, SettingsError
+
+GRACE_SECONDS = 2.0  # from the end of its input until a program is killed
+
+
+class EngineLostError(Exception):
+    """The program has ended, or did not answer in time."""
+
+
+class EngineProcess:
+    """A program that was started by a command, and is ended with this object at the latest.
+
+    Raises:
+        SettingsError: there is no such program, or it cannot be started.
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise SettingsError(f"{command!r} is not a command: {error}") from error
+        if not words:
+            raise SettingsError("expected the command of a program, such as gtp:gnugo --mode gtp")
+        self.command = command
+        self._process: Any
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # is closed with the process
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, bufsize=1
+            )
+        except FileNotFoundError as error:
+            raise SettingsError(f"there is no program {words[0]!r}: install it, or give its path") from error
+        except OSError as error:
+            raise SettingsError(f"cannot start {command!r}: {error.strerror}") from error
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
+        self.end = weakref.finalize(self, _end, self._process, self._errors)
+
+    def send(self, line: str) -> None:
+        """Send a line.
+
+        Raises:
+            EngineLostError: nobody reads it.
+        """
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise EngineLostError(self._last_words()) from error
+
+    def receive(self, deadline: float) -> str:
+        """Return the next line, without its end.
+
+        Args:
+            deadline: the time of `time.monotonic` until which to wait.
+
+        Raises:
+            EngineLostError: there is none.
+        """
+        try:
+            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            raise EngineLostError("did not answer in time") from None
+        if line is None:
+            self._lines.put(None)  # for the next call
+            raise EngineLostError(self._last_words())
+        return line
+
+    def _last_words(self) -> str:
+        # The exit status, and the last line that it wrote as an error.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE_SECONDS)
+        self._errors.seek(0)
+        written = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f"ended with status {self._process.returncode}" + (f": {written[-1].strip()}" if written else "")
+
+
+def _read(stream: IO[str], lines: "queue.Queue[str | None]") -> None:
+    with contextlib.suppress(OSError, ValueError):
+        for line in stream:
+            lines.put(line.rstrip("\r\n"))
+    lines.put(None)
+
+
+def _end(process: Any, errors: IO[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.close()
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()
+    errors.close()
+
+
+def broken_rule(name: str, reply: str, expected: str) -> GameError:
+    """Return the error for an engine that does what its protocol or the game forbids."""
+    return GameError(f"{name} answered {reply!r}: expected {expected}")
