@@ -8,7 +8,7 @@ from seraphim.errors import SettingsError
 from seraphim.evaluation.engines.move_names import COLORS, board_size, vertex_names
 from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
 from seraphim.evaluation.engines.process import EngineProcess, broken_rule
-from seraphim.game import Game
+from seraphim.game import Array, Game
 
 ANSWER_SECONDS = 300.0  # for a move
 
@@ -42,14 +42,21 @@ class GtpEngine:
         (state,) = game.initial(1)
         for place, action in enumerate(moves):
             if place >= len(self.moves):
-                color = COLORS[int(game.to_play(state[None])[0])]
-                self._ask(f"play {color} {self._name_of(state, action).upper()}")  # some want capitals
+                self._play(state, action)
                 self.moves = moves[: place + 1]
             (state,) = game.step(state[None], np.array([action]))
         answer = self._ask(f"genmove {COLORS[int(game.to_play(state[None])[0])]}")
         action = chosen(game, self._name_of, state, self._name, answer)
         self.moves = (*moves, action)
         return action
+
+    def _play(self, state: Array, action: int) -> None:
+        color = COLORS[int(self._game.to_play(state[None])[0])]
+        command = f"play {color} {self._name_of(state, action).upper()}"  # some engines want capitals
+        ok, reply = self._send(command)
+        # Where there is only one move, a pass, some engines pass by themselves, and refuse the command.
+        if not ok and self._game.legal(state[None]).sum() > 1:
+            raise broken_rule(self._name, f"? {reply}", f"another answer to {command}")
 
     def _ask(self, command: str) -> str:
         ok, reply = self._send(command)
@@ -65,8 +72,8 @@ class GtpEngine:
             line = self._process.receive(deadline).strip()
             if line or lines:
                 lines.append(line)
-        if lines[0][0] not in "=?":
-            raise broken_rule(self._name, lines[0], f"= or ? before the answer to {command}: does it speak GTP?")
+            if lines and lines[0][0] not in "=?":
+                raise broken_rule(self._name, lines[0], f"= or ? before the answer to {command}: does it speak GTP?")
         return lines[0][0] == "=", " ".join([lines[0][1:].lstrip("0123456789").strip(), *lines[1:-1]]).strip()
 
 

@@ -34,19 +34,22 @@ class EngineProcess:
         if not words:
             raise SettingsError("expected the command of a program, such as gtp:gnugo --mode gtp")
         self.command = command
-        self._process: Any
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # is closed with the process
-        try:
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, bufsize=1
-            )
-        except FileNotFoundError as error:
-            raise SettingsError(f"there is no program {words[0]!r}: install it, or give its path") from error
-        except OSError as error:
-            raise SettingsError(f"cannot start {command!r}: {error.strerror}") from error
+        self._process: Any = self._started(words)
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
         self.end = weakref.finalize(self, _end, self._process, self._errors)
+
+    def _started(self, words: list[str]) -> "subprocess.Popen[str]":
+        try:
+            return subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, bufsize=1
+            )
+        except OSError as error:
+            self._errors.close()
+            if isinstance(error, FileNotFoundError):
+                raise SettingsError(f"there is no program {words[0]!r}: install it, or give its path") from error
+            raise SettingsError(f"cannot start {self.command!r}: {error.strerror}") from error
 
     def send(self, line: str) -> None:
         """Send a line.

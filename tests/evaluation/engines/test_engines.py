@@ -1,0 +1,221 @@
+"""Engines of others as players: real programs of Debian, and scripts that misbehave."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.engines import gtp, uci
+from seraphim.evaluation.engines.gtp import gtp_player
+from seraphim.evaluation.engines.move_names import action_named, uci_names, vertex_names
+from seraphim.evaluation.engines.uci import uci_player
+from seraphim.evaluation.match import make_openings, play_match
+from seraphim.evaluation.match_csv import Conditions
+from seraphim.evaluation.players import Choose, random_player
+from seraphim.evaluation.tournament import Roster
+from seraphim.game import Game, load_game
+
+# By game: the player's name, the program, and its Debian package.
+PROGRAMS = {
+    "othello": ("gtp:gtp-rhino --level=1", "grhino"),
+    "openspiel:go(board_size=9,komi=7.5)": ("gtp:gnugo --mode gtp --level 1 --komi 7.5", "gnugo"),
+    "openspiel:breakthrough": ("uci:fairy-stockfish go depth 2", "fairy-stockfish"),
+    "openspiel:chess": ("uci:fairy-stockfish go depth 2", "fairy-stockfish"),
+}
+OTHELLO = load_game("othello")
+
+# Plays the first legal move, or misbehaves; argument: how, and a file that remembers over starts.
+SCRIPT = """
+import sys, pathlib
+how, memory = sys.argv[1], pathlib.Path(sys.argv[2])
+starts = int(memory.read_text()) if memory.exists() else 0
+memory.write_text(str(starts + 1))
+sys.path[:0] = {path!r}
+import numpy as np
+from othello import GAME
+state, asked = GAME.initial(1), 0
+for line in sys.stdin:
+    words = line.split()
+    answer = ""
+    if words[0] == "clear_board":
+        state = GAME.initial(1)
+    elif words[0] == "play":
+        state = GAME.step(state, np.array([GAME.parse_action(words[2])]))
+    elif words[0] == "boardsize" and how == "small":
+        print("? unacceptable size\\n", flush=True)
+        continue
+    elif words[0] == "genmove":
+        asked += 1
+        if how == "dying" or how == "mortal" and starts < 2 and asked == 4:
+            print("out of ideas", file=sys.stderr)
+            sys.exit(3)
+        if how == "silent":
+            continue
+        answer = "a1" if how == "illegal" else "resign" if how == "resigning" else ""
+        if not answer:
+            action = int(GAME.legal(state)[0].argmax())
+            answer = GAME.action_label(action)
+            state = GAME.step(state, np.array([action]))
+    print(f"= {{answer}}\\n", flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _games_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where Debian puts games, which root's path leaves out.
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], "/usr/games"]))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "engine.py"
+    file.write_text(SCRIPT.format(path=sys.path))
+    return file
+
+
+def command(script: Path, how: str) -> str:
+    return shlex.join([sys.executable, str(script), how, str(script.with_suffix(".txt"))])
+
+
+def installed(name: str) -> Choose:
+    """The player of a game; the test is skipped where its program is not installed."""
+    player, package = PROGRAMS[name]
+    kind, _, text = player.partition(":")
+    if not shutil.which(text.split()[0]):
+        pytest.skip(f"not installed: apt install {package}")
+    roster = Roster(Path(), name, Conditions(2, 0, None, 0))
+    (entrant,) = roster.entrants([player])
+    assert kind in ("gtp", "uci")
+    return entrant.load()
+
+
+def first_legal(states: np.ndarray) -> np.ndarray:
+    return OTHELLO.legal(states).argmax(axis=1)
+
+
+# ---------------------------------------------------------------- programs of Debian
+
+
+@pytest.mark.parametrize("openings", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_play_games_to_the_end(name: str, openings: int) -> None:
+    game = load_game(name)
+    player = installed(name)
+    result = play_match(game, player, random_player(game), make_openings(game, openings, 4))
+    assert result.games == 2 * openings
+    assert result.score > 0.75  # against random play
+    assert not result.cut_off
+
+
+# ---------------------------------------------------------------- names of moves
+
+
+@pytest.mark.parametrize("name", ["openspiel:chess", "openspiel:breakthrough"])
+def test_names_of_uci_stand_for_the_moves(name: str) -> None:
+    pyspiel = pytest.importorskip("pyspiel")
+    game, random = load_game(name), np.random.default_rng(0)
+    name_of, (state,), promoted = uci_names(game), game.initial(1), 0
+    theirs = pyspiel.load_game(name.removeprefix("openspiel:")).new_initial_state()
+    for _ in range(300):
+        legal = np.flatnonzero(game.legal(state[None])[0]).tolist()
+        if not legal:
+            break
+        names = [name_of(state, action) for action in legal]
+        assert len(set(names)) == len(names)
+        assert [action_named(game, name_of, state, each) for each in names] == legal
+        if name == "openspiel:chess":
+            assert [theirs.parse_move_to_action(each) for each in names] == legal
+            promoted += any(len(each) == 5 for each in names)
+        action = int(random.choice(legal))
+        theirs.apply_action(action)
+        (state,) = game.step(state[None], np.array([action]))
+    assert name != "openspiel:chess" or promoted
+
+
+def test_breakthrough_is_turned_for_uci() -> None:
+    game = load_game("openspiel:breakthrough")
+    (state,) = game.initial(1)
+    assert uci_names(game)(state, int(game.legal(state[None])[0].argmax())) == "a2a3"  # a7a6 in OpenSpiel
+
+
+def test_uci_plays_only_games_that_have_names_for_it() -> None:
+    with pytest.raises(SettingsError, match="UCI plays games such as openspiel:chess .*, not othello"):
+        uci_player(OTHELLO, "fairy-stockfish")
+
+
+def test_a_name_that_is_not_legal_is_refused() -> None:
+    (state,) = OTHELLO.initial(1)
+    assert action_named(OTHELLO, vertex_names(OTHELLO), state, "D3") == OTHELLO.parse_action("d3")
+    with pytest.raises(GameError, match="a1 is not legal here: expected one of d3 c4 f5 e6"):
+        action_named(OTHELLO, vertex_names(OTHELLO), state, "a1")
+
+
+# ---------------------------------------------------------------- programs that misbehave
+
+
+def test_a_program_plays_what_it_would_play_here(script: Path) -> None:
+    openings = make_openings(OTHELLO, 2, 6)
+    result = play_match(OTHELLO, gtp_player(OTHELLO, command(script, "well")), random_player(OTHELLO), openings)
+    assert result == play_match(OTHELLO, first_legal, random_player(OTHELLO), openings)
+
+
+def test_a_program_that_dies_is_started_again(script: Path) -> None:
+    openings = make_openings(OTHELLO, 1, 6)
+    result = play_match(OTHELLO, gtp_player(OTHELLO, command(script, "mortal")), random_player(OTHELLO), openings)
+    assert result == play_match(OTHELLO, first_legal, random_player(OTHELLO), openings)
+    assert int(script.with_suffix(".txt").read_text()) > 2
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("dying", "ended with status 3: out of ideas"),
+        ("silent", "did not answer in time"),
+        ("illegal", "plays a1 is not legal here: expected one of d3 c4 f5 e6"),
+        ("resigning", "plays resign is not legal here"),
+    ],
+)
+def test_what_a_program_does_wrong_is_said(
+    script: Path, how: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gtp, "ANSWER_SECONDS", 3.0 if how == "silent" else 30.0)
+    player = gtp_player(OTHELLO, command(script, how))
+    with pytest.raises(GameError, match=message):
+        player.after([()])
+
+
+def test_a_board_that_a_program_does_not_have_is_refused(script: Path) -> None:
+    with pytest.raises(SettingsError, match="does not play on a board of 8x8: unacceptable size"):
+        gtp_player(OTHELLO, command(script, "small"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ("no-such-program --x", SettingsError, "there is no program 'no-such-program': install it, or give its path"),
+        ("'", SettingsError, "is not a command: No closing quotation"),
+        (" ", SettingsError, "expected the command of a program"),
+        ("cat", GameError, "does it speak GTP?"),
+        ("false", GameError, "ended with status 1"),
+    ],
+)
+def test_what_is_no_engine_is_refused(wrong: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        gtp_player(OTHELLO, wrong)
+
+
+def test_a_silent_program_is_no_uci_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uci, "ANSWER_SECONDS", 0.5)
+    with pytest.raises(GameError, match="uci:cat did not answer in time"):
+        uci_player(load_game("openspiel:chess"), "cat")
+
+
+def test_a_player_that_follows_games_needs_them(script: Path) -> None:
+    game: Game = OTHELLO
+    with pytest.raises(SettingsError, match="needs the moves that led to a position"):
+        gtp_player(game, command(script, "well"))(game.initial(1))
