@@ -4,6 +4,7 @@
     python bin/interactive.py NAME --human=second --readouts=800
     python bin/interactive.py NAME --debug             # show each candidate's priors, visits, Q, U and variation
     python bin/interactive.py NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
+    python bin/interactive.py NAME --engine="gtp:gtp-rhino --level=3"             # against another program
     python bin/interactive.py connectfour --human=second --proof=models/connectfour/start.proof   # you will lose
 
 Moves are written in the game's notation. Input may also come from a pipe.
@@ -34,6 +35,7 @@ TEMPERATURE = cli.define_choice(
 NOISE = flags.DEFINE_bool("noise", False, "Add noise to the root's priors, as in self-play.")
 LOAD = flags.DEFINE_string("load", None, "The initial position.")
 PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads; see bin/prove.py.")
+ENGINE = flags.DEFINE_string("engine", None, "A program that plays for the computer: gtp:COMMAND or uci:COMMAND.")
 SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
     from rich.console import Console
 
+    from seraphim.evaluation.engines.load import load_engine
     from seraphim.game import load_game
     from seraphim.inference import load_inference
     from seraphim.play.opponent import PlayOptions
@@ -73,10 +76,13 @@ def main(arguments: Sequence[str]) -> None:
         np.random.default_rng(SEED.value),
         read_moves(settings.game, Path(PROOF.value)) if PROOF.value else None,
     )
+    if ENGINE.value:
+        cli.refuse_flags(True, "computer", "temperature", "noise", "proof", because="--engine makes the moves")
+        session.engine = load_engine(game, ENGINE.value)
     if LOAD.value:
         session.load(LOAD.value)
         session.waiting = False
-    Interactive(session, folder.name, Console(highlight=False)).run()
+    Interactive(session, ENGINE.value or folder.name, Console(highlight=False)).run()
 
 
 if __name__ == "__main__":

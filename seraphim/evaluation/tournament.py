@@ -16,8 +16,7 @@ from pathlib import Path
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation import players
-from seraphim.evaluation.engines.gtp import gtp_player
-from seraphim.evaluation.engines.uci import uci_player
+from seraphim.evaluation.engines.load import is_engine, load_engine
 from seraphim.evaluation.match import SeriesResult, default_plies, make_openings, play_match, play_series
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.players import Choose
@@ -34,7 +33,7 @@ _KINDS = (
     "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, gtp:COMMAND, uci:COMMAND, "
     "or a model: NAME, NAME/SNAPSHOT or NAME/all"
 )
-_OUTSIDE = ("proof:", "gtp:", "uci:")  # what follows may be a path
+_PROOF = "proof:"
 _RAW = ":raw"
 _SEEDED = "random, minimax:DEPTH, solver or solver:SECONDS"
 
@@ -63,7 +62,7 @@ def all_snapshots(name: str) -> str:
 
 
 def _is_built_in(name: str) -> bool:
-    if name.startswith(_OUTSIDE):
+    if name.startswith(_PROOF) or is_engine(name):  # a path may follow
         return True
     return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
 
@@ -158,10 +157,8 @@ class Roster:
             return self._seeded(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))
         if kind == "proof" and text:
             return Entrant(name, lambda: proof_player(module, Path(text)))
-        if kind == "gtp" and text:
-            return Entrant(name, lambda: gtp_player(game, text))
-        if kind == "uci" and text:
-            return Entrant(name, lambda: uci_player(game, text))
+        if is_engine(name):
+            return Entrant(name, lambda: load_engine(game, name))
         raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
 
     def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:

@@ -55,7 +55,7 @@ class OpenSpielGame:
         self.state_words = 1 + -(-self._horizon // self._per_word)
         self.cache = StateCache(cache_bytes)
         self._labels: dict[bytes, dict[int, str]] = {}
-        self.uci_variant = _short_name(name) if _short_name(name) in ("breakthrough", "chess") else None
+        self.uci_variant = name if name in ("breakthrough", "chess") else None  # not on boards of other sizes
         self._best_return = max(abs(self._game.min_utility()), abs(self._game.max_utility()))
         self._planes = _planes(tuple(self._game.observation_tensor_shape()))
         channels, *board = self._planes
@@ -259,14 +259,10 @@ def _pyspiel() -> ModuleType:
     return pyspiel
 
 
-def _short_name(name: str) -> str:
-    return name.partition("(")[0]
-
-
 def _load(name: str) -> Any:
     pyspiel = _pyspiel()
     known = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    short_name = _short_name(name)
+    short_name = name.partition("(")[0]
     if short_name not in known:
         raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
     obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)

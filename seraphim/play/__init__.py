@@ -6,6 +6,7 @@ In dependency order:
     screen        how a position and an analysis are drawn
     game_files    saved games, positions and records in files
     session       a game between a person and the computer
+    engine/       Seraphim as an engine of other programs, by GTP and UCI
     terminal      shows a session on a console
     repl          reads and runs commands
 """

@@ -4,6 +4,7 @@ Reads lines from a terminal, a pipe or a test. Invalid input is answered with on
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from seraphim.errors import SeraphimError, SettingsError
+from seraphim.evaluation.players import FollowsMoves
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import Node
 from seraphim.play import game_files, screen
@@ -170,6 +172,9 @@ class Interactive:
             session.play(proven.action)
             terminal.say(f"{mark} plays {label}: it is proven that {proven.claim}, in at most {proven.plies} plies")
             return
+        if session.engine is not None:
+            self._play_engine(session.engine)
+            return
         if session.opponent.play.computer == "raw":
             self._play_raw()
             return
@@ -189,6 +194,16 @@ class Interactive:
             f"{mark} plays {label}: {chosen.share:.0%} of the visits ({reading.total:,}), "
             f"expects {chosen.q:+.2f}, {reading.seconds:.2f} s"
         )
+
+    def _play_engine(self, engine: FollowsMoves) -> None:
+        session, terminal = self._session, self._terminal
+        mark, began = terminal.marks[session.mover], time.perf_counter()
+        session.waiting = True  # where it fails
+        with terminal.console.status("the other program thinks"):
+            action = session.choose_by_engine(engine)
+        label = session.tree.label(action)
+        session.play(action)
+        terminal.say(f"{mark} plays {label}: {terminal.title}, {time.perf_counter() - began:.2f} s")
 
     def _play_raw(self) -> None:
         session = self._session

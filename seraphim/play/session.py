@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.players import FollowsMoves
 from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree, Node
@@ -74,6 +75,7 @@ class Session:
         _check_readouts(search.readouts)
         self.opponent = Opponent(self.game, inference, replace(search, root="puct"), play, generator)
         self._proof = proof
+        self.engine: FollowsMoves | None = None  # a program of others that makes the computer's moves
         self.tree = GameTree(self.game)
         self.root_replaced = search.root != "puct"
         self.reading: Reading | None = None  # of the current position
@@ -113,6 +115,16 @@ class Session:
         """Return what the proof says about this position, if it has a move for the player to move."""
         found = self._proof.find(self.tree.node.state) if self._proof and not self.ended else []
         return next((known for known in found if known.action != NO_ACTION), None)
+
+    def choose_by_engine(self, engine: FollowsMoves) -> int:
+        """Return the action that a program of others chooses in this position.
+
+        Raises:
+            GameError: it broke the rules, or the game did not begin at the initial position.
+        """
+        if not self.tree.starts_afresh:
+            raise GameError("an engine follows games from the initial position only: new begins one")
+        return int(engine.after([self.tree.actions()])[0])
 
     def check_unfinished(self) -> None:
         """Raise a GameError if the game is over."""

@@ -101,7 +101,8 @@ class Terminal:
         compact = session.options.debug or not screen.rows_fit(console, session.tree, ROWS_BELOW_BOARD)
         raw = session.opponent.play.computer == "raw"
         how = "raw network" if raw else f"{session.opponent.search.readouts:,} readouts"
-        first, second = ("you" if player in session.humans else f"{self.title}, {how}" for player in (0, 1))
+        computer = self.title if session.engine else f"{self.title}, {how}"
+        first, second = ("you" if player in session.humans else computer for player in (0, 1))
         return screen.draw_game(
             session.tree, screen.Sides((first, second), self.marks), session.value, compact, console.width
         )

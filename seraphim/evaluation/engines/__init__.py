@@ -7,4 +7,5 @@ In dependency order:
     player        a player that asks programs
     gtp           the Go Text Protocol, which programs for Go, Othello, Hex and others speak
     uci           the Universal Chess Interface
+    load          players of both kinds by name
 """

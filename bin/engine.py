@@ -1,0 +1,52 @@
+"""An engine for the programs of others: speaks the Go Text Protocol or UCI on standard input and output.
+
+    python bin/engine.py NAME                     # GTP: for Go, Othello, connect four, Hex and games like these
+    python bin/engine.py NAME --protocol=uci      # for chess and breakthrough by OpenSpiel
+    gogui-twogtp -black "python bin/engine.py NAME" -white "gtp-rhino --level=3"
+
+Without a clock it searches as long as its settings say, --readouts. Given one, it divides its time among the moves that
+the game may still have. docs/engines.md lists the commands.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from absl import flags
+
+from seraphim import cli
+from seraphim.inference import Runtime
+
+PROTOCOL = flags.DEFINE_enum("protocol", "gtp", ["gtp", "uci"], "What the other program speaks.")
+SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
+RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
+cli.define_options(["analysis"])
+cli.define_trust()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Answer commands."""
+    import numpy as np
+
+    from seraphim.game import load_game
+    from seraphim.inference import load_inference
+    from seraphim.play.engine.gtp import GtpServer
+    from seraphim.play.engine.thinker import Thinker
+    from seraphim.play.engine.uci import UciServer
+    from seraphim.play.opponent import Opponent, PlayOptions
+    from seraphim.search.analysis import LEAVES
+
+    folder = cli.model_folder(arguments)
+    settings = cli.with_flags(folder.settings(), ["analysis"])
+    game = load_game(settings.game)
+    inference = load_inference(
+        folder.choose(SNAPSHOT.value).path, game, RUNTIME.value, batch=LEAVES, trust=cli.FLAGS.trust
+    )
+    opponent = Opponent(game, inference, replace(settings.search, root="puct"), PlayOptions(), np.random.default_rng())
+    opponent.warm_up()
+    server = GtpServer if PROTOCOL.value == "gtp" else UciServer
+    server(Thinker(game, opponent, sys.stdin), sys.stdout).run()
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,27 @@
+"""Programs of others as players, by name."""
+
+from seraphim.errors import SettingsError
+from seraphim.evaluation.engines.gtp import gtp_player
+from seraphim.evaluation.engines.player import EnginePlayer
+from seraphim.evaluation.engines.uci import uci_player
+from seraphim.game import Game
+
+_PLAYERS = {"gtp": gtp_player, "uci": uci_player}
+
+
+def is_engine(name: str) -> bool:
+    """Return whether a player's name stands for a program of others."""
+    return name.partition(":")[0] in _PLAYERS
+
+
+def load_engine(game: Game, name: str) -> EnginePlayer:
+    """Return the player `gtp:COMMAND` or `uci:COMMAND`.
+
+    Raises:
+        SettingsError: the name is no such name, there is no such program, or it does not play this game.
+        GameError: the program does not speak the protocol.
+    """
+    protocol, _, command = name.partition(":")
+    if protocol not in _PLAYERS or not command:
+        raise SettingsError(f"{name!r} is not an engine: expected gtp:COMMAND or uci:COMMAND")
+    return _PLAYERS[protocol](game, command)

@@ -1,0 +1,9 @@
+"""Seraphim as an engine for the programs of others, by the protocols that they speak.
+
+In dependency order:
+
+    clock      how long to think about a move
+    thinker    a game, and a search of its current position that can be stopped
+    gtp        the Go Text Protocol
+    uci        the Universal Chess Interface
+"""

@@ -1,0 +1,230 @@
+"""The Go Text Protocol, version 2 (Farnebäck 2002): Seraphim as an engine of programs that speak it.
+
+A color is `black` or `b` for the player who moves first, `white` or `w` for the other one. A vertex is the label of a
+move in the game: `d3` in Othello, `4` in connect four.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import IO
+
+import numpy as np
+
+from seraphim.errors import SeraphimError
+from seraphim.evaluation.engines.move_names import action_named, board_size, vertex_names
+from seraphim.play.engine.clock import Clock
+from seraphim.play.engine.thinker import Thinker
+from seraphim.play.opponent import Reading
+
+_COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
+_CENTISECONDS = 100
+_INTERVAL = 0.5  # seconds between two results of an analysis
+
+
+class _CommandError(Exception):
+    """The answer to a command that cannot be carried out."""
+
+
+class GtpServer:
+    """Answers commands about one game."""
+
+    def __init__(self, thinker: Thinker, out: IO[str]) -> None:
+        """Wait for commands; `out` gets the answers."""
+        self._thinker, self._out = thinker, out
+        self._name_of = vertex_names(thinker.game)
+        self._clocks: dict[int, Clock] = {}  # of the players that have one
+        self._settings: Clock | None = None  # that a game begins with
+        self._ended = False
+        self._commands: dict[str, Callable[[list[str]], str | None]] = {
+            "protocol_version": lambda _: "2",
+            "name": lambda _: "Seraphim",
+            "version": lambda _: version("seraphim"),
+            "known_command": lambda words: str(_only(words) in self._commands).lower(),
+            "list_commands": lambda _: "\n".join(self._commands),
+            "quit": self._quit,
+            "boardsize": self._boardsize,
+            "clear_board": self._clear_board,
+            "komi": self._komi,
+            "play": self._play,
+            "genmove": self._genmove,
+            "reg_genmove": self._reg_genmove,
+            "undo": self._undo,
+            "showboard": lambda _: "\n" + thinker.game.render(thinker.tree.node.state),
+            "time_settings": self._time_settings,
+            "time_left": self._time_left,
+            "analyze": self._analyze,
+            "lz-analyze": self._analyze,
+        }
+
+    def run(self) -> None:
+        """Answer until `quit`, or the end of the input."""
+        while not self._ended and (line := self._thinker.next_line()) is not None:
+            self.answer(line)
+
+    def answer(self, line: str) -> None:
+        """Carry out a command, and write its answer."""
+        words = line.partition("#")[0].split()
+        number = words.pop(0) if words and words[0].isdecimal() else ""
+        if not words:
+            return
+        try:
+            if words[0] not in self._commands:
+                raise _CommandError("unknown command")
+            text = self._commands[words[0]](words[1:])
+            if text is not None:
+                self._say(f"={number} ", text)
+        except (_CommandError, SeraphimError) as error:
+            self._say(f"?{number} ", str(error))
+
+    def _say(self, mark: str, text: str) -> None:
+        # An empty line ends an answer, so there is none in it.
+        first, *others = (mark + text).split("\n")
+        self._write("\n".join([first.rstrip(), *(line.rstrip() or "." for line in others)]) + "\n\n")
+
+    def _quit(self, _: list[str]) -> str:
+        self._ended = True
+        return ""
+
+    def _boardsize(self, words: list[str]) -> str:
+        (size,) = _numbers(words, 1)
+        if size != (board_size(self._thinker.game) or size):
+            raise _CommandError("unacceptable size")
+        return self._clear_board([])
+
+    def _clear_board(self, _: list[str]) -> str:
+        self._thinker.new()
+        if self._settings:
+            self._clocks = dict.fromkeys((0, 1), self._settings)
+        return ""
+
+    def _komi(self, words: list[str]) -> str:
+        _numbers(words, 1)  # programs for Go always send it; the rules of the game have their own
+        return ""
+
+    def _time_settings(self, words: list[str]) -> str:
+        main, period, moves = _numbers(words, 3)
+        unlimited = period > 0 and moves == 0  # by the definition of the command
+        self._settings = None if unlimited else Clock(main, period, int(moves))
+        self._clocks = {} if self._settings is None else dict.fromkeys((0, 1), self._settings)
+        return ""
+
+    def _time_left(self, words: list[str]) -> str:
+        player, (seconds, moves) = _color(words), _numbers(words[1:], 2)
+        period = self._settings or Clock()
+        self._clocks[player] = Clock(0.0, seconds, int(moves)) if moves else Clock(seconds, period.period, period.moves)
+        return ""
+
+    def _turn_to(self, words: list[str]) -> None:
+        # Lets a player pass who can do nothing else, where the other program leaves such a pass out.
+        thinker, player = self._thinker, _color(words)
+        legal = thinker.tree.legal()
+        if thinker.mover != player and len(legal) == 1 and self._label(legal[0]) == "pass":
+            thinker.tree.play(legal[0])
+        if thinker.tree.legal() and thinker.mover != player:
+            raise _CommandError(f"it is not {words[0]}'s turn")
+
+    def _label(self, action: int) -> str:
+        return self._name_of(self._thinker.tree.node.state, action).lower()
+
+    def _play(self, words: list[str]) -> str:
+        if len(words) != 2:
+            raise _CommandError("syntax error: expected a color and a vertex")
+        self._turn_to(words)
+        tree = self._thinker.tree
+        try:
+            tree.play(action_named(self._thinker.game, self._name_of, tree.node.state, words[1]))
+        except SeraphimError as error:
+            raise _CommandError(f"illegal move: {error}") from error
+        return ""
+
+    def _genmove(self, words: list[str]) -> str:
+        began = time.monotonic()
+        player, thinker = _color(words), self._thinker
+        self._turn_to(words)
+        clock = self._clocks.get(player)
+        label = self._choose(None if clock is None else clock.budget(thinker.own_moves))
+        if clock is not None:
+            self._clocks[player] = clock.after(time.monotonic() - began)
+        return label
+
+    def _choose(self, seconds: float | None) -> str:
+        # Plays a move, and returns its vertex; once the game has ended, players pass.
+        thinker = self._thinker
+        if not thinker.tree.legal():
+            return "pass"
+        action = thinker.choose(seconds=seconds)
+        label = self._label(action)
+        thinker.tree.play(action)
+        return label
+
+    def _reg_genmove(self, words: list[str]) -> str:
+        self._turn_to(words)
+        return self._label(self._thinker.choose()) if self._thinker.tree.legal() else "pass"
+
+    def _undo(self, _: list[str]) -> str:
+        if not self._thinker.tree.undo():
+            raise _CommandError("cannot undo")
+        return ""
+
+    def _analyze(self, words: list[str]) -> None:
+        intervals = [word for word in words if word.isdecimal()]
+        colors = [word for word in words if not word.isdecimal()]
+        if len(intervals) > 1 or len(colors) > 1:
+            raise _CommandError("syntax error: expected a color, and an interval in hundredths of a second")
+        if colors:
+            self._turn_to(colors)
+        if not self._thinker.tree.legal():
+            raise _CommandError("the game is over")
+        self._write("=\n")
+        self._thinker.analyze(int(intervals[0]) / _CENTISECONDS if intervals else _INTERVAL, self._show)
+        self._write("\n")
+
+    def _show(self, reading: Reading) -> None:
+        # One line, in the format that Leela Zero introduced: shares of 10,000, for the player to move.
+        parts = [
+            f"info move {self._label(each.action)} visits {each.visits} winrate {_share(each.q)} "
+            f"prior {round(10_000 * each.prior)} order {order} pv {' '.join(self._labels(each.variation))}"
+            for order, each in enumerate(reading.candidates)
+            if each.visits or not order
+        ]
+        self._write(" ".join(parts) + "\n")
+
+    def _labels(self, actions: tuple[int, ...]) -> list[str]:
+        # Of moves that are played one after the other from here.
+        game, state, labels = self._thinker.game, self._thinker.tree.node.state, list[str]()
+        for action in actions:
+            labels.append(self._name_of(state, action).lower())
+            (state,) = game.step(state[None], np.array([action]))
+        return labels
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+
+
+def _share(value: float) -> int:
+    return round(5_000 * (1 + value))
+
+
+def _color(words: list[str]) -> int:
+    if not words or words[0].lower() not in _COLORS:
+        raise _CommandError("syntax error: expected a color, black or white")
+    return _COLORS[words[0].lower()]
+
+
+def _only(words: list[str]) -> str:
+    if len(words) != 1:
+        raise _CommandError("syntax error: expected one word")
+    return words[0]
+
+
+def _numbers(words: list[str], count: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(0 <= abs(number) < math.inf for number in numbers):
+        raise _CommandError(f"syntax error: expected {count} number{'s' * (count > 1)}")
+    return numbers

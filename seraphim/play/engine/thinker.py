@@ -1,0 +1,108 @@
+"""A game, and a search of its current position that ends by readouts, by the clock, or by a new command.
+
+Commands come from a stream that a thread reads, so that they are noticed while the search runs.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import IO
+
+from seraphim.game import Game
+from seraphim.game.tree import GameTree
+from seraphim.play.opponent import Opponent, Reading
+from seraphim.play.session import MOST_READOUTS
+
+WAIT_SECONDS = 0.02  # between two looks for a command, once nothing is left to search
+
+
+class Thinker:
+    """Follows a game, and searches its current position."""
+
+    def __init__(self, game: Game, opponent: Opponent, commands: IO[str]) -> None:
+        """Begin a game.
+
+        Args:
+            game: the rules.
+            opponent: the search.
+            commands: what the other program sends.
+        """
+        self.game, self.tree = game, GameTree(game)
+        self._opponent = opponent
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, args=(commands,), daemon=True).start()
+
+    def _read(self, commands: IO[str]) -> None:
+        for line in commands:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def next_line(self) -> str | None:
+        """Return the next line that was sent, as soon as there is one; None once there are no more."""
+        return self._lines.get()
+
+    @property
+    def has_line(self) -> bool:
+        """Return whether a line was sent, or no more will be."""
+        return not self._lines.empty()
+
+    def new(self) -> None:
+        """Begin another game."""
+        self.tree = GameTree(self.game)
+
+    @property
+    def mover(self) -> int:
+        """Return the player to move, 0 or 1."""
+        return int(self.game.to_play(self.tree.node.state[None])[0])
+
+    @property
+    def own_moves(self) -> float:
+        """Return how many more moves a player makes at most, if players alternate."""
+        return max(1.0, (self.game.max_plies - self.tree.node.ply) / 2)
+
+    def choose(self, readouts: int | None = None, seconds: float | None = None) -> int:
+        """Return the action to play in the current, unfinished position.
+
+        Args:
+            readouts: that a search adds, by default the model's own number; with `seconds`, at most so many.
+            seconds: time for the search.
+
+        Raises:
+            ModelError: the model gave a NaN or an infinity.
+        """
+        legal = self.tree.legal()
+        if len(legal) == 1:
+            return legal[0]
+        deadline = None if seconds is None else time.monotonic() + seconds
+        if readouts is None:
+            readouts = self._opponent.search.readouts if seconds is None else MOST_READOUTS
+
+        def is_late(_: Callable[[], Reading]) -> bool:
+            return deadline is not None and time.monotonic() >= deadline
+
+        self._opponent.read(self.tree, readouts, is_late)
+        return self._opponent.choose(self.tree)
+
+    def analyze(self, seconds: float, show: Callable[[Reading], None]) -> None:
+        """Search the current, unfinished position until a command comes.
+
+        Args:
+            seconds: between two results.
+            show: is called with each result.
+
+        Raises:
+            ModelError: the model gave a NaN or an infinity.
+        """
+        shown = time.monotonic()
+
+        def watch(reading: Callable[[], Reading]) -> bool:
+            nonlocal shown
+            if time.monotonic() - shown >= seconds:
+                shown = time.monotonic()
+                show(reading())
+            return self.has_line
+
+        show(self._opponent.read(self.tree, MOST_READOUTS, watch))
+        while not self.has_line:
+            time.sleep(WAIT_SECONDS)
