@@ -211,6 +211,7 @@ class Hex:
             {action: [divmod(action, self.size)] for action in actions},
             row_names=tuple(str(row + 1) for row in range(self.size)),
             column_names=tuple(LETTERS[: self.size]),
+            look="hexagons",
         )
 
     def action_label(self, action: int) -> str:

@@ -256,6 +256,7 @@ class Othello:
             {cell: [divmod(cell, SIZE)] for cell in cells},
             row_names=tuple(str(row + 1) for row in range(SIZE)),
             column_names=tuple(LETTERS),
+            look="stones",
         )
 
     def action_label(self, action: int) -> str:

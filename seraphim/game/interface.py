@@ -8,7 +8,7 @@ Shape letters: `B` positions of a batch, `A` actions, `W` words of a state, `O` 
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ class Symmetries(NamedTuple):
     actions: Array  # int32 [S, A]
 
 
+Look = Literal["marks", "stones", "hexagons"]
+"""How pages draw a board: marks in a grid or stones that drop, as its shape suggests; stones on squares; hexagons."""
+
+
 class Board(NamedTuple):
     """A position as a grid of cells, for people: what the optional member `board(state)` of a game returns."""
 
@@ -41,6 +45,7 @@ class Board(NamedTuple):
     # Names of rows and columns, if cells have names: the column's, then the row's, such as c3 in chess.
     row_names: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
+    look: Look = "marks"
 
 
 def cell_name(board: Board, row: int, column: int) -> str:

@@ -3,7 +3,7 @@
 import {html, svg} from '../shared/dom.js';
 import {drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
 import {center, CHUTE, geometryOf, sourceOf} from './geometry.js';
-import {animateEntry, drawBoard, drawPiece} from './pieces.js';
+import {animateEntry, animateFlip, drawBoard, drawPiece} from './pieces.js';
 import {Targets} from './targets.js';
 
 /**
@@ -121,7 +121,7 @@ export class BoardView {
       this.#layers.marks,
     );
     this.element.style.setProperty('--ratio', String(geometry.width / geometry.height));
-    this.element.replaceChildren(drawing, this.targets.element);
+    this.element.replaceChildren(drawing, this.targets.element, this.targets.others);
   }
 
   /**
@@ -135,6 +135,8 @@ export class BoardView {
       row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])),
     );
     const fresh = [...wanted.keys()].filter((key) => !this.#pieces.has(key));
+    const before = new Set([...this.#pieces.keys()].map(cellOf));
+    const placed = fresh.filter((key) => !before.has(cellOf(key)));
     for (const [key, piece] of this.#pieces) {
       if (!wanted.has(key)) {
         piece.remove();
@@ -146,7 +148,12 @@ export class BoardView {
       const piece = drawPiece(geometry, mark, board.marks[mark], [row, column]);
       this.#pieces.set(key, piece);
       this.#layers.pieces.append(piece);
-      if (animate && fresh.length === 1) animateEntry(piece, geometry, [row, column]);
+      if (!animate || placed.length !== 1) continue;
+      if (key === placed[0]) animateEntry(piece, geometry, [row, column]);
+      else if (geometry.style === 'stones') {
+        const [from, to] = wanted.get(placed[0]);
+        animateFlip(piece, Math.max(Math.abs(row - from), Math.abs(column - to)));
+      }
     }
   }
 
@@ -266,6 +273,14 @@ export class BoardView {
     else piece.classList.add('faint');
     this.#layers.ghost.append(piece);
   }
+}
+
+/**
+ * @param {string} key of a piece
+ * @returns {string} its cell
+ */
+function cellOf(key) {
+  return key.slice(0, key.lastIndexOf(','));
 }
 
 /**

@@ -4,8 +4,8 @@
  * @typedef {import('../shared/types.js').Board} Board
  * @typedef {import('../shared/types.js').Cell} Cell
  *
- * @typedef {'rack' | 'lines' | 'grid' | 'text'} Style a rack that stones drop into, a few cells between lines, squares,
- *     or the game's own drawing in text
+ * @typedef {'rack' | 'lines' | 'grid' | 'stones' | 'hexagons' | 'text'} Style a rack that stones drop into, a few cells
+ *     between lines, squares, squares with stones, hexagons, or the game's own drawing in text
  *
  * @typedef {object} Geometry in units of the drawing
  * @property {Style} style
@@ -13,6 +13,8 @@
  * @property {number} columns
  * @property {number} left of the cells
  * @property {number} top of the cells
+ * @property {number} rise from a row to the next
+ * @property {number} shift of a row to the right of the one above, in cells
  * @property {number} width of the whole drawing
  * @property {number} height of the whole drawing
  */
@@ -21,6 +23,9 @@
 export const CELL = 100;
 /** The space above a rack, where a stone waits to be dropped. */
 export const CHUTE = 86;
+
+/** The side of a hexagon as wide as a cell, with a corner at its top. */
+export const SIDE = CELL / Math.sqrt(3);
 
 const FEW_CELLS = 25;
 
@@ -31,6 +36,7 @@ const FEW_CELLS = 25;
  */
 export function styleOf(board) {
   if (!board) return 'text';
+  if (board.look === 'stones' || board.look === 'hexagons') return board.look;
   const targets = Object.values(board.targets);
   if (targets.length && targets.every((cells) => isColumn(cells, board.rows))) return 'rack';
   const single = targets.every((cells) => cells.length === 1);
@@ -63,11 +69,21 @@ function isColumn(cells, rows) {
  * @returns {Geometry}
  */
 export function geometryOf(style, {rows, columns}) {
-  const [left, top, bottom] = {rack: [26, CHUTE + 26, 92], lines: [14, 14, 14], grid: [8, 8, 8], text: [0, 0, 0]}[
-    style
-  ];
+  const [left, top, bottom] = {
+    rack: [26, CHUTE + 26, 92],
+    lines: [14, 14, 14],
+    grid: [8, 8, 8],
+    stones: [8, 8, 8],
+    hexagons: [38, 36, 12],
+    text: [0, 0, 0],
+  }[style];
+  if (style === 'hexagons') {
+    const [rise, shift] = [1.5 * SIDE, 0.5];
+    const width = (columns + shift * (rows - 1)) * CELL + 2 * left;
+    return {style, rows, columns, left, top, rise, shift, width, height: top + rows * rise + SIDE / 2 + bottom};
+  }
   const width = columns * CELL + 2 * left;
-  return {style, rows, columns, left, top, width, height: top + rows * CELL + bottom};
+  return {style, rows, columns, left, top, rise: CELL, shift: 0, width, height: top + rows * CELL + bottom};
 }
 
 /**
@@ -75,6 +91,15 @@ export function geometryOf(style, {rows, columns}) {
  * @param {Cell} cell
  * @returns {[x: number, y: number]} its center
  */
-export function center({left, top}, [row, column]) {
-  return [left + (column + 0.5) * CELL, top + (row + 0.5) * CELL];
+export function center({style, left, top, rise, shift}, [row, column]) {
+  const first = style === 'hexagons' ? SIDE : CELL / 2;
+  return [left + (column + shift * row + 0.5) * CELL, top + first + row * rise];
+}
+
+/**
+ * @param {Style} style
+ * @returns {boolean} whether its pieces are discs
+ */
+export function hasStones(style) {
+  return style === 'rack' || style === 'stones' || style === 'hexagons';
 }

@@ -2,7 +2,7 @@
 
 import {svg} from '../shared/dom.js';
 import {formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
-import {CELL, center} from './geometry.js';
+import {CELL, center, hasStones} from './geometry.js';
 
 /**
  * @typedef {import('../shared/types.js').Analysis} Analysis
@@ -152,7 +152,7 @@ export function drawStep(piece, geometry, cell, number) {
  */
 export function drawLast(geometry, cell) {
   const [cx, cy] = center(geometry, cell);
-  if (geometry.style === 'rack') return svg('circle', {cx, cy, r: 9, class: 'last'});
+  if (hasStones(geometry.style)) return svg('circle', {cx, cy, r: 9, class: 'last'});
   const [x, y] = [cx - CELL / 2 + 7, cy - CELL / 2 + 7];
   return svg('rect', {x, y, width: CELL - 14, height: CELL - 14, rx: 12, class: 'last-cell'});
 }

@@ -1,7 +1,7 @@
 /** The board and its pieces as SVG. The style sheet sets the colors. */
 
 import {svg} from '../shared/dom.js';
-import {CELL, CHUTE, center} from './geometry.js';
+import {CELL, CHUTE, SIDE, center, hasStones} from './geometry.js';
 
 /**
  * @typedef {import('./geometry.js').Geometry} Geometry
@@ -25,6 +25,7 @@ export const mayAnimate = () => !window.matchMedia('(prefers-reduced-motion: red
  */
 export function drawBoard(geometry, names, board) {
   if (geometry.style === 'rack') return {behind: drawFeet(geometry), front: drawRack(geometry, names)};
+  if (geometry.style === 'hexagons') return {behind: [...drawHexagons(geometry), ...drawEdgeNames(geometry, board)], front: []};
   const behind = geometry.style === 'lines' ? drawLines(geometry) : drawSquares(geometry);
   return {behind: [...behind, ...drawEdgeNames(geometry, board)], front: []};
 }
@@ -39,14 +40,14 @@ export function drawBoard(geometry, names, board) {
  */
 export function drawPiece(geometry, mark, text, cell) {
   const [x, y] = center(geometry, cell);
-  const shape = geometry.style === 'rack' ? drawDisc() : drawMark(geometry.style, mark, text);
+  const shape = hasStones(geometry.style) ? drawDisc() : drawMark(geometry.style, mark, text);
   const place = svg('g', {transform: `translate(${x} ${y})`}, svg('g', {class: 'moving'}, ...shape));
   place.classList.add('piece', `player-${mark}`);
   return place;
 }
 
 /**
- * Animate a new piece: it drops, or is drawn stroke by stroke.
+ * Animate a new piece: it drops, grows, or is drawn stroke by stroke.
  * @param {SVGGElement} piece
  * @param {Geometry} geometry
  * @param {Cell} cell where it lands
@@ -54,6 +55,10 @@ export function drawPiece(geometry, mark, text, cell) {
 export function animateEntry(piece, geometry, [row]) {
   const moving = /** @type {SVGGElement} */ (piece.firstElementChild);
   if (!mayAnimate()) return;
+  if (geometry.style === 'stones' || geometry.style === 'hexagons') {
+    moving.animate([{transform: 'scale(0.6)', opacity: 0}, {transform: 'none', opacity: 1}], {duration: 140, easing: 'ease-out'});
+    return;
+  }
   if (geometry.style !== 'rack') {
     for (const stroke of moving.querySelectorAll('[pathLength]')) {
       const delay = stroke.previousElementSibling ? 110 : 0;
@@ -73,19 +78,35 @@ export function animateEntry(piece, geometry, [row]) {
 }
 
 /**
+ * Animate a piece that takes the place of another: it is turned over.
+ * @param {SVGGElement} piece
+ * @param {number} distance from the cell of the move, in cells
+ */
+export function animateFlip(piece, distance) {
+  const moving = /** @type {SVGGElement} */ (piece.firstElementChild);
+  if (!mayAnimate()) return;
+  const timing = /** @type {const} */ ({duration: 190, delay: 70 * distance, easing: 'ease-out', fill: 'backwards'});
+  moving.animate([{transform: 'scaleX(0)'}, {transform: 'scaleX(1)'}], timing);
+}
+
+/**
  * @param {Geometry} geometry
  * @param {Board} board
- * @returns {SVGElement[]} the names of rows and columns, in corners of the cells at the left and at the bottom
+ * @returns {SVGElement[]} the names of rows and columns, in corners of the cells at the left and at the bottom;
+ *     of hexagons at the left and above
  */
 function drawEdgeNames(geometry, {row_names: rows = [], column_names: columns = []}) {
+  const hexagons = geometry.style === 'hexagons';
   const inset = CELL / 2 - 13;
   const inRows = rows.map((name, row) => {
     const [x, y] = center(geometry, [row, 0]);
-    return svg('text', {x: x - inset, y: y - inset, class: 'edge-name'}, name);
+    const place = hexagons ? {x: x - CELL / 2 - 20, y} : {x: x - inset, y: y - inset};
+    return svg('text', {...place, class: 'edge-name'}, name);
   });
   const inColumns = columns.map((name, column) => {
-    const [x, y] = center(geometry, [geometry.rows - 1, column]);
-    return svg('text', {x: x + inset, y: y + inset, class: 'edge-name'}, name);
+    const [x, y] = center(geometry, [hexagons ? 0 : geometry.rows - 1, column]);
+    const place = hexagons ? {x, y: y - SIDE - 18} : {x: x + inset, y: y + inset};
+    return svg('text', {...place, class: 'edge-name'}, name);
   });
   return [...inRows, ...inColumns];
 }
@@ -177,6 +198,39 @@ function drawSquares({rows, columns, left, top}) {
     }
   }
   return squares;
+}
+
+/**
+ * @param {Geometry} geometry
+ * @returns {SVGElement[]} the cells, and the sides that each player connects
+ */
+function drawHexagons(geometry) {
+  const {rows, columns} = geometry;
+  const corner = (/** @type {Cell} */ cell, /** @type {number} */ number) => {
+    const [[x, y], angle] = [center(geometry, cell), (Math.PI / 3) * number - Math.PI / 2];
+    return `${(x + SIDE * Math.cos(angle)).toFixed(1)} ${(y + SIDE * Math.sin(angle)).toFixed(1)}`;
+  };
+  const hexagons = [];
+  /** @type {string[][]} */
+  const sides = [[], [], [], []];
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const points = [0, 1, 2, 3, 4, 5].map((number) => corner([row, column], number));
+      hexagons.push(svg('path', {d: `M ${points.join(' L ')} Z`, class: 'square'}));
+    }
+  }
+  for (let column = 0; column < columns; column++) {
+    sides[0].push(...[5, 0, 1].map((number) => corner([0, column], number)));
+    sides[1].push(...[4, 3, 2].map((number) => corner([rows - 1, column], number)));
+  }
+  for (let row = 0; row < rows; row++) {
+    sides[2].push(...[5, 4].map((number) => corner([row, 0], number)));
+    sides[3].push(...[1, 2].map((number) => corner([row, columns - 1], number)));
+  }
+  const paths = sides.map((points, index) =>
+    svg('path', {d: `M ${points.join(' L ')}`, class: `side player-${index < 2 ? 0 : 1}`}),
+  );
+  return [...hexagons, ...paths];
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The buttons over a board: one per cell, or per column of a rack; without a board, one per move. */
 
 import {html} from '../shared/dom.js';
-import {CELL, sourceOf} from './geometry.js';
+import {CELL, center, sourceOf} from './geometry.js';
 
 /**
  * @typedef {import('../shared/types.js').Board} Board
@@ -35,6 +35,8 @@ export class Targets {
     this.#onplay = onplay;
     this.#onhover = onhover;
     this.#onchoose = onchoose;
+    /** Buttons of moves that no cell names, such as a pass, beside a board. */
+    this.others = html('div', {class: 'others'});
     this.element = html('div', {
       class: 'targets',
       role: 'group',
@@ -55,18 +57,22 @@ export class Targets {
     this.element.className = `targets ${geometry?.style ?? 'text'}`;
     if (!board || !geometry) return;
     const rack = geometry.style === 'rack';
-    const top = rack ? 0 : geometry.top;
+    const top = rack ? 0 : center(geometry, [0, 0])[1] - geometry.rise / 2;
     this.#columns = board.columns;
     this.#cellNames.clear();
     Object.assign(this.element.style, {
       left: `${(100 * geometry.left) / geometry.width}%`,
       width: `${(100 * board.columns * CELL) / geometry.width}%`,
       top: `${(100 * top) / geometry.height}%`,
-      height: `${(100 * (geometry.top - top + board.rows * CELL)) / geometry.height}%`,
+      height: `${(100 * (rack ? geometry.top + board.rows * CELL : board.rows * geometry.rise)) / geometry.height}%`,
       gridTemplateColumns: `repeat(${board.columns}, 1fr)`,
     });
     for (let row = 0; row < (rack ? 1 : board.rows); row++) {
       for (let column = 0; column < board.columns; column++) this.#buttons.push(this.#button([row, column]));
+    }
+    if (geometry.shift) {
+      for (const [index, button] of this.#buttons.entries())
+        button.style.transform = `translateX(${100 * geometry.shift * Math.floor(index / board.columns)}%)`;
     }
     this.#buttons[rack ? Math.floor(board.columns / 2) : Math.floor(this.#buttons.length / 2)].tabIndex = 0;
     this.element.append(...this.#buttons);
@@ -82,22 +88,23 @@ export class Targets {
     this.#playable = playable;
     this.#setChosen([]);
     this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play]} to move` : 'Board');
-    if (!shown.board) {
-      const moves = Object.entries(shown.labels);
-      this.element.replaceChildren(
-        ...moves.map(([action, label]) =>
-          html(
-            'button',
-            {
-              type: 'button',
-              class: 'move',
-              'aria-disabled': String(!playable),
-              onclick: () => this.#playable && this.#onplay(Number(action)),
-            },
-            label,
-          ),
+    const buttons = Object.entries(shown.labels)
+      .filter(([action]) => !shown.board?.targets[action])
+      .map(([action, label]) =>
+        html(
+          'button',
+          {
+            type: 'button',
+            class: 'move',
+            'aria-disabled': String(!playable),
+            onclick: () => this.#playable && this.#onplay(Number(action)),
+          },
+          shown.board ? `${label[0].toUpperCase()}${label.slice(1)}` : label,
         ),
       );
+    this.others.replaceChildren(...(shown.board ? buttons : []));
+    if (!shown.board) {
+      this.element.replaceChildren(...buttons);
       return;
     }
     const {board} = shown;

@@ -81,6 +81,7 @@ export function gameTitle(name) {
  */
 export function playerNames(style, board, flipped) {
   if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
+  if (style === 'stones') return flipped ? ['White', 'Black'] : ['Black', 'White'];
   return board && board.marks.length === 2 ? [board.marks[0], board.marks[1]] : ['First', 'Second'];
 }
 

@@ -12,6 +12,7 @@
  *     moves comes from the second
  * @property {string[]} [row_names]
  * @property {string[]} [column_names] a cell's name is its column, then its row
+ * @property {'marks' | 'stones' | 'hexagons'} [look] how it is drawn, by default marks
  *
  * @typedef {object} GameInfo
  * @property {string} name
