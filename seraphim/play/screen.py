@@ -60,6 +60,8 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
         width: of the screen, in characters.
     """
     board, text = board_of(tree.game, tree.node.state), tree.game.render(tree.node.state)
+    if board is not None and board.look == "hexagons":
+        board = None  # a table has no place for shifted rows, which the text shows
     grid: RenderableType = Text(text)
     taken = max((len(line) for line in text.splitlines()), default=0)
     if board is not None:

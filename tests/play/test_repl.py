@@ -57,6 +57,12 @@ def make_session(
     return Session(game, network, search, play, SessionOptions(**options), np.random.default_rng(seed))  # type: ignore[arg-type]
 
 
+def test_hexagons_are_drawn_as_text() -> None:
+    lines = [line[:12].rstrip() for line in converse(make_session("hex:3"), ["b2"]).splitlines()]
+    assert "  a b c" in lines
+    assert " 2 · X ·" in lines
+
+
 def converse(session: Session, lines: Sequence[str] | Callable[[], str | None], width: int = 80) -> str:
     """The output of a session in which a user types these lines, or those that a function returns, and then leaves."""
     console = Console(file=io.StringIO(), width=width, height=24, highlight=False)

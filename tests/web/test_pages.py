@@ -51,6 +51,8 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     shutil.copytree(_fresh_root, root, dirs_exist_ok=True, symlinks=True)
     shutil.copytree(ROOT / "models/connectfour", root / "models/connectfour", symlinks=True)
     bootstrap(ModelFolder(root, "heap"), PlainRules(games.GAME), replace(small_settings, game="games"), seed=1)
+    for name, game in (("stones", "othello"), ("hexagons", "hex")):
+        bootstrap(ModelFolder(root, name), load_game(game), replace(small_settings, game=game), seed=1)
     breakthrough = load_game(BREAKTHROUGH)
     bootstrap(ModelFolder(root, "named"), breakthrough, replace(small_settings, game=BREAKTHROUGH), seed=1)
     with GameWriter(ModelFolder(root, "named").game_data, RecordOptions()) as writer:
@@ -303,6 +305,47 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
         }"""
     )
     assert played == ["drawing grid", 36, [7, 3]] or played == ["drawing grid", 36, [7, 9, 3]]
+
+
+def test_stones_are_flipped_and_a_player_passes(visitor: Visitor) -> None:
+    page = visitor.open("#model=stones&moves=d3,c3,e6,d2,d1,e1,b2", reduced_motion="no-preference")
+    two_people(page)
+    expect(page.locator("#status")).to_have_text("White to move")
+    expect(page.locator(".piece.player-0")).to_have_count(9)
+    page.evaluate(
+        """() => {
+          const animate = Element.prototype.animate;
+          window.animated = [];
+          Element.prototype.animate = function (frames, timing) {
+            if (this.closest('.piece')) window.animated.push(String(frames[0].transform));
+            return animate.call(this, frames, timing);
+          };
+        }"""
+    )
+    page.get_by_role("button", name="c1: empty").click()
+    expect(page.locator("#status")).to_have_text("Black to move")
+    expect(page.locator(".piece.player-1")).to_have_count(4)
+    assert page.evaluate("() => window.animated.sort()") == ["scale(0.6)", "scaleX(0)"]
+    page.get_by_role("button", name="Pass", exact=True).click()
+    expect(page.locator("#status")).to_have_text("White to move")
+    expect(page.get_by_role("button", name="Pass", exact=True)).to_have_count(0)
+    expect(page.locator(".piece")).to_have_count(12)
+    assert shared(page)["moves"].endswith(",c1,pass")
+
+
+def test_hexagons_are_played_where_they_are_drawn(visitor: Visitor) -> None:
+    page = visitor.open("#model=hexagons")
+    two_people(page)
+    expect(page.locator(".drawing.hexagons path.square")).to_have_count(49)
+    for cell, player in (("a1", 0), ("g1", 1), ("c6", 0), ("g7", 1)):
+        button = page.get_by_role("button", name=f"{cell}: empty")
+        box = button.bounding_box()
+        button.click()
+        expect(page.get_by_role("button", name=f"{cell}: {'XO'[player]}")).to_be_visible()
+        disc = page.locator(f".piece.player-{player} .disc").last.bounding_box()
+        assert box and disc
+        assert abs(box["x"] + box["width"] / 2 - disc["x"] - disc["width"] / 2) < 1.5
+        assert abs(box["y"] + box["height"] / 2 - disc["y"] - disc["height"] / 2) < 1.5
 
 
 # ---------------------------------------------------------------- the search

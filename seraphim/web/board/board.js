@@ -60,6 +60,7 @@ export class BoardView {
       (action) => this.#hover(action),
       () => this.#drawMarks(),
     );
+    element.after(this.targets.others);
   }
 
   /**
@@ -121,7 +122,7 @@ export class BoardView {
       this.#layers.marks,
     );
     this.element.style.setProperty('--ratio', String(geometry.width / geometry.height));
-    this.element.replaceChildren(drawing, this.targets.element, this.targets.others);
+    this.element.replaceChildren(drawing, this.targets.element);
   }
 
   /**
