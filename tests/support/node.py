@@ -20,6 +20,8 @@ TWICE = PlainRules(MOVES_TWICE)
 GAMES: dict[str, tuple[Game, Path]] = {
     "tictactoe": (load_game("tictactoe"), ROOT / "tictactoe/rules.js"),
     "connectfour": (load_game("connectfour"), ROOT / "connectfour/rules.js"),
+    "othello": (load_game("othello"), ROOT / "othello/rules.js"),
+    "hex": (load_game("hex"), ROOT / "hex/rules.js"),
     "double moves": (TWICE, ROOT / "tests/web/js/double_nim.js"),
 }
 

@@ -8,7 +8,8 @@ from games import Wait
 from node import GAMES, ROOT, HashNetwork, ask_node, in_words, needs_node, random_games
 from reference import random_states
 
-from seraphim.game import Array, Game, PlainRules, board_of
+from seraphim.game import Array, Board, Game, PlainRules, board_of, load_features
+from seraphim.game.features import features_of
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
@@ -16,7 +17,7 @@ from seraphim.storage.models import ModelFolder
 
 pytestmark = needs_node
 
-BOARD_GAMES = ["tictactoe", "connectfour"]
+BOARD_GAMES = ["tictactoe", "connectfour", "othello", "hex"]
 
 
 class Recorded:
@@ -131,8 +132,13 @@ CHANGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize(
     ("name", "changed"),
-    # Fast wins need to know how far a game has got, which only these two tell.
-    [(name, changed) for name in GAMES for changed in CHANGES if "fast_wins" not in changed or name in BOARD_GAMES],
+    # Fast wins need to know how far a game has got, which not every game tells.
+    [
+        (name, changed)
+        for name in GAMES
+        for changed in CHANGES
+        if "fast_wins" not in changed or features_of(GAMES[name][0]).progress
+    ],
     ids=str,
 )
 def test_every_option_that_matters_without_noise_matters_alike(name: str, changed: dict[str, Any]) -> None:
@@ -175,11 +181,16 @@ def test_visits_are_equal_on_the_outputs_of_the_trained_model() -> None:
 # ---------------------------------------------------------------- rules
 
 
+def names_and_look(board: Board) -> dict[str, object]:
+    names = {"row_names": list(board.row_names), "column_names": list(board.column_names)} if board.row_names else {}
+    return names | ({} if board.look == "marks" else {"look": board.look})
+
+
 @pytest.mark.parametrize("name", BOARD_GAMES)
 def test_rules_are_those_of_python(name: str) -> None:
     game, rules = GAMES[name]
     games = random_games(game, 80, seed=5)
-    results = set()
+    results, progress, from_board = set(), features_of(game).progress, load_features(name).state_from_board
     for actions, positions in zip(games, ask_node(rules, task="rules", games=games), strict=True):
         state = game.initial(1)
         for ply, told in enumerate(positions):
@@ -198,13 +209,14 @@ def test_rules_are_those_of_python(name: str) -> None:
                     "cells": board.cells.tolist(),
                     "marks": list(board.marks),
                     "targets": {str(action): [list(cell) for cell in cells] for action, cells in board.targets.items()},
+                    **names_and_look(board),
                 },
                 "text": game.render(state[0]),
                 "line": [list(cell) for cell in board.line],
                 "again": in_words(state)[0],
-                "progress": pytest.approx(float(game.progress(state)[0])),  # type: ignore[attr-defined]
+                "progress": None if progress is None else pytest.approx(float(progress(state)[0])),
                 "same": True,
-                "drawn": in_words(state)[0],
+                "drawn": in_words(state if from_board is None else from_board(game.render(state[0]))[None])[0],
             }
             if ended[0]:
                 results.add(float(result[0]))

@@ -1,0 +1,104 @@
+"""Makes the sets of solved endgames: plays games until few cells are empty, and solves the positions.
+
+A game begins with 4 to 30 random moves, the number drawn uniformly. Then two players that are drawn from a list go on,
+but one move in ten is random as well. A position is kept if it has as many empty cells as the set says and at least two
+legal moves, and if neither it nor a symmetric position is in the set already, nor, in a test set, in the validation set
+of its kind. So a set is the beginning of an endless list; an interrupted file is continued.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from othello.game import CELLS, GAME
+from othello.positions import EMPTY_CELLS, format_position, states_from_moves
+from othello.solver import Solver
+from seraphim.game import Array
+from seraphim.game.features import Split
+from seraphim.game.interface import random_actions
+
+FEWEST_RANDOM, MOST_RANDOM = 4, 30
+RANDOM_SHARE = 0.1
+ROUND = 400  # games that are played at the same time
+SEEDS: dict[Split, int] = {"validation": 0, "test": 1}
+
+Choose = Callable[[Array], Array]
+
+
+def generate(
+    name: str, count: int, seed: int, folder: Path, players: Sequence[Choose], excluded: Array | None = None
+) -> Iterator[str]:
+    """Append positions to the set of that name, the file NAME.txt in `folder`, and yield each line as it is written.
+
+    The lines that the file has already must be of the same seed and players.
+
+    Args:
+        name: one of `othello.positions.EMPTY_CELLS`.
+        count: positions of the finished file.
+        seed: of the random moves.
+        folder: of the file.
+        players: choose the moves: states int64 [P, 2] -> int [P].
+        excluded: states int64 [P, 2] that are left out of the set, with symmetric ones.
+    """
+    path, solver = folder / f"{name}.txt", Solver(256)
+    written = path.read_text().splitlines(keepends=True) if path.exists() else []
+    if written and not written[-1].endswith("\n"):
+        written.pop()  # it was being written
+        path.write_text("".join(written))
+    done = [line.split(" ")[0] for line in written]
+    seen = set() if excluded is None else set(map(_canonical, excluded))
+    for number, moves in enumerate(_draw(name, seed, players, seen)):
+        if number >= count:
+            return
+        if number < len(done):
+            if moves != done[number]:
+                raise ValueError(f"{path}, line {number + 1}: not of this seed and these players")
+            continue
+        (state,) = states_from_moves([moves])
+        line = format_position(moves, solver.solve_moves(state).results)
+        with path.open("a") as file:
+            file.write(line + "\n")
+        yield line
+
+
+def _draw(name: str, seed: int, players: Sequence[Choose], seen: set[bytes]) -> Iterator[str]:
+    # The games that lead to the positions of a set, without end.
+    random = np.random.default_rng([seed, [*EMPTY_CELLS].index(name)])
+    while True:
+        for state, moves in zip(*_play(EMPTY_CELLS[name], players, random), strict=True):
+            key = _canonical(state)
+            if GAME.legal(state[None]).sum() > 1 and key not in seen:
+                seen.add(key)
+                yield moves
+
+
+def _play(empty: int, players: Sequence[Choose], random: np.random.Generator) -> tuple[Array, list[str]]:
+    # The positions of games with that many empty cells, unless they ended before, and the moves of each game.
+    states, moves = GAME.initial(ROUND), [""] * ROUND
+    seats = random.integers(len(players), size=(ROUND, 2))
+    random_plies = random.integers(FEWEST_RANDOM, MOST_RANDOM + 1, size=ROUND)
+    for ply in range(GAME.max_plies):
+        legal = GAME.legal(states)
+        taken = GAME.observe(states).sum(axis=(1, 2, 3), dtype=np.int64)
+        active = np.flatnonzero(legal.any(axis=1) & (CELLS - taken > empty))
+        if not len(active):
+            break
+        actions = random_actions(legal, random)
+        own = seats[np.arange(ROUND), GAME.to_play(states)]
+        thinking = (ply >= random_plies) & (random.random(ROUND) >= RANDOM_SHARE)
+        for number, player in enumerate(players):
+            rows = active[(own == number)[active] & thinking[active]]
+            if len(rows):
+                actions[rows] = player(states[rows])
+        for row in active.tolist():
+            moves[row] += GAME.action_label(int(actions[row]))
+        states[active] = GAME.step(states[active], actions[active])
+    reached = np.flatnonzero(CELLS - GAME.observe(states).sum(axis=(1, 2, 3), dtype=np.int64) == empty)
+    return states[reached], [moves[row] for row in reached]
+
+
+def _canonical(state: Array) -> bytes:
+    # The same for symmetric positions: the smallest of their observations.
+    observation = GAME.observe(state[None]).ravel()
+    return min(observation[order].tobytes() for order in GAME.symmetries().observations)
