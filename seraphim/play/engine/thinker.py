@@ -14,6 +14,8 @@ from seraphim.game.tree import GameTree
 from seraphim.play.opponent import Opponent, Reading
 from seraphim.play.session import MOST_READOUTS
 
+_FORGETTING = 0.8  # of the longest step, with each move
+
 WAIT_SECONDS = 0.02  # between two looks for a command, once nothing is left to search
 
 
@@ -30,6 +32,7 @@ class Thinker:
         """
         self.game, self.tree = game, GameTree(game)
         self._opponent = opponent
+        self._longest_step = 0.0  # seconds, between two looks at the clock; the machine may be busy
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, args=(commands,), daemon=True).start()
 
@@ -58,8 +61,8 @@ class Thinker:
 
     @property
     def own_moves(self) -> float:
-        """Return how many more moves a player makes at most, if players alternate."""
-        return max(1.0, (self.game.max_plies - self.tree.node.ply) / 2)
+        """Return how many more moves a player may make: half of the most that are possible, if players alternate."""
+        return max(1.0, (self.game.max_plies - self.tree.node.ply) / 4)
 
     def choose(self, readouts: int | None = None, seconds: float | None = None) -> int:
         """Return the action to play in the current, unfinished position.
@@ -74,13 +77,19 @@ class Thinker:
         legal = self.tree.legal()
         if len(legal) == 1:
             return legal[0]
-        deadline = None if seconds is None else time.monotonic() + seconds
+        last = time.monotonic()
+        deadline = None if seconds is None else last + seconds
         if readouts is None:
             readouts = self._opponent.search.readouts if seconds is None else MOST_READOUTS
 
         def is_late(_: Callable[[], Reading]) -> bool:
-            return deadline is not None and time.monotonic() >= deadline
+            # Whether the next step of the search may end too late, if it takes as long as the longest one so far.
+            nonlocal last
+            now = time.monotonic()
+            self._longest_step, last = max(self._longest_step, now - last), now
+            return deadline is not None and now + self._longest_step >= deadline
 
+        self._longest_step *= _FORGETTING
         self._opponent.read(self.tree, readouts, is_late)
         return self._opponent.choose(self.tree)
 

@@ -229,8 +229,8 @@ def test_a_search_ends_by_the_clock(tictactoe: Conversation, monkeypatch: pytest
     budgets = [seconds for _, seconds in seen]
     assert budgets[0] is None
     assert budgets[1] == Clock(0, 0.2, 1).budget(1)
-    assert budgets[2] == Clock(1).budget(3.5)
-    assert budgets[3] == Clock(0.5).budget(3)
+    assert budgets[2] == Clock(1).budget(1.75)
+    assert budgets[3] == Clock(0.5).budget(1.5)
     assert budgets[4] == Clock(0, 0.6, 2).budget(1)
     assert budgets[5] is None
 

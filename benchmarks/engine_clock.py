@@ -1,0 +1,82 @@
+"""Whether the engine keeps to its clock on a busy machine: many games at once by GTP, each against random moves.
+
+    PYTHONPATH=. python benchmarks/engine_clock.py connectfour --games=200 --seconds=10               # for a game
+    PYTHONPATH=. python benchmarks/engine_clock.py connectfour --games=200 --seconds=1 --per_move
+
+Prints how many games were lost on time, and how much of the time the slowest game or move took. Each of the --at_once
+games has a process of its own, so there are more of them than cores.
+"""
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from absl import flags
+
+from seraphim import cli
+from seraphim.evaluation.engines.process import EngineProcess
+from seraphim.game import Game, load_game
+
+GAMES = flags.DEFINE_integer("games", 200, "Games to play.", lower_bound=1)
+SECONDS = flags.DEFINE_float("seconds", 10.0, "Time for a game, or with --per_move for a move.", lower_bound=0.01)
+PER_MOVE = flags.DEFINE_bool("per_move", False, "The time is for each move.")
+AT_ONCE = flags.DEFINE_integer("at_once", 8, "Games that are played at the same time.", lower_bound=1)
+cli.define_trust()
+
+
+def ask(engine: EngineProcess, command: str) -> str:
+    """Return the answer to a command, without its mark."""
+    engine.send(command)
+    lines: list[str] = []
+    while not lines or lines[-1]:
+        lines.append(engine.receive(time.monotonic() + 600))
+    if lines[0][0] != "=":
+        raise RuntimeError(f"{command}: {lines[0]}")
+    return " ".join([lines[0][1:].strip(), *lines[1:-1]]).strip()
+
+
+def play(name: str, game: Game, number: int) -> tuple[float, int]:
+    """Play a game; return the time of the engine's slowest move, or of all its moves, and how many it made."""
+    random, own = np.random.default_rng(number), number % 2
+    engine = EngineProcess(shlex.join([sys.executable, "bin/engine.py", name]))
+    ask(engine, "name")  # once it has loaded everything
+    ask(engine, f"time_settings 0 {SECONDS.value} 1" if PER_MOVE.value else f"time_settings {SECONDS.value} 0 0")
+    state, times = game.initial(1), list[float]()
+    while legal := np.flatnonzero(game.legal(state)[0]).tolist():
+        player = int(game.to_play(state)[0])
+        color = "bw"[player]
+        if player == own:
+            began = time.monotonic()
+            action = game.parse_action(ask(engine, f"genmove {color}"))
+            times.append(time.monotonic() - began)
+            if not PER_MOVE.value:
+                ask(engine, f"time_left {color} {max(0.0, SECONDS.value - sum(times)):.3f} 0")
+        else:
+            action = int(random.choice(legal))
+            ask(engine, f"play {color} {game.action_label(action)}")
+        state = game.step(state, np.array([action]))
+    ask(engine, "quit")
+    return (max(times) if PER_MOVE.value else sum(times)), len(times)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Play all games."""
+    folder: Any = cli.model_folder(arguments)
+    game = load_game(folder.settings().game)
+    with ThreadPoolExecutor(AT_ONCE.value) as pool:
+        played = list(pool.map(lambda number: play(folder.name, game, number), range(GAMES.value)))
+    times, moves = np.array([each[0] for each in played]), sum(each[1] for each in played)
+    unit = "move" if PER_MOVE.value else "game"
+    print(
+        f"{GAMES.value} games, {moves:,} moves, {SECONDS.value:g} s for a {unit}, {AT_ONCE.value} games at once: "
+        f"{(times > SECONDS.value).sum()} lost on time; the slowest {unit} took {times.max():.2f} s, the median one "
+        f"{np.median(times):.2f} s"
+    )
+
+
+if __name__ == "__main__":
+    cli.run(main)
