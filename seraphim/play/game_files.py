@@ -8,6 +8,7 @@ from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.game.saved_games import MOST_BYTES, Position, from_text, is_saved_game, read_position, to_text
 from seraphim.game.tree import GameTree
+from seraphim.play.sgf import from_sgf, is_sgf, to_sgf
 from seraphim.records.examples import decode
 from seraphim.records.viewer import read_payloads, record_files
 from seraphim.storage.atomic import replace_file
@@ -65,7 +66,7 @@ def _read_record(game: Game, path: Path, record: int) -> Position:
 
 
 def save(tree: GameTree, file: Path) -> None:
-    """Write a game with all its branches atomically into a text file; overwrites only saved games.
+    """Write a game with all its branches atomically into a text file, .sgf in that format; overwrites only games.
 
     Raises:
         RecordError: the file exists and is not a saved game, or cannot be written.
@@ -74,15 +75,15 @@ def save(tree: GameTree, file: Path) -> None:
         file = file.expanduser()
         if file.exists():
             with file.open(errors="replace") as stream:
-                if not is_saved_game(stream.read(MOST_BYTES)):
+                if not (is_saved_game(before := stream.read(MOST_BYTES)) or is_sgf(before)):
                     raise RecordError(f"{file} exists and is not a saved game: choose another name")
-        replace_file(file, to_text(tree).encode())
+        replace_file(file, (to_sgf(tree) if file.suffix == ".sgf" else to_text(tree)).encode())
     except (OSError, ValueError, RuntimeError) as error:  # no such folder, not a file name, no such user
         raise RecordError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def load(name: str, file: Path) -> Position | GameTree:
-    """Read a saved game, or a text file of moves or of a board diagram.
+    """Read a saved game, an SGF file, or a text file of moves or of a board diagram.
 
     Raises:
         RecordError: the file cannot be read, or is of another game.
@@ -94,6 +95,8 @@ def load(name: str, file: Path) -> Position | GameTree:
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"cannot read {file}: {error}") from error
     try:
+        if is_sgf(text):
+            return from_sgf(load_game(name), text)
         return from_text(load_game(name), text) if is_saved_game(text) else read_position(name, text)
     except SeraphimError as error:
         raise type(error)(f"{file}: {error}") from error

@@ -40,6 +40,7 @@ LIGHT = {
     "pydantic": {"server/app", "server/engine/requests"},
     "starlette": {"server/app", "server/middleware"},
     "uvicorn": {"server/connections", "server/run"},
+    "sgfmill": {"play/sgf"},
     "absl": {"cli"},
     "google": {"records/tfrecord"},
     "google_crc32c": {"records/tfrecord", "storage/atomic"},

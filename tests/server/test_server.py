@@ -175,6 +175,7 @@ def test_moves_and_boards_are_loaded(client: Client) -> None:
     assert position["board"]["cells"] == [[1, -1, -1], [-1, 0, -1], [-1, -1, 0]]
     assert client.think(30)["readouts"] == 30
     assert client.ask("load", text="b2 b2")["type"] == "error"
+    assert "the Smart Game Format has Go, Othello and Hex" in client.ask("load", text="(;GM[2];B[b2])")["message"]
     assert client.ask("load", text="\x00" * 1000)["type"] == "error"
 
 

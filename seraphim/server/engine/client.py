@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import saved_games
+from seraphim.play.sgf import from_sgf, is_sgf
 from seraphim.server.engine import messages, requests
 from seraphim.server.engine.messages import Message
 from seraphim.server.engine.model_host import LoadedModel
@@ -187,7 +188,13 @@ class Client:
 
     async def _load(self, loaded: LoadedModel, request: requests.Load) -> None:
         name = loaded.module.__name__
-        position = await self._shared.rules.run(self._address, lambda: saved_games.read_position(name, request.text))
+
+        def read() -> saved_games.Position:
+            if is_sgf(request.text):
+                return saved_games.Position(None, from_sgf(loaded.module.GAME, request.text).actions(), [])
+            return saved_games.read_position(name, request.text)
+
+        position = await self._shared.rules.run(self._address, read)
         start = None if position.start is None else [str(word) for word in position.start.tolist()]
         self._send({"id": request.id, "type": "loaded", "start": start, "moves": position.actions})
 

@@ -1,0 +1,145 @@
+"""Games of Go, Othello and Hex in the Smart Game Format (FF[4], Hollosi 2006), with their branches.
+
+A move is written as its game's programs do: two letters in Go, column and row from the top left; `d3` in Othello and
+Hex. Both are read in all three. Where the setup of a board precedes the moves, the game is refused.
+"""
+
+import re
+from types import ModuleType
+
+from seraphim.errors import RecordError, SeraphimError, SettingsError
+from seraphim.evaluation.engines.move_names import action_named, board_size, vertex_names
+from seraphim.game import Game
+from seraphim.game.tree import GameTree, Node
+
+_NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
+_GO_COLUMNS = "abcdefghjklmnopqrstuvwxyz"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_SETUP = {"AB", "AW", "AE", "PL"}
+_PASSES = ("", "tt", "pass")
+_PAIR = re.compile("[a-z]{2}")
+
+
+def kind_of(game: Game) -> str:
+    """Return `go`, `othello` or `hex`.
+
+    Raises:
+        RecordError: the game is none of these.
+    """
+    kind = re.split(r"[:(]", game.name.removeprefix("openspiel:"))[0]
+    if kind not in _NUMBERS:
+        raise RecordError(f"the Smart Game Format has Go, Othello and Hex, not {game.name}")
+    return kind
+
+
+def is_sgf(text: str) -> bool:
+    """Return whether a text looks like an SGF file."""
+    return re.match(r"\s*\(\s*;", text) is not None
+
+
+def from_sgf(game: Game, text: str) -> GameTree:
+    """Return the first game in the text of an SGF file, at the end of its main line.
+
+    Raises:
+        RecordError: the text is none, is of another game or board, sets up a position, or has an illegal move.
+    """
+    grammar, kind = _grammar(), kind_of(game)
+    try:
+        coarse = grammar.parse_sgf_game(text.encode())
+    except ValueError as error:
+        raise RecordError(f"this is not an SGF file: {error}") from error
+    root = {name: values[0].decode(errors="replace").strip() for name, values in coarse.sequence[0].items()}
+    if root.get("GM", "1") != str(_NUMBERS[kind]):
+        raise RecordError(f"this is game number {root.get('GM', '1')} of SGF, not {kind}, which is {_NUMBERS[kind]}")
+    size = board_size(game)
+    if "SZ" in root and root["SZ"] not in (str(size), f"{size}:{size}"):
+        raise RecordError(f"this is a game on a board of size {root['SZ']}, not {size}")
+    tree = GameTree(game)
+    todo = [(coarse, tree.root)]
+    while todo:
+        branch, node = todo.pop()
+        tree.go(node)
+        for properties in branch.sequence:
+            if _SETUP & set(properties):
+                raise RecordError("this file sets up a board before the moves, which is not supported")
+            for color in ("B", "W"):
+                if color in properties:
+                    _play(tree, kind, color, properties[color][0].decode(errors="replace").strip().lower())
+        todo += [(child, tree.node) for child in reversed(branch.children)]
+    tree.go(tree.root)
+    while tree.node.children:
+        tree.go(tree.node.children[0])
+    return tree
+
+
+def _play(tree: GameTree, kind: str, color: str, value: str) -> None:
+    game, names = tree.game, vertex_names(tree.game)
+    try:
+        legal = tree.legal()
+        if game.to_play(tree.node.state[None])[0] != "BW".index(color) and len(legal) == 1:
+            tree.play(legal[0])  # a forced pass, which many files leave out
+        if game.to_play(tree.node.state[None])[0] != "BW".index(color):
+            raise RecordError(f"move {tree.node.ply + 1} is {color}'s, but it is the other player's turn")
+        tree.play(action_named(game, names, tree.node.state, _vertex(value, kind, board_size(game) or 0)))
+    except RecordError:
+        raise
+    except SeraphimError as error:
+        raise RecordError(f"move {tree.node.ply + 1} of the SGF file: {error}") from error
+
+
+def _vertex(value: str, kind: str, size: int) -> str:
+    # The name of a move for `action_named`.
+    if value in _PASSES and not (value == "tt" and size > 19):
+        return "pass"
+    if not _PAIR.fullmatch(value):
+        return value
+    column, row = (_LETTERS.index(letter) for letter in value)
+    if kind == "go":
+        return f"{_GO_COLUMNS[column]}{size - row}"
+    return f"{_LETTERS[column]}{row + 1}"
+
+
+def to_sgf(tree: GameTree) -> str:
+    """Return a game with all its branches as the text of an SGF file.
+
+    Raises:
+        RecordError: the format does not have the game, or it did not begin at its initial position.
+    """
+    kind, grammar = kind_of(tree.game), _grammar()
+    if not tree.starts_afresh:
+        raise RecordError("only games from the initial position can be written as SGF")
+    size = board_size(tree.game) or 0
+    head = {"GM": [str(_NUMBERS[kind]).encode()], "SZ": [str(size).encode()], "AP": [b"Seraphim"], "FF": [b"4"]}
+
+    def branch(node: Node, sequence: list[dict[str, list[bytes]]]) -> object:
+        while len(node.children) == 1:
+            node = node.children[0]
+            sequence.append(_properties(tree.game, node, kind, size))
+        coarse = grammar.Coarse_game_tree()
+        coarse.sequence = sequence
+        coarse.children = [branch(child, [_properties(tree.game, child, kind, size)]) for child in node.children]
+        return coarse
+
+    return str(grammar.serialise_game_tree(branch(tree.root, [head])).decode())
+
+
+def _properties(game: Game, node: Node, kind: str, size: int) -> dict[str, list[bytes]]:
+    # Of the move that led to a node, which is not the root.
+    if node.parent is None or node.action is None:
+        return {}
+    before = node.parent.state
+    name = vertex_names(game)(before, node.action).lower()
+    if name == "pass":
+        name = ""
+    elif kind == "go":
+        name = _LETTERS[_GO_COLUMNS.index(name[0])] + _LETTERS[size - int(name[1:])]
+    return {"BW"[int(game.to_play(before[None])[0])]: [name.encode()]}
+
+
+def _grammar() -> ModuleType:
+    try:
+        from sgfmill import sgf_grammar
+    except ModuleNotFoundError as error:
+        raise SettingsError("the package sgfmill is not installed: pip install -e '.[sgf]'") from error
+    grammar: ModuleType = sgf_grammar
+    return grammar

@@ -1,0 +1,124 @@
+"""Games in the Smart Game Format: written, read back, and read by another library."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seraphim.errors import RecordError
+from seraphim.game import Game, load_game
+from seraphim.game.tree import GameTree
+from seraphim.play import game_files
+from seraphim.play.sgf import from_sgf, to_sgf
+
+GO = "openspiel:go(board_size=9,komi=7.5)"
+GAMES = ["othello", "hex", "hex:11", GO]
+
+
+def random_tree(game: Game, seed: int) -> GameTree:
+    """A whole game, and a few branches."""
+    random, tree = np.random.default_rng(seed), GameTree(game)
+    for _ in range(4):
+        while (legal := tree.legal()) and tree.node.ply < 80:
+            tree.play(int(random.choice(legal)))
+        tree.go(tree.path()[int(random.integers(tree.node.ply // 2))])
+    return tree
+
+
+def lines(tree: GameTree) -> list[list[int]]:
+    """The moves from the root to each leaf."""
+    found, open_nodes = [], [tree.root]
+    while open_nodes:
+        node = open_nodes.pop()
+        open_nodes += reversed(node.children)
+        if not node.children:
+            found.append(tree.actions(node))
+    return found
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_games_are_written_and_read_back_with_their_branches(name: str) -> None:
+    game = load_game(name)
+    for seed in range(3):
+        tree = random_tree(game, seed)
+        again = from_sgf(game, to_sgf(tree))
+        assert lines(again) == lines(tree)
+        assert len(lines(tree)) == 4
+        assert again.actions() == lines(tree)[0]  # the end of the main line
+
+
+def test_moves_of_go_are_those_that_another_reader_finds() -> None:
+    sgf = pytest.importorskip("sgfmill.sgf")
+    game, random = load_game(GO), np.random.default_rng(5)
+    tree = GameTree(game)
+    labels = []
+    for _ in range(40):
+        action = int(random.choice(tree.legal()))
+        labels.append(tree.label(action))
+        tree.play(action)
+    theirs = sgf.Sgf_game.from_string(to_sgf(tree))
+    assert theirs.get_size() == 9
+    moves = [node.get_move() for node in theirs.get_main_sequence()[1:]]
+    names = [
+        f"{color.upper()}_{'PASS' if place is None else 'abcdefghj'[place[1]] + str(place[0] + 1)}"
+        for color, place in moves
+    ]
+    assert names == labels
+
+
+@pytest.mark.parametrize("text", ["(;GM[2]SZ[8];B[f5];W[d6])", "( ;FF[4]GM[2]\nSZ[8] C[x\\]y];B[fe];W[df]C[good])"])
+def test_files_of_others_are_read(text: str) -> None:
+    game = load_game("othello")
+    assert [game.action_label(action) for action in from_sgf(game, text).actions()] == ["f5", "d6"]
+
+
+def test_a_forced_pass_may_be_left_out() -> None:
+    game = load_game("othello")
+    moves = ["d3", "c3", "e6", "d2", "d1", "e1", "b2", "c1"]
+    text = "".join(f";{'BW'[place % 2]}[{move}]" for place, move in enumerate(moves))
+    tree = from_sgf(game, f"(;GM[2]SZ[8]{text})")
+    white = game.action_label(int(game.legal(game.step(tree.node.state[None], np.array([64])))[0].argmax()))
+    for middle in ("", ";B[]", ";B[pass]"):
+        actions = from_sgf(game, f"(;GM[2]SZ[8]{text}{middle};W[{white}])").actions()
+        assert [game.action_label(action) for action in actions] == [*moves, "pass", white]
+
+
+@pytest.mark.parametrize(
+    ("game", "text", "message"),
+    [
+        ("othello", "f5d6", "this is not an SGF file"),
+        ("othello", "(;GM[2]SZ[8];B[f5]", "this is not an SGF file"),
+        ("othello", "(;GM[1]SZ[8];B[f5])", "game number 1 of SGF, not othello, which is 2"),
+        ("othello", "(;GM[2]SZ[10];B[f5])", "a board of size 10, not 8"),
+        ("othello", "(;GM[2]SZ[8]AB[a1];B[f5])", "sets up a board"),
+        ("othello", "(;GM[2]SZ[8];B[a1])", "move 1 of the SGF file: a1 is not legal here"),
+        ("othello", "(;GM[2]SZ[8];W[f5])", "move 1 is W's, but it is the other player's turn"),
+        ("othello", "(;GM[2]SZ[8];B[f5];W[é])", "move 2 of the SGF file"),
+        ("connectfour", "(;GM[2])", "the Smart Game Format has Go, Othello and Hex, not connectfour"),
+    ],
+)
+def test_what_is_no_such_game_is_refused(game: str, text: str, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        from_sgf(load_game(game), text)
+
+
+def test_only_games_from_the_beginning_are_written() -> None:
+    game = load_game("othello")
+    tree = GameTree(game, game.step(game.initial(1), np.array([19]))[0])
+    with pytest.raises(RecordError, match="only games from the initial position"):
+        to_sgf(tree)
+    with pytest.raises(RecordError, match="not connectfour"):
+        to_sgf(GameTree(load_game("connectfour")))
+
+
+def test_files_are_saved_and_loaded_by_their_name(tmp_path: Path) -> None:
+    game, file = load_game("othello"), tmp_path / "game.sgf"
+    tree = random_tree(game, 1)
+    game_files.save(tree, file)
+    game_files.save(tree, file)  # again
+    loaded = game_files.find("othello", str(file))
+    assert isinstance(loaded, GameTree)
+    assert lines(loaded) == lines(tree)
+    (tmp_path / "other.sgf").write_text("a letter")
+    with pytest.raises(RecordError, match="exists and is not a saved game"):
+        game_files.save(tree, tmp_path / "other.sgf")
