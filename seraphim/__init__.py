@@ -24,4 +24,29 @@ In dependency order (each folder or module imports only from those above it):
     training       training, and the loop of self-play and training
     server         the server of the pages
     diagnostics    doctor and benchmark
+    api            Seraphim as a library; what it offers is offered here
+
+    >>> import seraphim
+    >>> round(seraphim.load("tictactoe").analyze("b2 a2").value)  # X wins
+    1
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seraphim.api import Model, Move, PositionAnalysis, load, match
+
+__all__ = ["Model", "Move", "PositionAnalysis", "load", "match"]
+
+
+def __getattr__(name: str) -> Any:
+    # Everything is imported when it is first used, so that `import seraphim` takes no time.
+    if name not in __all__:
+        raise AttributeError(f"module 'seraphim' has no attribute {name!r}")
+    from seraphim import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
