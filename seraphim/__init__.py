@@ -34,9 +34,9 @@ In dependency order (each folder or module imports only from those above it):
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seraphim.api import Model, Move, PositionAnalysis, load, match
+    from seraphim.api import Model, Move, PositionAnalysis, learn, load, match, new, read_games
 
-__all__ = ["Model", "Move", "PositionAnalysis", "load", "match"]
+__all__ = ["Model", "Move", "PositionAnalysis", "learn", "load", "match", "new", "read_games"]
 
 
 def __getattr__(name: str) -> Any:

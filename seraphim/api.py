@@ -1,25 +1,33 @@
-"""Seraphim as a library: load a model, ask it about positions, let players meet.
+"""Seraphim as a library: make models, let them learn, ask them about positions, let players meet.
 
 What is here is re-exported by `seraphim`, and stable.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seraphim.errors import GameError
+from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
 from seraphim.evaluation.tournament import Roster
 from seraphim.game import Array, load_game
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_position
+from seraphim.game.solved import load_position_sets
 from seraphim.inference import Inference, Runtime, load_inference
+from seraphim.records.examples import Positions
+from seraphim.records.window import read_window
 from seraphim.search.analysis import LEAVES, Analysis
+from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
+
+if TYPE_CHECKING:
+    from seraphim.training.loop import Goal, LearnResult
 
 SHIPPED = Path(__file__).parents[1]
 """The folder that holds the `models/` that come with Seraphim."""
@@ -202,6 +210,88 @@ def load(
     if found.is_new() and not found.snapshots():
         found = ModelFolder(SHIPPED, name, trust)
     return Model(found, snapshot, runtime, trust=trust)
+
+
+def new(
+    name: str, game: str, *, preset: str = "", seed: int = 0, folder: str | Path = ".", **options: object
+) -> ModelFolder:
+    """Make a model with random weights, as `models/NAME`.
+
+    Args:
+        name: of the model.
+        game: package or module of the game.
+        preset: of the game's settings.
+        seed: of the weights.
+        folder: that holds `models/`.
+        options: by the names of `seraphim.options`, in place of the game's settings: `filters=64`.
+
+    Returns:
+        Where it is.
+
+    Raises:
+        ModelError: it exists.
+        SettingsError: there is no such option or preset, or a value is out of range.
+        GameError: there is no such game.
+    """
+    from seraphim.training.trainer import bootstrap
+
+    made = ModelFolder(Path(folder), name)
+    bootstrap(made, load_game(game), default_settings(game, preset).override(options), seed)
+    return made
+
+
+def learn(
+    name: str,
+    *,
+    hours: float | None = None,
+    generations: int | None = None,
+    goal: "Goal" = "network",
+    workers: int = 0,
+    seed: int = 0,
+    folder: str | Path = ".",
+    callback: Callable[[str], None] = print,
+) -> "LearnResult":
+    """Go on learning with a model, as `bin/learn.py` does: self-play, training, a check, and again.
+
+    Args:
+        name: of the model in `models/`.
+        hours: stop after the first generation that ends later.
+        generations: stop after this number.
+        goal: `network` stops when the network alone errs in no solved position of the game, `search` when a search of at
+            most 100 readouts does not; `none` goes on.
+        workers: processes; 0: one for each core.
+        seed: of games and batches.
+        folder: that holds `models/` and `gamedata/`.
+        callback: receives each line of the report.
+
+    Raises:
+        ModelError: there is no such model, or another program trains it.
+        SettingsError: nothing would ever end it, or its settings contradict each other.
+    """
+    from seraphim.training.loop import Run, learn
+
+    made = ModelFolder(Path(folder), name)
+    settings = made.settings()
+    if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
+        raise SettingsError("this would never end: give hours or generations")
+    run = Run(goal, generations, hours, seed, "auto", workers, None, quiet=True)
+    return learn(made, settings, run, callback)
+
+
+def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = ".") -> Positions:
+    """Return the newest positions that a model's self-play wrote, as NumPy arrays, the games in succession.
+
+    Args:
+        name: of the model.
+        max_positions: at most.
+        folder: that holds `models/` and `gamedata/`.
+
+    Raises:
+        ModelError: there is no such model.
+        RecordError: there are no games, or all of them are damaged.
+    """
+    made = ModelFolder(Path(folder), name)
+    return read_window(made.game_data, load_game(made.settings().game), max_positions)[0]
 
 
 def match(

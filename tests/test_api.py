@@ -10,7 +10,7 @@ import pytest
 
 import seraphim
 from seraphim import api
-from seraphim.errors import GameError, ModelError, SettingsError
+from seraphim.errors import GameError, ModelError, RecordError, SettingsError
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.players import minimax_player, random_player
 from seraphim.inference import load_inference
@@ -92,3 +92,30 @@ def test_a_match_is_that_of_the_arena() -> None:
     openings = make_openings(GAME, 10, 2, seed=3)
     expected = play_match(GAME, minimax_player(GAME, 2, 3), random_player(GAME, 3), openings)
     assert seraphim.match("minimax:2", "random", games=20, game="tictactoe", seed=3) == expected
+
+
+def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
+    small = {"depth": 1, "width": 8, "games_per_generation": 8, "concurrent_games": 8, "readouts": 8, "steps": 2}
+    made = seraphim.new("mine", "tictactoe", folder=tmp_path, seed=3, self_play_readouts=8, **small)
+    assert made.settings().network.width == 8
+    lines: list[str] = []
+    result = seraphim.learn("mine", generations=1, workers=1, folder=tmp_path, callback=lines.append)
+    assert result.generations == 1
+    assert any(line.startswith("generation 1, ") for line in lines)
+    games = seraphim.read_games("mine", folder=tmp_path)
+    assert games.ends.sum() == 8
+    assert games.observations.shape == (len(games.plies), 3, 3, 2)
+    assert len(seraphim.read_games("mine", 10, folder=tmp_path).plies) <= 10
+    assert seraphim.load("mine", folder=tmp_path).play()
+
+
+def test_what_cannot_be_made_or_learn_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="wdith"):
+        seraphim.new("mine", "tictactoe", folder=tmp_path, wdith=8)
+    seraphim.new("mine", "tictactoe", folder=tmp_path)
+    with pytest.raises(ModelError, match="exists"):
+        seraphim.new("mine", "tictactoe", folder=tmp_path)
+    with pytest.raises(SettingsError, match="this would never end"):
+        seraphim.learn("mine", goal="none", folder=tmp_path)
+    with pytest.raises(RecordError):
+        seraphim.read_games("mine", folder=tmp_path)
