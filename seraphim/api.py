@@ -257,8 +257,8 @@ def learn(
         name: of the model in `models/`.
         hours: stop after the first generation that ends later.
         generations: stop after this number.
-        goal: `network` stops when the network alone errs in no solved position of the game, `search` when a search of at
-            most 100 readouts does not; `none` goes on.
+        goal: `network` stops when the network alone errs in no solved position of the game, `search` when a search of
+            at most 100 readouts does not; `none` goes on.
         workers: processes; 0: one for each core.
         seed: of games and batches.
         folder: that holds `models/` and `gamedata/`.

@@ -109,6 +109,17 @@ def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
     assert seraphim.load("mine", folder=tmp_path).play()
 
 
+def test_a_script_needs_no_guard_for_worker_processes(tmp_path: Path) -> None:
+    seraphim.new("mine", "tictactoe", folder=tmp_path, width=8, games_per_generation=8, concurrent_games=8)
+    script = tmp_path / "script.py"
+    learning = f"seraphim.learn('mine', generations=1, workers=1, folder={str(tmp_path)!r})"
+    script.write_text(f"import seraphim\nprint('begins')\n{learning}\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("begins") == 1
+    assert "generation 1, " in done.stdout
+
+
 def test_what_cannot_be_made_or_learn_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="wdith"):
         seraphim.new("mine", "tictactoe", folder=tmp_path, wdith=8)

@@ -12,6 +12,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -39,6 +40,19 @@ from seraphim.settings import Settings
 
 _SECONDS_AFTER_PARENT = 1.0  # that a worker has, when its parent is gone, to write finished games to its journal
 _GONE = (EOFError, BrokenPipeError, ConnectionResetError)
+
+
+@contextlib.contextmanager
+def _main_left_out() -> Iterator[None]:
+    # A spawned process would run the main module again, which workers do not need: a script would have to be guarded.
+    main: dict[str, Any] = sys.modules["__main__"].__dict__
+    kept = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.pop("__file__", None)
+    main["__spec__"] = None
+    try:
+        yield
+    finally:
+        main.update(kept)
 
 
 class _Play(NamedTuple):
@@ -87,7 +101,8 @@ class WorkerPool:
             ours, theirs = context.Pipe()
             arguments = (theirs, index, settings, self._shared)
             process = context.Process(target=_run_worker, args=arguments, name=f"worker {index}", daemon=True)
-            process.start()
+            with _main_left_out():
+                process.start()
             theirs.close()
             self._connections.append(ours)
             self._processes.append(process)
