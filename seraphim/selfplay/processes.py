@@ -46,7 +46,7 @@ _GONE = (EOFError, BrokenPipeError, ConnectionResetError)
 def _main_left_out() -> Iterator[None]:
     # A spawned process would run the main module again, which workers do not need: a script would have to be guarded.
     main: dict[str, Any] = sys.modules["__main__"].__dict__
-    kept = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    kept: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main.pop("__file__", None)
     main["__spec__"] = None
     try:
