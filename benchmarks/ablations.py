@@ -43,12 +43,12 @@ BASELINE = "the game's settings"
 VARIANTS: dict[str, dict[str, list[str]]] = {
     "connectfour": {
         BASELINE: [],
-        "64 filters and 5 blocks from the beginning": ["--growth_steps=0"],
-        "48 filters and 4 blocks": ["--filters=48", "--blocks=4", "--growth_steps=0"],
+        "64 filters and 5 blocks": ["--filters=64", "--blocks=5"],
+        "48 filters and 4 blocks": ["--filters=48", "--blocks=4"],
         # A tenth of its generation, which alone would take longer than a whole run.
         "preset deepfour": ["--preset=deepfour", "--games_per_generation=300", "--steps=30"],
         "Adam, a step size of 0.003": ["--optimizer=adam", "--learning_rate=0.003"],
-        "batch normalization": ["--normalization=batch", "--filters=32", "--blocks=3", "--growth_steps=0"],
+        "batch normalization": ["--normalization=batch"],
         "the last weights play": ["--average_decay=0"],
         "step size 0.005": ["--learning_rate=0.005"],
         "step size 0.02": ["--learning_rate=0.02"],

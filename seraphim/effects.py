@@ -62,7 +62,6 @@ _TABLE: list[tuple[Any, ...]] = [
     ("kind activation value_width l2 optimizer average_decay", *_NEW),
     ("depth width", *_NEW, _is("kind", "mlp")),
     ("blocks filters kernel_size normalization policy_filters value_filters", *_NEW, _is("kind", "resnet")),
-    ("growth_steps", *_NEW, _is("kind", "resnet"), _is("normalization", "none")),
     ("momentum", *_NEW, _is("optimizer", "sgd")),
     # An evaluation makes searches with several numbers of readouts.
     ("readouts", "self_play gate checks analysis", "a search other than that of evaluate.py, which has --searches"),

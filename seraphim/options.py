@@ -99,8 +99,6 @@ class NetworkOptions(Options):
     normalization: Normalization = "none"
     """What follows a resnet's convolutions: `none`, but biases and the initial weights of Fixup (Zhang et al. 2019), or
     `batch` normalization (AGZ)."""
-    growth_steps: Natural = 0
-    """Steps of training after which a resnet that begins with half its filters and blocks grows; 0: it begins full."""
     policy_filters: Count = 32
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
     value_filters: Count = 32
@@ -111,12 +109,6 @@ class NetworkOptions(Options):
     """Units in the hidden layer of the value head (AGZ: 256)."""
     l2: NotNegative = 1e-4
     """Weight c of the penalty c·‖θ‖² on kernels in the loss (AGZ: 0.0001)."""
-
-    def __post_init__(self) -> None:
-        """Check the values; see `Options`."""
-        super().__post_init__()
-        if self.growth_steps and self.normalization != "none":
-            raise SettingsError("growth_steps must be 0 with normalization, because a network with it does not grow")
 
 
 @dataclass(frozen=True)

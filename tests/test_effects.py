@@ -59,7 +59,6 @@ OTHERS: dict[str, Any] = {
     "policy_filters": 3,
     "value_filters": 3,
     "normalization": "batch",
-    "growth_steps": 1,
     "activation": "leaky_relu",
     "value_width": 9,
     "l2": 0.1,
@@ -217,7 +216,7 @@ def test_flags_for_self_play_alone_need_other_searches_beside_it() -> None:
 
 
 def network_of(settings: Settings) -> str:
-    model = architectures.build(GAME, architectures.options_at(settings.network, 0), seed=0)
+    model = architectures.build(GAME, settings.network, seed=0)
     return json.dumps(model.get_config(), default=str, sort_keys=True)
 
 
@@ -343,7 +342,7 @@ print(json.dumps(said))
 NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"}
 PUCT = {"cpuct", "cpuct_base", "fpu"}
 SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}
-RESNET = {"blocks", "filters", "growth_steps", "kernel_size", "normalization", "policy_filters", "value_filters"}
+RESNET = {"blocks", "filters", "kernel_size", "normalization", "policy_filters", "value_filters"}
 GATE_MATCH = {"gate_games", "gate_score"}
 STORED = {
     *(SECTION["network"] - RESNET),

@@ -10,7 +10,6 @@ import math
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -110,30 +109,6 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
         "value": builder.output(value, 1, "value", "tanh"),
     }
     return keras.Model(observation, outputs, name="network")
-
-
-def options_at(options: NetworkOptions, step: int) -> NetworkOptions:
-    """Return the options of the network at a step of its training: a resnet that grows begins with half the size."""
-    if options.kind != "resnet" or step >= options.growth_steps:
-        return options
-    return replace(options, filters=(options.filters + 1) // 2, blocks=(options.blocks + 1) // 2)
-
-
-def copy_into_larger(small: Any, large: Any) -> None:
-    """Give a new resnet without normalization the function of a trained one with fewer filters or blocks.
-
-    New filters do not reach old ones yet, and a new block is the identity (as in Chen et al. 2016, "Net2Net", here by
-    zeros, which training changes).
-    """
-    for layer in small.layers:
-        if layer.get_weights():
-            kernel, bias = layer.get_weights()
-            new_kernel, new_bias = large.get_layer(layer.name).get_weights()
-            inputs, outputs = kernel.shape[-2:]
-            new_kernel[..., inputs:, :outputs] = 0.0
-            new_kernel[..., :inputs, :outputs] = kernel
-            new_bias[:outputs] = bias
-            large.get_layer(layer.name).set_weights([new_kernel, new_bias])
 
 
 class _Builder:

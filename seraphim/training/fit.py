@@ -75,15 +75,6 @@ def _new_optimizer(options: TrainingOptions) -> Any:
     return keras.optimizers.Adam(options.learning_rate, name="adam", **average)
 
 
-def continue_at(model: Any, step: int) -> None:
-    """Let a model with a new optimizer continue at a step, from weights that are their own average."""
-    optimizer = model.optimizer
-    optimizer.iterations.assign(step)
-    if optimizer.use_ema:
-        for average, weight in zip(optimizer._model_variables_moving_average, model.trainable_variables, strict=True):
-            average.assign(weight)
-
-
 class Batches:
     """Random batches of positions, drawn by a function that TensorFlow compiles once for any number of trainings."""
 

@@ -74,7 +74,7 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
         SettingsError: the network does not fit the game.
     """
     folder.check_new()  # before TensorFlow is imported
-    model = architectures.build(game, architectures.options_at(settings.network, 0), seed)
+    model = architectures.build(game, settings.network, seed)
     fit.prepare(model, settings.training)
     with folder.learner(), folder.lock():
         folder.create(settings)
@@ -150,7 +150,6 @@ class Trainer:
         positions, window = read_window(data, self._game, fit.window_size(generated, options))
         if options.average_positions:
             positions = averaged(positions)
-        self._grow_if_due()
         model = self.model
         steps = options.steps or fit.count_steps(self._count_new(generated), options)
         training_started = time.perf_counter()
@@ -180,17 +179,6 @@ class Trainer:
                 fit.prepare(model, self._settings.training)
                 self._model = model
             return self._model
-
-    def _grow_if_due(self) -> None:
-        network, step = self._settings.network, fit.current_step(self.model)
-        if network.growth_steps and architectures.options_at(network, step) == network:
-            large = architectures.build(self._game, network, self._seed)
-            if large.count_params() > self.model.count_params():
-                architectures.copy_into_larger(self.model, large)
-                fit.prepare(large, self._settings.training)
-                fit.continue_at(large, step)
-                self._model = large
-                self.__dict__.pop("_training", None)  # is compiled for the small one
 
     def preload(self) -> None:
         """Start loading the model in the background; an error is raised where the model is used."""

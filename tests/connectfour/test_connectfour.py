@@ -224,8 +224,7 @@ def test_the_game_is_found_by_its_package() -> None:
 
 def test_the_defaults_are_a_residual_network() -> None:
     settings = default_settings("connectfour")
-    assert (settings.network.kind, settings.network.filters, settings.network.blocks) == ("resnet", 64, 5)
-    assert settings.network.growth_steps
+    assert (settings.network.kind, settings.network.filters, settings.network.blocks) == ("resnet", 32, 3)
     assert (settings.search.readouts, settings.search.cpuct) == (200, 1.5)
 
 

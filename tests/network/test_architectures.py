@@ -76,18 +76,6 @@ def test_blocks_without_normalization_begin_as_the_identity() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_larger_network_takes_over_the_function_of_a_smaller_one() -> None:
-    options = replace(RESNET, blocks=3, filters=7, growth_steps=5)
-    small, large = (architectures.build(GAME, architectures.options_at(options, step), seed=step) for step in (4, 5))
-    rng = np.random.default_rng(0)
-    small.set_weights([rng.normal(scale=0.3, size=weight.shape) for weight in small.get_weights()])
-    architectures.copy_into_larger(small, large)
-    assert (small.get_layer("stem").filters, large.get_layer("stem").filters) == (4, 7)
-    for one, other in zip(evaluate(small, observations(32)), evaluate(large, observations(32)), strict=True):
-        assert np.ptp(one) > 0.1
-        np.testing.assert_allclose(one, other, atol=1e-5)
-
-
 @KINDS
 def test_names_of_weights_are_unique(options: NetworkOptions) -> None:
     paths = [weight.path for weight in architectures.build(GAME, options, seed=0).weights]

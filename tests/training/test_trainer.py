@@ -120,21 +120,6 @@ def test_the_steps_follow_from_the_positions_that_are_new(folder: ModelFolder) -
     assert retrain(folder, GAME, settings, seed=0, quiet=True).steps == round(2 * second.generated / 32)  # nothing is
 
 
-def test_a_network_grows_at_its_step_and_training_goes_on(tmp_path: Path) -> None:
-    options = {"kind": "resnet", "blocks": 2, "filters": 6, "growth_steps": 6}
-    folder, settings = ModelFolder(tmp_path, "first"), SETTINGS.override(options)
-    bootstrap(folder, GAME, settings, seed=0)
-    add_games(folder, 20)
-    together, sizes = Trainer(folder, GAME, settings, seed=5, quiet=True), []
-    for _ in range(2):
-        together.retrain()
-        sizes.append(saved_model.load_model(folder.champion().path).get_layer("stem").filters)
-    retrain(folder, GAME, settings, seed=5, quiet=True)  # a trainer that begins with the large network
-    sizes.append(saved_model.load_model(folder.champion().path).get_layer("stem").filters)
-    assert sizes == [3, 6, 6]
-    assert folder.champion().step == 18
-
-
 @pytest.mark.slow
 def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_other(tmp_path: Path) -> None:
     folders = [ModelFolder(tmp_path / where, "first") for where in ("together", "apart")]
