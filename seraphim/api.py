@@ -246,7 +246,6 @@ def learn(
     hours: float | None = None,
     generations: int | None = None,
     goal: "Goal" = "network",
-    workers: int = 0,
     seed: int = 0,
     folder: str | Path = ".",
     callback: Callable[[str], None] = print,
@@ -259,7 +258,6 @@ def learn(
         generations: stop after this number.
         goal: `network` stops when the network alone errs in no solved position of the game, `search` when a search of
             at most 100 readouts does not; `none` goes on.
-        workers: processes; 0: one for each core.
         seed: of games and batches.
         folder: that holds `models/` and `gamedata/`.
         callback: receives each line of the report.
@@ -274,7 +272,7 @@ def learn(
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
         raise SettingsError("this would never end: give hours or generations")
-    run = Run(goal, generations, hours, seed, "auto", workers, None, quiet=True)
+    run = Run(goal, generations, hours, seed, "auto", 0, None, quiet=True)
     return learn(made, settings, run, callback)
 
 

@@ -99,7 +99,7 @@ def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
     made = seraphim.new("mine", "tictactoe", folder=tmp_path, seed=3, self_play_readouts=8, **small)
     assert made.settings().network.width == 8
     lines: list[str] = []
-    result = seraphim.learn("mine", generations=1, workers=1, folder=tmp_path, callback=lines.append)
+    result = seraphim.learn("mine", generations=1, folder=tmp_path, callback=lines.append)
     assert result.generations == 1
     assert any(line.startswith("generation 1, ") for line in lines)
     games = seraphim.read_games("mine", folder=tmp_path)
@@ -112,7 +112,7 @@ def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
 def test_a_script_needs_no_guard_for_worker_processes(tmp_path: Path) -> None:
     seraphim.new("mine", "tictactoe", folder=tmp_path, width=8, games_per_generation=8, concurrent_games=8)
     script = tmp_path / "script.py"
-    learning = f"seraphim.learn('mine', generations=1, workers=1, folder={str(tmp_path)!r})"
+    learning = f"seraphim.learn('mine', generations=1, folder={str(tmp_path)!r})"
     script.write_text(f"import seraphim\nprint('begins')\n{learning}\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Solved endgames of Othello, in sets of 12, 16 and 20 empty cells.
+"""Solved endgames of Othello, in sets of 12 and 16 empty cells.
 
 There are two sets of each size, without a position in common, symmetric ones included. Those in `validation/` are for
 choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only.
@@ -23,7 +23,7 @@ from seraphim.game import Array
 from seraphim.game.features import PositionSet, Split
 
 FOLDER = Path(__file__).parent
-EMPTY_CELLS = {"12-empty": 12, "16-empty": 16, "20-empty": 20}
+EMPTY_CELLS = {"12-empty": 12, "16-empty": 16}
 """The empty cells of each set, by name."""
 
 SIGNS = {"+": 1.0, "=": 0.0, "-": -1.0}

@@ -34,6 +34,6 @@ def test_a_game_that_offers_everything_is_read_as_it_is() -> None:
 
 
 def test_a_game_that_offers_nothing_has_no_features() -> None:
-    assert features_of(PlainRules(games.NIM)) == GameFeatures(None, None, None)
+    assert features_of(PlainRules(games.NIM)) == GameFeatures(*[None] * len(fields(GameFeatures)))
     features = module_features(ModuleType("bare"))
     assert not any(getattr(features, field.name) for field in fields(features))

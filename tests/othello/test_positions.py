@@ -5,16 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from othello import positions
 from othello.game import GAME
 from othello.positions import (
     EMPTY_CELLS,
     FOLDER,
     format_position,
     parse_positions,
-    position_sets,
     read_positions,
     states_from_moves,
-    test_position_sets,
 )
 from othello.positions.generator import _canonical, generate
 from othello.solver import Solver
@@ -56,9 +55,7 @@ def test_no_position_is_in_a_set_twice_nor_in_both(name: str) -> None:
     assert len(set(keys)) == 2 * COUNT
 
 
-@pytest.mark.parametrize(
-    ("name", "count"), [("12-empty", 60), ("16-empty", 12), pytest.param("20-empty", 6, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("name", "count"), [("12-empty", 60), ("16-empty", 12)])
 def test_results_are_those_of_the_solver(name: str, count: int) -> None:
     random = np.random.default_rng(0)
     for split in SPLITS:
@@ -68,7 +65,7 @@ def test_results_are_those_of_the_solver(name: str, count: int) -> None:
 
 
 def test_the_game_offers_them() -> None:
-    for sets in (position_sets(), test_position_sets()):
+    for sets in (positions.position_sets(), positions.test_position_sets()):
         assert [each.name.removeprefix("test/") for each in check_position_sets("othello", sets)] == [*EMPTY_CELLS]
 
 

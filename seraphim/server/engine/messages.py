@@ -135,9 +135,9 @@ def to_board(board: Board | None) -> Message | None:
         "columns": columns,
         "cells": board.cells.tolist(),
         "marks": list(board.marks),
-        "look": board.look,
         "targets": {str(action): _cells(cells) for action, cells in board.targets.items()},
         **(names if board.row_names and board.column_names else {}),
+        **({} if board.look == "marks" else {"look": board.look}),
     }
 
 
