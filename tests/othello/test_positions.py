@@ -45,7 +45,7 @@ def test_sets_hold_what_their_names_say(name: str, split: Split) -> None:
     best = np.nanmax(solved.results, axis=1)
     worst = np.nanmin(solved.results, axis=1)
     assert {-1.0, 0.0, 1.0} == set(best.tolist())
-    assert (best > worst).mean() > 0.3  # where a move can be a mistake
+    assert (best > worst).mean() > 0.2  # where a move can be a mistake
     assert not solved.states.flags.writeable
 
 
