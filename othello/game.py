@@ -244,9 +244,8 @@ class Othello:
             f"{row + 1} {' '.join('·' if cell == EMPTY else MARKS[cell] for cell in cells)}"
             for row, cells in enumerate(self._cells(state))
         ]
-        if not self.outcome(state[None])[0][0]:
-            rows.append(f"{MARKS[self.to_play(state[None])[0]]} to move")
-        return "\n".join([f"  {' '.join(LETTERS)}", *rows])
+        mover = MARKS[self.to_play(state[None])[0]]
+        return "\n".join([f"  {' '.join(LETTERS)}", *rows, f"{mover} to move"])
 
     def board(self, state: Array) -> Board:
         cells = np.flatnonzero(self.legal(state[None])[0][:CELLS]).tolist()

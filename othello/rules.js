@@ -109,8 +109,7 @@ export default {
     const rows = this.board(state).cells.map(
       (row, number) => `${number + 1} ${row.map((player) => MARKS[player] ?? '·').join(' ')}`,
     );
-    const last = state.result === null ? [`${MARKS[state.toPlay]} to move`] : [];
-    return [`  ${COLUMN_NAMES.join(' ')}`, ...rows, ...last].join('\n');
+    return [`  ${COLUMN_NAMES.join(' ')}`, ...rows, `${MARKS[state.toPlay]} to move`].join('\n');
   },
 
   line: () => [],
