@@ -18,7 +18,8 @@ import numpy as np
 from absl import flags
 
 from seraphim import cli
-from seraphim.evaluation.engines.process import EngineProcess
+from seraphim.evaluation.engines.gtp import GtpEngine
+from seraphim.evaluation.engines.move_names import COLORS
 from seraphim.game import Game, load_game
 
 GAMES = flags.DEFINE_integer("games", 200, "Games to play.", lower_bound=1)
@@ -28,38 +29,24 @@ AT_ONCE = flags.DEFINE_integer("at_once", 8, "Games that are played at the same 
 cli.define_trust()
 
 
-def ask(engine: EngineProcess, command: str) -> str:
-    """Return the answer to a command, without its mark."""
-    engine.send(command)
-    lines: list[str] = []
-    while not lines or lines[-1]:
-        lines.append(engine.receive(time.monotonic() + 600))
-    if lines[0][0] != "=":
-        raise RuntimeError(f"{command}: {lines[0]}")
-    return " ".join([lines[0][1:].strip(), *lines[1:-1]]).strip()
-
-
 def play(name: str, game: Game, number: int) -> tuple[float, int]:
     """Play a game; return the time of the engine's slowest move, or of all its moves, and how many it made."""
     random, own = np.random.default_rng(number), number % 2
-    engine = EngineProcess(shlex.join([sys.executable, "bin/engine.py", name]))
-    ask(engine, "name")  # once it has loaded everything
-    ask(engine, f"time_settings 0 {SECONDS.value} 1" if PER_MOVE.value else f"time_settings {SECONDS.value} 0 0")
-    state, times = game.initial(1), list[float]()
+    engine = GtpEngine(game, shlex.join([sys.executable, "bin/engine.py", name]))
+    engine.ask(f"time_settings 0 {SECONDS.value} 1" if PER_MOVE.value else f"time_settings {SECONDS.value} 0 0")
+    state, moves, times = game.initial(1), list[int](), list[float]()
     while legal := np.flatnonzero(game.legal(state)[0]).tolist():
         player = int(game.to_play(state)[0])
-        color = "bw"[player]
         if player == own:
             began = time.monotonic()
-            action = game.parse_action(ask(engine, f"genmove {color}"))
+            action = engine.choose(tuple(moves))
             times.append(time.monotonic() - began)
             if not PER_MOVE.value:
-                ask(engine, f"time_left {color} {max(0.0, SECONDS.value - sum(times)):.3f} 0")
+                engine.ask(f"time_left {COLORS[player]} {max(0.0, SECONDS.value - sum(times)):.3f} 0")
         else:
             action = int(random.choice(legal))
-            ask(engine, f"play {color} {game.action_label(action)}")
+        moves.append(action)
         state = game.step(state, np.array([action]))
-    ask(engine, "quit")
     return (max(times) if PER_MOVE.value else sum(times)), len(times)
 
 

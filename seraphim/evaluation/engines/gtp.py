@@ -4,10 +4,10 @@ import time
 
 import numpy as np
 
-from seraphim.errors import SettingsError
+from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.engines.move_names import COLORS, board_size, vertex_names
 from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
-from seraphim.evaluation.engines.process import EngineProcess, broken_rule
+from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Array, Game
 
 ANSWER_SECONDS = 300.0  # for a move
@@ -26,17 +26,17 @@ class GtpEngine:
         self.moves: Moves = ()
         self._game, self._name, self._name_of = game, f"gtp:{command}", vertex_names(game)
         self._process = EngineProcess(command)
-        self._ask("protocol_version")
+        self.ask("protocol_version")
         if size := board_size(game):
             ok, reply = self._send(f"boardsize {size}")
             if not ok:
                 raise SettingsError(f"{self._name} does not play on a board of {size}x{size}: {reply}")
-        self._ask("clear_board")
+        self.ask("clear_board")
 
     def choose(self, moves: Moves) -> int:
         """Return its action after some moves from the initial position; see `Engine`."""
         if moves[: len(self.moves)] != self.moves:
-            self._ask("clear_board")
+            self.ask("clear_board")
             self.moves = ()
         game = self._game
         (state,) = game.initial(1)
@@ -45,24 +45,35 @@ class GtpEngine:
                 self._play(state, action)
                 self.moves = moves[: place + 1]
             (state,) = game.step(state[None], np.array([action]))
-        answer = self._ask(f"genmove {COLORS[int(game.to_play(state[None])[0])]}")
+        answer = self.ask(f"genmove {COLORS[int(game.to_play(state[None])[0])]}")
         action = chosen(game, self._name_of, state, self._name, answer)
         self.moves = (*moves, action)
         return action
 
     def _play(self, state: Array, action: int) -> None:
         color = COLORS[int(self._game.to_play(state[None])[0])]
-        command = f"play {color} {self._name_of(state, action).upper()}"  # some engines want capitals
+        vertex = self._name_of(state, action).upper()  # some engines want capitals
+        command = f"play {color} {vertex}"
         ok, reply = self._send(command)
-        # Where there is only one move, a pass, some engines pass by themselves, and refuse the command.
-        if not ok and self._game.legal(state[None]).sum() > 1:
-            raise broken_rule(self._name, f"? {reply}", f"another answer to {command}")
+        # Where a player can only pass, some engines do that by themselves, and refuse the command.
+        is_forced_pass = vertex == "PASS" and self._game.legal(state[None]).sum() == 1
+        if not (ok or is_forced_pass):
+            raise self._broken(f"? {reply}", f"another answer to {command}")
 
-    def _ask(self, command: str) -> str:
+    def ask(self, command: str) -> str:
+        """Return the answer to a command.
+
+        Raises:
+            EngineLostError: the program has ended, or did not answer in time.
+            GameError: it refuses the command.
+        """
         ok, reply = self._send(command)
         if not ok:
-            raise broken_rule(self._name, f"? {reply}", f"another answer to {command}")
+            raise self._broken(f"? {reply}", f"another answer to {command}")
         return reply
+
+    def _broken(self, reply: str, expected: str) -> GameError:
+        return GameError(f"{self._name} answered {reply!r}: expected {expected}")
 
     def _send(self, command: str) -> tuple[bool, str]:
         # Whether the engine obeyed, and its answer: all up to an empty line, behind = or ?, with or without a number.
@@ -73,7 +84,7 @@ class GtpEngine:
             if line or lines:
                 lines.append(line)
             if lines and lines[0][0] not in "=?":
-                raise broken_rule(self._name, lines[0], f"= or ? before the answer to {command}: does it speak GTP?")
+                raise self._broken(lines[0], f"= or ? before the answer to {command}: does it speak GTP?")
         return lines[0][0] == "=", " ".join([lines[0][1:].lstrip("0123456789").strip(), *lines[1:-1]]).strip()
 
 

@@ -10,7 +10,7 @@ import time
 import weakref
 from typing import IO, Any
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import SettingsError
 
 GRACE_SECONDS = 2.0  # from the end of its input until a program is killed
 
@@ -38,7 +38,7 @@ class EngineProcess:
         self._process: Any = self._started(words)
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read, args=(self._process.stdout, self._lines), daemon=True).start()
-        self.end = weakref.finalize(self, _end, self._process, self._errors)
+        self._finalizer = weakref.finalize(self, _end, self._process, self._errors)
 
     def _started(self, words: list[str]) -> "subprocess.Popen[str]":
         try:
@@ -107,8 +107,3 @@ def _end(process: Any, errors: IO[bytes]) -> None:
         process.wait()
     process.stdout.close()
     errors.close()
-
-
-def broken_rule(name: str, reply: str, expected: str) -> GameError:
-    """Return the error for an engine that does what its protocol or the game forbids."""
-    return GameError(f"{name} answered {reply!r}: expected {expected}")

@@ -68,7 +68,8 @@ class Thinker:
         """Return the action to play in the current, unfinished position.
 
         Args:
-            readouts: that a search adds, by default the model's own number; with `seconds`, at most so many.
+            readouts: how many the search adds at most; by default the model's own number, or, given `seconds`, as many
+                as there is time for.
             seconds: time for the search.
 
         Raises:

@@ -176,8 +176,7 @@ def test_an_analysis_goes_on_until_a_command_comes(tictactoe: Conversation) -> N
         assert words[10:12] == ["pv", values["move"]]
 
 
-def test_other_programs_play_with_it(tmp_path: object) -> None:
-    del tmp_path
+def test_other_programs_play_with_it() -> None:
     game = load_game("tictactoe")
     command = shlex.join([sys.executable, "bin/engine.py", "tictactoe"])
     result = play_match(game, gtp_player(game, command), random_player(game), make_openings(game, 4, 2))
