@@ -23,7 +23,10 @@ from seraphim.game import Game, load_game
 # By game: the player's name, the program, and its Debian package.
 PROGRAMS = {
     "othello": ("gtp:gtp-rhino --level=1", "grhino"),
-    "openspiel:go(board_size=9,komi=7.5)": ("gtp:gnugo --mode gtp --level 1 --komi 7.5", "gnugo"),
+    "openspiel:go(board_size=9,komi=7.5)": (
+        "gtp:gnugo --mode gtp --level 1 --komi 7.5 --chinese-rules --capture-all-dead --seed 1",
+        "gnugo",
+    ),
     "openspiel:breakthrough": ("uci:fairy-stockfish go depth 2", "fairy-stockfish"),
     "openspiel:chess": ("uci:fairy-stockfish go depth 2", "fairy-stockfish"),
 }
