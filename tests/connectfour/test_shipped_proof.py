@@ -1,10 +1,10 @@
 """The proof that comes with the connect-four model, that the first player wins: by rules, by play, by the solver."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
+from checker import check_proof
 
 from connectfour.game import GAME
 from connectfour.solver import Solver
@@ -35,12 +35,7 @@ def layers() -> list[Layer]:
 
 @pytest.mark.slow
 def test_the_rules_alone_confirm_it() -> None:
-    spec = importlib.util.spec_from_file_location("check_proof", ROOT / "bin" / "check_proof.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    *_, last = module.check(FILE.read_bytes(), "connectfour")
+    *_, last = check_proof.check(FILE.read_bytes(), "connectfour")
     assert last.startswith("the first player wins: ")
 
 

@@ -1,7 +1,6 @@
 """The checker accepts proofs, and refuses whatever is none: by the definition of a proof, written naively."""
 
 import hashlib
-import importlib.util
 import json
 import re
 import subprocess
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from checker import PROGRAM, check_proof
 from games import MOVES_TWICE, NIM
 
 from connectfour.game import ConnectFour
@@ -22,11 +22,6 @@ from seraphim.proof.proving import Limits, prove
 from tictactoe.game import GAME as TICTACTOE
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = ROOT / "bin" / "check_proof.py"
-_SPEC = importlib.util.spec_from_file_location("check_proof", PROGRAM)
-assert _SPEC and _SPEC.loader
-check_proof: Any = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(check_proof)
 
 
 def proof_of(name: str, game: Game, out: Path) -> bytes:
