@@ -18,8 +18,6 @@ from seraphim.proof.graph import PROVEN, REFUTED, UNDECIDED
 from seraphim.proof.prover import Prover
 from tictactoe.game import GAME as TICTACTOE
 
-pytestmark = pytest.mark.kernels
-
 CLAIMS = [Claim(player, wins) for player in (0, 1) for wins in (True, False)]
 MEGABYTES = 8
 
@@ -52,9 +50,10 @@ def exact(solution: Solution) -> tuple[Array, Array]:
     return solution.states[unfinished], solution.results[unfinished]
 
 
+LARGE = "connectfour:4x4"  # takes minutes where kernels are interpreted
 GAMES: dict[str, Callable[[], Game]] = {
     "tictactoe": lambda: TICTACTOE,  # symmetries, draws
-    "connectfour:4x4": lambda: ConnectFour(4, 4),
+    LARGE: lambda: ConnectFour(4, 4),
     "nim": lambda: PlainRules(NIM),  # no symmetries
     "moves twice": lambda: PlainRules(MOVES_TWICE),  # neither do the players alternate
     "results": lambda: PlainRules(Results(-0.5, 0.0)),  # results between a loss and a win
@@ -62,7 +61,9 @@ GAMES: dict[str, Callable[[], Game]] = {
 
 
 @pytest.mark.parametrize("network", [Uniform, Noise])
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize(
+    "name", [each if each == LARGE else pytest.param(each, marks=pytest.mark.kernels) for each in GAMES]
+)
 def test_verdicts_are_exact_and_proofs_hold(name: str, network: type[Uniform]) -> None:
     game = GAMES[name]()
     states, results = exact(solve(game))
@@ -83,6 +84,7 @@ def test_opposite_claims_exclude_each_other() -> None:
         assert claim.opposite.opposite == claim
 
 
+@pytest.mark.kernels
 def test_a_full_memory_is_compacted_and_the_proof_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     game, compactions = ConnectFour(4, 4), 0
     compact = provers.graphs.compact
