@@ -36,6 +36,7 @@ MODEL = "model"
 # For a run of a few minutes: short generations.
 COMMON = {
     "connectfour": ["--games_per_generation=1000"],
+    "othello": ["--games_per_generation=300"],
     "tictactoe": [],
 }
 BASELINE = "the game's settings"
@@ -62,6 +63,16 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "random openings of up to 28 plies in 70 % of the games": ["--random_plies=28", "--random_share=0.7"],
         "no proven results": ["--nosolver"],
         "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],
+        "32 readouts": ["--self_play_readouts=32"],
+        "128 readouts": ["--self_play_readouts=128"],
+    },
+    "othello": {
+        BASELINE: [],
+        "32 filters and 3 blocks": ["--filters=32", "--blocks=3"],
+        "48 filters and 4 blocks": ["--filters=48", "--blocks=4"],
+        "step size 0.02": ["--learning_rate=0.02"],
+        "8 samples a position": ["--samples_per_position=8"],
+        "random openings of up to 30 plies": ["--random_plies=30"],
         "32 readouts": ["--self_play_readouts=32"],
         "128 readouts": ["--self_play_readouts=128"],
     },
