@@ -46,7 +46,8 @@ def main() -> None:
     """Prove, compare, and print a line for each set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--positions", type=int, default=60, help="in all sets together")
+    parser.add_argument("--positions", type=int, default=60, help="in all of these sets together")
+    parser.add_argument("--sets", nargs="*", default=[], help="those alone")
     parser.add_argument("--seconds", type=float, default=60, help="limit for each position")
     parser.add_argument("--megabytes", type=int, default=2048)
     parser.add_argument("--uniform", action="store_true", help="without the network")
@@ -59,7 +60,9 @@ def main() -> None:
         inferences = [load_inference(snapshot, game) for _ in range(count_cores())]
     print(f"{folder.name}: {inferences[0].description}")
     print("| set | positions | right | wrong | undecided | evaluations | seconds |\n|" + " --- |" * 7)
-    sets = load_position_sets(name)
+    sets = [each for each in load_position_sets(name) if not arguments.sets or each.name in arguments.sets]
+    if not sets:
+        raise SystemExit(f"{name} has no solved positions of that name")
     total = np.zeros(5)
     for positions in sets:
         chosen = -(-arguments.positions // len(sets))

@@ -32,7 +32,8 @@ _BESIDE, _BELOW, _LEFT_BELOW, _RIGHT_BELOW = np.uint64(1), np.uint64(8), np.uint
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
-    "network": {"filters": 64, "blocks": 5},
+    # In an hour on two cores a small network learns more than a large one, from many more games.
+    "network": {"filters": 32, "blocks": 3},
     "search": {"tempering_point": 16, "dirichlet_alpha": 0.5, "solver": True},
     "self_play_search": {"root": "gumbel", "readouts": 64},
     "self_play": {"games_per_generation": 1000, "random_plies": 12},
