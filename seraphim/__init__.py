@@ -14,7 +14,7 @@ In dependency order (each folder or module imports only from those above it):
     inference      a snapshot as a function: observations -> (logits, values)
     records        finished games as TFRecord files
     search         tree search over many positions in lock step
-    export         models for other programs and for browsers
+    export         models and games for other programs and for browsers
     tracking       figures of a run for TensorBoard and MLflow
     proof          what a player can force, with certificates
     evaluation     matches, ratings, error rates

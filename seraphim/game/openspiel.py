@@ -1,7 +1,7 @@
 """The games of OpenSpiel for two players who move in turns, with perfect information and without chance.
 
 A game has OpenSpiel's name behind `openspiel:`, for instance `openspiel:hex(board_size=5)`. Its rules are called one
-position at a time, which takes some microseconds each. The only module that knows OpenSpiel.
+position at a time, which takes some microseconds each.
 """
 
 import functools

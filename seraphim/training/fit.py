@@ -142,7 +142,7 @@ def _dense_rows(rows: Any, num_actions: int, values: Any, starts: Any, columns: 
     tf = architectures.tensorflow()
     entries = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
     places = tf.stack([entries.value_rowids(), tf.cast(tf.gather(columns, entries.values), tf.int64)], axis=1)
-    return tf.scatter_nd(places, tf.gather(values, entries.values), [len(rows), num_actions])
+    return tf.scatter_nd(places, tf.gather(values, entries.values), [rows.shape[0], num_actions])
 
 
 class TrainingSteps:

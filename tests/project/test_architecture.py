@@ -31,7 +31,7 @@ HEAVY = {
     "onnxruntime": {"export/formats"},
     "mlflow": {"tracking/mlflow"},
     "choix": {"evaluation/ratings"},
-    "pyspiel": {"game/openspiel"},
+    "pyspiel": {"game/openspiel", "export/openspiel_bot"},
     "ray": {"selfplay/cluster/ray_session"},
     "matplotlib": {"training/curve", "evaluation/ratings"},
 }
@@ -40,6 +40,8 @@ LIGHT = {
     "pydantic": {"server/app", "server/engine/requests"},
     "starlette": {"server/app", "server/middleware"},
     "uvicorn": {"server/connections", "server/run"},
+    "gymnasium": {"export/aec"},
+    "pettingzoo": {"export/aec"},
     "sgfmill": {"play/sgf"},
     "absl": {"cli"},
     "google": {"records/tfrecord"},

@@ -35,8 +35,10 @@ def batches(symmetries: Symmetries, options: TrainingOptions = OPTIONS, seed: in
 
 
 def drawn_from(positions: Positions, source: Batches, first: int = 0, steps: int = STEPS) -> list[Any]:
+    tf = architectures.tensorflow()
+    draw = tf.function(source.draw, autograph=False)  # in a graph, as training does
     with source.of(positions):
-        return [source.draw(step) for step in range(first, first + steps)]
+        return [draw(tf.constant(step, tf.int64)) for step in range(first, first + steps)]
 
 
 def train(model: Any, positions: Positions, source: Batches, steps: int = STEPS, **options: Any) -> Losses:
