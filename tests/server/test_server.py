@@ -74,6 +74,8 @@ def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
         "solved": True,
     }
     assert opened["engine"]
+    assert opened["program"] is None
+    assert "this server has no program that plays tictactoe" in client.ask("move")["message"]
     assert client.ask("open", model="fresh", snapshot=opened["snapshot"])["snapshot"] == opened["snapshot"]
     client.close()
 
@@ -783,6 +785,9 @@ def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sig
         (["fresh", "more"], "expected one model NAME"),
         (["fresh", "--host=999.1.1.1"], "cannot serve at 999.1.1.1"),
         (["fresh", "--port={taken}"], "choose others with --host and --port"),
+        (["fresh", "--engine=gtp:no-such-program"], "there is no program 'no-such-program': install it"),
+        (["fresh", "--engine=no-such-program"], "expected gtp:COMMAND or uci:COMMAND"),
+        (["--engine=gtp:gnugo"], "--engine plays the game of one model: name it"),
     ],
 )
 def test_the_program_fails_with_a_one_line_error(served: Running, arguments: list[str], said: str) -> None:
