@@ -4,7 +4,7 @@ Members of the `GAME` object are in `GameFeatures`, functions and names of its m
 member is None, or empty.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
@@ -55,6 +55,7 @@ class PositionSet(NamedTuple):
     name: str
     states: Array  # int64 [P, W]
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+    lines: Sequence[Sequence[int]] | None = None  # P: the actions from the initial position, if known
 
 
 class MoveResults(NamedTuple):
