@@ -33,6 +33,8 @@ class GameFeatures:
     progress: Callable[[Array], Array] | None
     """`progress(states)`: how far games have got, float64 [B]: 0 at the earliest end of a game, 1 at the latest. The
     option `fast_wins` needs it."""
+    score: Callable[[Array], float] | None
+    """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
 
 
 def features_of(game: object) -> GameFeatures:
