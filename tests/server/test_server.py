@@ -28,6 +28,8 @@ from websockets.exceptions import ConnectionClosed
 import connectfour
 from seraphim.errors import CapacityError, ModelError
 from seraphim.game import Game
+from seraphim.game.saved_games import to_text
+from seraphim.game.tree import GameTree
 from seraphim.inference import load_inference
 from seraphim.options import RecordOptions
 from seraphim.records.examples import GameRecord, encode
@@ -176,6 +178,12 @@ def test_moves_and_boards_are_loaded(client: Client) -> None:
     assert position["start"] == loaded["start"]
     assert position["board"]["cells"] == [[1, -1, -1], [-1, 0, -1], [-1, -1, 0]]
     assert client.think(30)["readouts"] == 30
+    for start in (None, np.array(loaded["start"], np.int64)):
+        tree = GameTree(GAME, start)
+        tree.play(8)
+        saved = client.ask("load", text=to_text(tree))
+        assert saved["start"] == (None if start is None else loaded["start"])
+        assert saved["moves"] == [8]
     assert client.ask("load", text="b2 b2")["type"] == "error"
     assert "the Smart Game Format has Go, Othello and Hex" in client.ask("load", text="(;GM[2];B[b2])")["message"]
     assert client.ask("load", text="\x00" * 1000)["type"] == "error"

@@ -204,12 +204,15 @@ class Client:
             self._search = None
 
     async def _load(self, loaded: LoadedModel, request: requests.Load) -> None:
-        name = loaded.module.__name__
-
         def read() -> saved_games.Position:
-            if is_sgf(request.text):
-                return saved_games.Position(None, from_sgf(loaded.module.GAME, request.text).actions(), [])
-            return saved_games.read_position(name, request.text)
+            text = request.text
+            if is_sgf(text):
+                tree = from_sgf(loaded.game, text)
+            elif saved_games.is_saved_game(text):
+                tree = saved_games.from_text(loaded.game, text)
+            else:
+                return saved_games.read_position(loaded.module.__name__, text)
+            return saved_games.Position(None if tree.starts_afresh else tree.root.state, tree.actions(), [])
 
         position = await self._shared.rules.run(self._address, read)
         start = None if position.start is None else [str(word) for word in position.start.tolist()]
