@@ -168,7 +168,7 @@ def test_another_program_plays_on_the_page(browser: Browser, small_settings: Set
     path = os.pathsep.join([os.environ["PATH"], "/usr/games"])  # where Debian puts games
     if not shutil.which("gtp-rhino", path=path):
         pytest.skip("not installed: apt install grhino")
-    for name, game in (("stones", "othello"), ("hexagons", "hex")):
+    for name, game in (("stones", "othello"), ("marks", "tictactoe")):
         bootstrap(ModelFolder(tmp_path, name), load_game(game), replace(small_settings, game=game), seed=1)
     othello = load_game("othello")
     diagram = othello.render(othello.step(othello.initial(1), np.array([othello.parse_action("d3")]))[0])
@@ -194,7 +194,7 @@ def test_another_program_plays_on_the_page(browser: Browser, small_settings: Set
         expect(page.locator("#notices")).to_contain_text(said)
         expect(page.locator("#status")).to_have_text("White to move, GTP GRhino is waiting")
         expect(page.locator("#pause")).to_have_text("Resume")
-        choose(page, model="hexagons")
+        choose(page, model="marks")
         expect(page.locator("#player-1 option")).to_have_text(["You", "Computer"])
         expect(page.locator("#player-1")).to_have_value("computer")
         assert not visitor.trouble
