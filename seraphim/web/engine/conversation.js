@@ -102,9 +102,8 @@ export class Conversation {
     this.#model = {...model, search, cache: new Cache(), observation: new Uint8Array(cells)};
     this.#line = {start: null, moves: [], state: game.initial()};
     this.#searched = null;
-    const {snapshot} = model;
-    const info = {model: name, snapshot, game: toGameInfo(game), engine: network.description, program: null};
-    this.#send({id, type: 'opened', ...info});
+    const info = {model: name, snapshot: model.snapshot, game: toGameInfo(game), engine: network.description};
+    this.#send({id, type: 'opened', ...info, program: null});
   }
 
   async #endSearch() {
