@@ -2,6 +2,7 @@
 
     python bin/evaluate.py NAME                                   # in the test sets that the game offers
     python bin/evaluate.py NAME --split=validation                # in the sets that learning is checked against
+    python bin/evaluate.py NAME --engine="gtp:gtp-rhino"          # another program's errors beside them
     python bin/evaluate.py NAME --positions=FILE --out=moves.csv  # writes its moves in other positions
 
 FILE has one position per line, as the moves that lead to it (for connect four digits, 4453); the rest of the line after
@@ -24,6 +25,7 @@ SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "Snapshot of models/NAME, or a path. Default: the champion.")
 POSITIONS = flags.DEFINE_string("positions", None, "File of positions to choose moves in.")
 OUT = flags.DEFINE_string("out", "moves.csv", "File for the moves in --positions, by the largest of --searches.")
+ENGINE = flags.DEFINE_string("engine", None, "Another program to measure, too: gtp:COMMAND or uci:COMMAND.")
 MAX_POSITIONS = flags.DEFINE_integer("max_positions", None, "Positions of each set. Default: all.", lower_bound=1)
 RUNTIME, WORKERS = cli.define_workers()
 cli.define_tracking()
@@ -35,6 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     """Evaluate."""
     from seraphim.errors import SettingsError
     from seraphim.evaluation import error_rates, players, position_lists
+    from seraphim.evaluation.engines.load import load_engine
     from seraphim.game import load_game
     from seraphim.inference import load_inference
     from seraphim.machine import count_cores
@@ -43,7 +46,8 @@ def main(arguments: Sequence[str]) -> None:
     if not all(text.strip().isdecimal() for text in SEARCHES.value):
         raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)}")
     readouts = sorted({int(text) for text in SEARCHES.value})
-    cli.refuse_flags(bool(POSITIONS.value), "max_positions", "mlflow", because="--positions replaces the game's sets")
+    replaced = "--positions replaces the game's sets"
+    cli.refuse_flags(bool(POSITIONS.value), "max_positions", "mlflow", "engine", because=replaced)
     cli.refuse_flags(not POSITIONS.value, "out", because="it is for --positions")
     settings = cli.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
     game = load_game(settings.game)
@@ -69,6 +73,9 @@ def main(arguments: Sequence[str]) -> None:
     for number in filter(None, readouts):
         options = replace(settings.search, readouts=number)
         compared[f"{number:,} readouts"] = players.search_player(game, inferences, options)
+    if ENGINE.value:
+        engine = load_engine(game, ENGINE.value)
+        compared[engine.title] = engine
     with cli.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
         errors = error_rates.measure_errors(compared, sets)
         print(error_rates.errors_table(errors))

@@ -222,6 +222,11 @@ class Othello:
     def outcome(self, states: Array) -> tuple[Array, Array]:
         return _outcome(states.view(np.uint64))
 
+    def score(self, state: Array) -> float:
+        """Return how many stones more black has."""
+        black, white = (self._cells(state) == player for player in (0, 1))
+        return float(black.sum() - white.sum())
+
     def observe(self, states: Array) -> Array:
         return _observe(states.view(np.uint64))
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from connectfour.game import COLUMNS, GAME, states_from_moves
+from connectfour.game import COLUMNS, DIGITS, GAME, states_from_moves
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import PositionSet, Split
@@ -39,6 +39,10 @@ class SolvedPositions(NamedTuple):
     states: Array  # int64 [P, 2]
     results: Array  # float32 [P, A]: exact, for the player to move: 1, 0 or -1; NaN where illegal
     plies: Array  # float32 [P, A]: to the end under best play, the move included; NaN where illegal
+
+    def lines(self) -> list[list[int]]:
+        """Return the actions of the games."""
+        return [[DIGITS.index(digit) for digit in game] for game in self.moves]
 
     def graded_values(self) -> Array:
         """Return values float32 [P, A] in [-1, 1] that prefer fast wins and slow losses; NaN where illegal."""
@@ -70,7 +74,8 @@ def _position_sets(split: Split, *, strong: bool) -> list[PositionSet]:
     for name in NAMES:
         solved = read_positions(name, split)
         label = f"test/{name}" if split == "test" else name  # so that figures on test sets are recognized
-        sets.append(PositionSet(label, solved.states, solved.graded_values() if strong else solved.results))
+        values = solved.graded_values() if strong else solved.results
+        sets.append(PositionSet(label, solved.states, values, solved.lines()))
     return sets
 
 

@@ -38,15 +38,29 @@ class SolvedPositions(NamedTuple):
     states: Array  # int64 [P, 2]
     results: Array  # float32 [P, A]: exact, for the player to move: 1, 0 or -1; NaN where illegal
 
+    def lines(self) -> list[list[int]]:
+        """Return the actions of the games."""
+        actions = {GAME.action_label(action): action for action in range(GAME.num_actions)}
+        return [[actions[move] for move in _MOVE.findall(game)] for game in self.moves]
+
 
 def position_sets() -> list[PositionSet]:
     """Return the validation sets, in which a mistake is a move that gives the result away."""
-    return [PositionSet(name, *read_positions(name)[2:]) for name in EMPTY_CELLS]
+    return _position_sets("validation")
 
 
 def test_position_sets() -> list[PositionSet]:
     """Return the test sets, as `position_sets` returns the validation sets."""
-    return [PositionSet(f"test/{name}", *read_positions(name, "test")[2:]) for name in EMPTY_CELLS]
+    return _position_sets("test")
+
+
+def _position_sets(split: Split) -> list[PositionSet]:
+    sets = []
+    for name in EMPTY_CELLS:
+        solved = read_positions(name, split)
+        label = f"test/{name}" if split == "test" else name  # so that figures on test sets are recognized
+        sets.append(PositionSet(label, solved.states, solved.results, solved.lines()))
+    return sets
 
 
 @cache

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError
+from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.intervals import Rate
-from seraphim.evaluation.players import Choose
+from seraphim.evaluation.players import Choose, FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
 from seraphim.inference import Inference
@@ -56,14 +56,26 @@ def measure_errors(
     """Return the errors of each player in each set, which has values for the weak and, if known, the strong error.
 
     Raises:
-        GameError: a player chose an illegal action.
+        GameError: a player chose an illegal action, or is a program that broke the rules.
+        SettingsError: a player needs the moves that lead to a position, which a set does not have.
     """
+    for weak, _ in sets:
+        if weak.lines is None and any(isinstance(choose, FollowsMoves) for choose in players.values()):
+            raise SettingsError(
+                f"an engine needs the moves that lead to a position, which the solved positions {weak.name!r} lack"
+            )
     found = []
     for weak, strong in sets:
         for name, choose in players.items():
-            actions = choose(weak.states)
+            actions = _actions(choose, weak)
             found.append(Errors(weak.name, name, _rate(weak, actions), _rate(strong, actions) if strong else None))
     return found
+
+
+def _actions(choose: Choose, positions: PositionSet) -> Array:
+    if isinstance(choose, FollowsMoves) and positions.lines is not None:
+        return choose.after(positions.lines)
+    return choose(positions.states)
 
 
 def _rate(positions: PositionSet, actions: Array) -> Rate:

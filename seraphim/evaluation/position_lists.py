@@ -55,7 +55,8 @@ def load_sets(name: str, split: Split, limit: int | None = None) -> list[tuple[P
 
 def first_positions(positions: PositionSet, limit: int | None) -> PositionSet:
     """Return the first `limit` positions of a set; None returns all."""
-    return PositionSet(positions.name, positions.states[:limit], positions.action_values[:limit])
+    lines = None if positions.lines is None else positions.lines[:limit]
+    return PositionSet(positions.name, positions.states[:limit], positions.action_values[:limit], lines)
 
 
 def read_positions(name: str, file: Path) -> PositionList:

@@ -4,7 +4,7 @@ Members of the `GAME` object are in `GameFeatures`, functions and names of its m
 member is None, or empty.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,8 @@ class GameFeatures:
     progress: Callable[[Array], Array] | None
     """`progress(states)`: how far games have got, float64 [B]: 0 at the earliest end of a game, 1 at the latest. The
     option `fast_wins` needs it."""
+    score: Callable[[Array], float] | None
+    """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
 
 
 def features_of(game: object) -> GameFeatures:
@@ -55,6 +57,7 @@ class PositionSet(NamedTuple):
     name: str
     states: Array  # int64 [P, W]
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+    lines: Sequence[Sequence[int]] | None = None  # P: the actions from the initial position, if known
 
 
 class MoveResults(NamedTuple):

@@ -26,10 +26,18 @@ def kind_of(game: Game) -> str:
     Raises:
         RecordError: the game is none of these.
     """
-    kind = re.split(r"[:(]", game.name.removeprefix("openspiel:"))[0]
-    if kind not in _NUMBERS:
+    if not is_in_sgf(game):
         raise RecordError(f"the Smart Game Format has Go, Othello and Hex, not {game.name}")
-    return kind
+    return _kind(game)
+
+
+def is_in_sgf(game: Game) -> bool:
+    """Return whether the format has a game."""
+    return _kind(game) in _NUMBERS
+
+
+def _kind(game: Game) -> str:
+    return re.split(r"[:(]", game.name.removeprefix("openspiel:"))[0]
 
 
 def is_sgf(text: str) -> bool:

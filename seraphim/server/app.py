@@ -24,6 +24,7 @@ from seraphim.server.engine import messages
 from seraphim.server.engine.client import INTERNAL_ERROR
 from seraphim.server.engine.messages import Message
 from seraphim.server.engine.model_host import ModelHost
+from seraphim.server.engine.programs import Programs
 from seraphim.server.engine.requests import Analyze, explain
 from seraphim.server.engine.shared import Shared, open_model, search
 from seraphim.server.engine.shared_search import Line, Update
@@ -52,10 +53,15 @@ router = APIRouter(responses=_REFUSALS)
 pages = APIRouter(include_in_schema=False)
 
 
-def create_app(host: ModelHost, limits: ServerLimits | None = None, access: Access | None = None) -> FastAPI:
-    """Return the application, which closes the host when it ends."""
+def create_app(
+    host: ModelHost,
+    limits: ServerLimits | None = None,
+    access: Access | None = None,
+    programs: Programs | None = None,
+) -> FastAPI:
+    """Return the application, which closes the host and the programs when it ends."""
     limits = limits or ServerLimits()
-    service = Service(limits, Shared(host, limits.sessions), WebFiles())
+    service = Service(limits, Shared(host, limits.sessions, programs), WebFiles())
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -1,4 +1,4 @@
-"""Shares of what all clients of a server use: places, and turns of a thread.
+"""Shares of what all clients of a server use: places, turns of a thread, and the thread of the event loop.
 
 Knows nothing of what is shared. All in the thread of one event loop.
 """
@@ -97,3 +97,9 @@ class FairThread:
     def close(self) -> None:
         """Cancel the calls that wait."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+    """Call a function in the thread of an event loop soon, unless the loop is closed."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(function)

@@ -12,6 +12,7 @@ from seraphim.errors import SettingsError
 from seraphim.server.app import create_app
 from seraphim.server.connections import Network, SilentConnections, http_protocol, websocket_protocol
 from seraphim.server.engine.model_host import ModelHost
+from seraphim.server.engine.programs import Programs
 from seraphim.server.middleware import LOOPBACK, Access
 from seraphim.server.service import ServerLimits
 
@@ -35,9 +36,14 @@ class BoundServer:
 
 
 def bind(
-    host: ModelHost, address: str, port: int, access: Access | None = None, limits: ServerLimits | None = None
+    host: ModelHost,
+    address: str,
+    port: int,
+    access: Access | None = None,
+    limits: ServerLimits | None = None,
+    programs: Programs | None = None,
 ) -> BoundServer:
-    """Open a port for the server, or any free one for port 0.
+    """Open a port for the server, or any free one for port 0; clients can play with `programs`.
 
     At a loopback address, requests may also use the usual names of this machine; at other addresses, no `allowed_hosts`
     means any.
@@ -59,7 +65,7 @@ def bind(
         allowed = (access.allowed_hosts or frozenset()) | {*LOOPBACK, address.lower()}
         access = replace(access, allowed_hosts=allowed)
     config = uvicorn.Config(
-        create_app(host, limits, access),
+        create_app(host, limits, access, programs),
         log_level="warning",
         access_log=False,
         server_header=False,

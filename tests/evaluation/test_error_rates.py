@@ -2,7 +2,9 @@
 
 import csv
 import os
+import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +15,19 @@ from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
-from seraphim.errors import GameError
+from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation import error_rates, position_lists
+from seraphim.evaluation.engines.load import load_engine
 from seraphim.evaluation.intervals import Rate
-from seraphim.evaluation.players import Choose, raw_player, search_player, search_positions
+from seraphim.evaluation.players import (
+    Choose,
+    FollowsMoves,
+    random_player,
+    raw_player,
+    search_player,
+    search_positions,
+)
+from seraphim.game import Array, load_game
 from seraphim.game.features import PositionSet
 from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
@@ -111,6 +122,43 @@ def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> Non
     assert line.startswith(f"some ({len(SOME.states):,})")
     figures = error_rates.figures(errors)
     assert figures["some/network/weak_error"] == figures["some/network/strong_error"] == errors[0].weak.share
+
+
+@pytest.mark.parametrize("name", ["connectfour", "othello"])
+def test_solved_positions_come_with_the_moves_that_lead_to_them(name: str) -> None:
+    game = load_game(name)
+    for split in ("validation", "test"):
+        for weak, strong in position_lists.load_sets(name, split, limit=20):
+            assert weak.lines is not None
+            assert strong is None or strong.lines == weak.lines
+            for line, state in zip(weak.lines, weak.states, strict=True):
+                states = game.initial(1)
+                for action in line:
+                    states = game.step(states, np.array([action]))
+                assert states[0].tolist() == state.tolist()
+
+
+def test_another_program_is_measured_as_a_player_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Rhino plays the last 12 plies perfectly by an endgame search of its own: an oracle for our solver, too.
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], "/usr/games"]))  # where Debian puts games
+    if not shutil.which("gtp-rhino"):
+        pytest.skip("not installed: apt install grhino")
+    othello = load_game("othello")
+    sets = [(positions, None) for positions, _ in position_lists.load_sets("othello", "validation", limit=20)]
+    rhino = load_engine(othello, "gtp:gtp-rhino --level=5")
+    compared = {"random": random_player(othello), "rhino": rhino}
+    errors = {each.player: each.weak.events for each in error_rates.measure_errors(compared, sets[:1])}
+    assert errors["rhino"] == 0 < errors["random"]
+    rhino.close()
+
+
+def test_an_engine_needs_the_moves_that_lead_to_a_position() -> None:
+    class Follower(FollowsMoves):
+        def after(self, lines: Sequence[Sequence[int]]) -> Array:
+            raise AssertionError(lines)
+
+    with pytest.raises(SettingsError, match="needs the moves that lead to a position, which .* 'some' lack"):
+        error_rates.measure_errors({"follower": Follower()}, [(SOME, None)])
 
 
 # ---------------------------------------------------------------- lists of positions

@@ -28,6 +28,8 @@ from websockets.exceptions import ConnectionClosed
 import connectfour
 from seraphim.errors import CapacityError, ModelError
 from seraphim.game import Game
+from seraphim.game.saved_games import to_text
+from seraphim.game.tree import GameTree
 from seraphim.inference import load_inference
 from seraphim.options import RecordOptions
 from seraphim.records.examples import GameRecord, encode
@@ -74,6 +76,8 @@ def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
         "solved": True,
     }
     assert opened["engine"]
+    assert opened["program"] is None
+    assert "this server has no program that plays tictactoe" in client.ask("move")["message"]
     assert client.ask("open", model="fresh", snapshot=opened["snapshot"])["snapshot"] == opened["snapshot"]
     client.close()
 
@@ -174,6 +178,12 @@ def test_moves_and_boards_are_loaded(client: Client) -> None:
     assert position["start"] == loaded["start"]
     assert position["board"]["cells"] == [[1, -1, -1], [-1, 0, -1], [-1, -1, 0]]
     assert client.think(30)["readouts"] == 30
+    for start in (None, np.array(loaded["start"], np.int64)):
+        tree = GameTree(GAME, start)
+        tree.play(8)
+        saved = client.ask("load", text=to_text(tree))
+        assert saved["start"] == (None if start is None else loaded["start"])
+        assert saved["moves"] == [8]
     assert client.ask("load", text="b2 b2")["type"] == "error"
     assert "the Smart Game Format has Go, Othello and Hex" in client.ask("load", text="(;GM[2];B[b2])")["message"]
     assert client.ask("load", text="\x00" * 1000)["type"] == "error"
@@ -783,6 +793,9 @@ def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sig
         (["fresh", "more"], "expected one model NAME"),
         (["fresh", "--host=999.1.1.1"], "cannot serve at 999.1.1.1"),
         (["fresh", "--port={taken}"], "choose others with --host and --port"),
+        (["fresh", "--engine=gtp:no-such-program"], "there is no program 'no-such-program': install it"),
+        (["fresh", "--engine=no-such-program"], "expected gtp:COMMAND or uci:COMMAND"),
+        (["--engine=gtp:gnugo"], "--engine plays the game of one model: name it"),
     ],
 )
 def test_the_program_fails_with_a_one_line_error(served: Running, arguments: list[str], said: str) -> None:

@@ -16,6 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from seraphim.server.engine.limits import SearchLimits
 from seraphim.server.engine.model_host import ModelHost
+from seraphim.server.engine.programs import Programs
 from seraphim.server.middleware import Access
 from seraphim.server.run import BoundServer, bind
 from seraphim.server.service import ServerLimits
@@ -36,10 +37,11 @@ class Running:
         search: SearchLimits | None = None,
         access: Access | None = None,
         max_loaded: int = 4,
+        programs: Programs | None = None,
     ) -> None:
         self.root = root
         self.host = ModelHost(root, "fresh", search or SearchLimits(update_seconds=UPDATE_SECONDS), max_loaded)
-        self.server: BoundServer = bind(self.host, "127.0.0.1", 0, access, limits)
+        self.server: BoundServer = bind(self.host, "127.0.0.1", 0, access, limits, programs)
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         self.context = contextlib.ExitStack()

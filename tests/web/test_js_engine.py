@@ -59,6 +59,7 @@ def test_opening_a_model_answers_as_the_server_does() -> None:
         "snapshot": "one",
         "game": messages.to_game_info(game, solved=True),
         "engine": "hash",
+        "program": None,
     }
 
 

@@ -164,6 +164,43 @@ def replay(game: Game, moves: list[str]) -> str:
 # ---------------------------------------------------------------- playing
 
 
+def test_another_program_plays_on_the_page(browser: Browser, small_settings: Settings, tmp_path: Path) -> None:
+    path = os.pathsep.join([os.environ["PATH"], "/usr/games"])  # where Debian puts games
+    if not shutil.which("gtp-rhino", path=path):
+        pytest.skip("not installed: apt install grhino")
+    for name, game in (("stones", "othello"), ("marks", "tictactoe")):
+        bootstrap(ModelFolder(tmp_path, name), load_game(game), replace(small_settings, game=game), seed=1)
+    othello = load_game("othello")
+    diagram = othello.render(othello.step(othello.initial(1), np.array([othello.parse_action("d3")]))[0])
+    with serving(tmp_path, "stones", "--engine=gtp:gtp-rhino --level=1", PATH=path) as url:
+        visitor = Visitor(browser, url)
+        page = visitor.open("#model=stones")
+        expect(page.locator("#player-1 option")).to_have_text(["You", "Computer", "GTP GRhino"])
+        choose(page, player_1="program")
+        for turn in range(2):
+            page.locator(".targets button:not([aria-disabled=true])").first.click()
+            expect(page.locator("#moves button").nth(2 * turn + 1)).to_be_visible()
+            expect(page.locator("#status")).to_have_text("Black to move")
+        analyzed(page)
+        choose(page, player_0="computer", strength="10")  # the model against the program
+        expect(page.locator("#moves button").nth(9)).to_be_visible()
+        choose(page, player_0="human")
+        page.click("#load")
+        page.fill("#load-text", diagram)
+        page.click("#load-dialog .primary")
+        expect(page.locator("#pause")).to_have_text("Resume")
+        page.click("#pause")
+        said = "GTP GRhino follows games from the initial position only: begin a new game"
+        expect(page.locator("#notices")).to_contain_text(said)
+        expect(page.locator("#status")).to_have_text("White to move, GTP GRhino is waiting")
+        expect(page.locator("#pause")).to_have_text("Resume")
+        choose(page, model="marks")
+        expect(page.locator("#player-1 option")).to_have_text(["You", "Computer"])
+        expect(page.locator("#player-1")).to_have_value("computer")
+        assert not visitor.trouble
+        visitor.close()
+
+
 def test_moves_are_labeled_as_in_their_position(visitor: Visitor) -> None:
     # A game without a board, and with actions that are numbers to us.
     game = load_game(BREAKTHROUGH)

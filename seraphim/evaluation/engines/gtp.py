@@ -32,6 +32,8 @@ class GtpEngine:
             if not ok:
                 raise SettingsError(f"{self._name} does not play on a board of {size}x{size}: {reply}")
         self.ask("clear_board")
+        ok, name = self._send("name")
+        self.title = name if ok and name else command.split()[0]
 
     def choose(self, moves: Moves) -> int:
         """Return its action after some moves from the initial position; see `Engine`."""
@@ -59,6 +61,10 @@ class GtpEngine:
         is_forced_pass = vertex == "PASS" and self._game.legal(state[None]).sum() == 1
         if not (ok or is_forced_pass):
             raise self._broken(f"? {reply}", f"another answer to {command}")
+
+    def close(self) -> None:
+        """End the program."""
+        self._process.close()
 
     def ask(self, command: str) -> str:
         """Return the answer to a command.

@@ -19,6 +19,8 @@ Moves = tuple[int, ...]
 class Engine(Protocol):
     """A program that was started."""
 
+    title: str
+    """What the program calls itself."""
     moves: Moves
     """The game that it follows."""
 
@@ -29,6 +31,9 @@ class Engine(Protocol):
             EngineLostError: the program has ended, or did not answer in time.
             GameError: it broke the rules of its protocol, or of the game.
         """
+
+    def close(self) -> None:
+        """End the program."""
 
 
 class EnginePlayer(FollowsMoves):
@@ -45,8 +50,19 @@ class EnginePlayer(FollowsMoves):
             SettingsError: there is no such program, or it does not play this game.
             GameError: it does not begin as its protocol demands.
         """
-        self._name, self._start = name, start
+        self._name, self._start, self._closed = name, start, False
         self._engines = [self._started()]
+
+    @property
+    def title(self) -> str:
+        """Return what the program calls itself."""
+        return self._engines[0].title
+
+    def close(self) -> None:
+        """End the programs; one that thinks ends with a GameError."""
+        self._closed = True
+        for engine in self._engines:
+            engine.close()
 
     def _started(self) -> Engine:
         try:
@@ -76,8 +92,12 @@ class EnginePlayer(FollowsMoves):
     def _choose(self, place: int, moves: Moves) -> int:
         try:
             return self._engines[place].choose(moves)
-        except EngineLostError:
-            self._engines[place] = self._started()
+        except EngineLostError as error:
+            if not self._closed:
+                self._engines[place].close()
+                self._engines[place] = self._started()
+            if self._closed:  # by now; `close` may not have seen the new one
+                raise GameError(f"{self._name} {error}") from error
         try:
             return self._engines[place].choose(moves)
         except EngineLostError as error:

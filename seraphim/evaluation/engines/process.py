@@ -81,12 +81,19 @@ class EngineProcess:
             raise EngineLostError(self._last_words())
         return line
 
+    def close(self) -> None:
+        """End the program; who waits for a line gets an EngineLostError."""
+        self._finalizer()
+
     def _last_words(self) -> str:
         # The exit status, and the last line that it wrote as an error.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE_SECONDS)
-        self._errors.seek(0)
-        written = self._errors.read().decode(errors="replace").strip().splitlines()
+        try:
+            self._errors.seek(0)
+            written = self._errors.read().decode(errors="replace").strip().splitlines()
+        except ValueError:  # `close` was faster
+            written = []
         return f"ended with status {self._process.returncode}" + (f": {written[-1].strip()}" if written else "")
 
 

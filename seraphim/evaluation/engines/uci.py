@@ -33,6 +33,7 @@ class UciEngine:
         program, _, limit = command.partition(" go ")
         self._limit = limit or LIMIT
         self._process = EngineProcess(program)
+        self.title = program.split()[0]
         self._ask("uci", "uciok")
         if (variant := features_of(game).uci_variant) != "chess":  # which not every engine has as a variant
             self._process.send(f"setoption name UCI_Variant value {variant}")
@@ -54,6 +55,10 @@ class UciEngine:
         self.moves = (*moves, action)
         return action
 
+    def close(self) -> None:
+        """End the program."""
+        self._process.close()
+
     def _new_game(self) -> None:
         self._process.send("ucinewgame")
         self._ask("isready", "readyok")
@@ -65,6 +70,8 @@ class UciEngine:
         deadline = time.monotonic() + ANSWER_SECONDS
         while True:
             line = self._process.receive(deadline).strip()
+            if line.startswith("id name "):
+                self.title = line.removeprefix("id name ")
             if line.split(" ")[0] == expected:
                 return line
 

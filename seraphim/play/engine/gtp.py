@@ -5,18 +5,22 @@ move in the game: `d3` in Othello, `4` in connect four.
 """
 
 import math
+import re
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from seraphim.errors import SeraphimError
 from seraphim.evaluation.engines.move_names import action_named, board_size, vertex_names
+from seraphim.game.features import features_of
 from seraphim.play.engine.clock import Clock
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.opponent import Reading
+from seraphim.play.sgf import from_sgf, is_in_sgf
 
 _COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
 _CENTISECONDS = 100
@@ -34,6 +38,7 @@ class GtpServer:
         """Wait for commands; `out` gets the answers."""
         self._thinker, self._out = thinker, out
         self._name_of = vertex_names(thinker.game)
+        self._title = re.split(r"[:(]", thinker.game.name.removeprefix("openspiel:"))[0].capitalize()
         self._clocks: dict[int, Clock] = {}  # of the players that have one
         self._settings: Clock | None = None  # that a game begins with
         self._ended = False
@@ -51,12 +56,17 @@ class GtpServer:
             "genmove": self._genmove,
             "reg_genmove": self._reg_genmove,
             "undo": self._undo,
+            "final_score": self._final_score,
             "showboard": lambda _: "\n" + thinker.game.render(thinker.tree.node.state),
             "time_settings": self._time_settings,
             "time_left": self._time_left,
             "analyze": self._analyze,
             "lz-analyze": self._analyze,
+            "list_games": lambda _: self._title,
+            "set_game": self._set_game,
         }
+        if is_in_sgf(thinker.game):
+            self._commands["loadsgf"] = self._loadsgf
 
     def run(self) -> None:
         """Answer until `quit`, or the end of the input."""
@@ -166,6 +176,40 @@ class GtpServer:
     def _undo(self, _: list[str]) -> str:
         if not self._thinker.tree.undo():
             raise _CommandError("cannot undo")
+        return ""
+
+    def _final_score(self, _: list[str]) -> str:
+        # As programs for Hex say it, a plus without points where the game counts none.
+        game, state = self._thinker.game, self._thinker.tree.node.state
+        ended, results = game.outcome(state[None])
+        if not ended[0]:
+            raise _CommandError("cannot score: the game is not over")
+        if not results[0]:
+            return "0"
+        score = features_of(game).score
+        return ("B+" if results[0] > 0 else "W+") + ("" if score is None else f"{abs(score(state)):g}")
+
+    def _set_game(self, words: list[str]) -> str:
+        # Quarry names the game before everything else, and takes a program without this command for one that plays Go.
+        if " ".join(words).lower() != self._title.lower():
+            raise _CommandError(f"unsupported game: expected {self._title}")
+        return self._clear_board([])
+
+    def _loadsgf(self, words: list[str]) -> str:
+        # A file, and the move before which to stop.
+        if not words or len(words) > 2:
+            raise _CommandError("syntax error: expected a file and perhaps the number of a move")
+        before = int(_numbers(words[1:], 1)[0]) if len(words) > 1 else None
+        try:
+            text = Path(words[0]).read_text(errors="replace")
+        except OSError as error:
+            raise _CommandError(f"cannot load file: {error.strerror}") from error
+        tree = from_sgf(self._thinker.game, text)
+        path = tree.path()
+        if before is not None:
+            tree.go(path[min(max(before - 1, 0), len(path) - 1)])
+        self._clear_board([])
+        self._thinker.tree = tree
         return ""
 
     def _analyze(self, words: list[str]) -> None:

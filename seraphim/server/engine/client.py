@@ -13,9 +13,11 @@ from seraphim.play.sgf import from_sgf, is_sgf
 from seraphim.server.engine import messages, requests
 from seraphim.server.engine.messages import Message
 from seraphim.server.engine.model_host import LoadedModel
+from seraphim.server.engine.programs import Program, Programs
 from seraphim.server.engine.requests import Request
-from seraphim.server.engine.shared import Shared, call_in, open_model
+from seraphim.server.engine.shared import Shared, open_model
 from seraphim.server.engine.shared_search import Line, OnUpdate, Session, Update
+from seraphim.server.quotas import call_in
 
 INTERNAL_ERROR = "internal server error; see the server log"
 
@@ -40,6 +42,8 @@ class Client:
         self._played: list[str] = []  # the labels of the line's moves
         self._search: asyncio.Future[None] | None = None  # until its last update
         self._solver: asyncio.Task[None] | None = None
+        self._program: Program | None = None  # of others, that this client plays with
+        self._program_turn: asyncio.Task[None] | None = None
         shared.sessions.take(address)
         self._is_counted = True
 
@@ -60,19 +64,22 @@ class Client:
 
     def release_if_idle(self) -> bool:
         """Free the session until the next message, unless work is under way; return whether it is free."""
-        is_busy = any(work is not None and not work.done() for work in (self._search, self._solver))
+        work = (self._search, self._solver, self._program_turn)
+        is_busy = any(each is not None and not each.done() for each in work)
         if not is_busy:
             self._release()
         return not is_busy
 
     def close(self) -> None:
         """Cancel what is under way, and free the session."""
-        if self._solver is not None:
-            self._solver.cancel()
+        for turn in (self._solver, self._program_turn):
+            if turn is not None:
+                turn.cancel()
         self._release()
 
     def _release(self) -> None:
         self._detach()
+        self._end_program()
         if self._is_counted:
             self._shared.sessions.give_back(self._address)
         self._is_counted = False
@@ -81,6 +88,11 @@ class Client:
         if self._loaded is not None and self._session is not None:
             self._loaded.engine.detach(self._session)
         self._session = None
+
+    def _end_program(self) -> None:
+        if self._program is not None:
+            self._program.close()
+        self._program = None
 
     async def _answer(self, request: Request) -> None:
         if isinstance(request, requests.Open):
@@ -103,13 +115,17 @@ class Client:
                 await self._load(loaded, request)
             case requests.Solve():
                 self._solve(loaded, line, request.id)
+            case requests.Move():
+                self._ask_program(loaded, line, request.id)
 
     async def _open(self, request: requests.Open) -> None:
         loaded, session = await open_model(self._shared.host, request.model, request.snapshot)
         await self._end_search()
         self._detach()
+        self._end_program()
         self._loaded, self._session = loaded, session
         self._line, self._played = messages.to_line(loaded.module, loaded.game, None, ()), []
+        programs = self._programs_of(loaded)
         self._send(
             {
                 "id": request.id,
@@ -118,6 +134,7 @@ class Client:
                 "snapshot": loaded.snapshot,
                 "game": loaded.info,
                 "engine": loaded.description,
+                "program": programs.title if programs else None,
             }
         )
 
@@ -187,12 +204,15 @@ class Client:
             self._search = None
 
     async def _load(self, loaded: LoadedModel, request: requests.Load) -> None:
-        name = loaded.module.__name__
-
         def read() -> saved_games.Position:
-            if is_sgf(request.text):
-                return saved_games.Position(None, from_sgf(loaded.module.GAME, request.text).actions(), [])
-            return saved_games.read_position(name, request.text)
+            text = request.text
+            if is_sgf(text):
+                tree = from_sgf(loaded.game, text)
+            elif saved_games.is_saved_game(text):
+                tree = saved_games.from_text(loaded.game, text)
+            else:
+                return saved_games.read_position(loaded.module.__name__, text)
+            return saved_games.Position(None if tree.starts_afresh else tree.root.state, tree.actions(), [])
 
         position = await self._shared.rules.run(self._address, read)
         start = None if position.start is None else [str(word) for word in position.start.tolist()]
@@ -210,6 +230,27 @@ class Client:
                 self._send_error(identity, error)
 
         self._solver = asyncio.create_task(answer())
+
+    def _programs_of(self, loaded: LoadedModel) -> Programs | None:
+        programs = self._shared.programs
+        return programs if programs and programs.game.name == loaded.game.name else None
+
+    def _ask_program(self, loaded: LoadedModel, line: Line, identity: int) -> None:
+        programs = self._programs_of(loaded)
+        if programs is None:
+            raise SettingsError(f"this server has no program that plays {loaded.game.name}")
+        messages.check_unfinished(loaded.game, line)
+        if self._program_turn is not None and not self._program_turn.done():
+            raise GameError(f"{programs.title} is still thinking about your last request: wait for its answer")
+        program = self._program = self._program or Program(programs, self._address)
+
+        async def answer() -> None:
+            try:
+                self._send({"id": identity, "type": "move", "action": await program.choose(line)})
+            except Exception as error:  # noqa: BLE001  # the client must get an answer
+                self._send_error(identity, error)
+
+        self._program_turn = asyncio.create_task(answer())
 
     def _send_error(self, identity: int | None, error: Exception) -> None:
         self._send(_to_error(identity, error))

@@ -8,6 +8,7 @@ Requests are JSON objects with an int `id`, which every answer repeats, and a `t
     stop
     load      text (moves, or a drawn board)
     truth
+    move      (of the program of others that the server was started with, in the position)
 
 The answers are in `seraphim.server.engine.messages`. A client that sends nothing for some minutes loses its session,
 and gets another one with its next message.
@@ -94,7 +95,11 @@ class Solve(_Request):  # noqa: D101
     type: Literal["truth"]
 
 
-Request = Open | Position | Think | Stop | Load | Solve
+class Move(_Request):  # noqa: D101
+    type: Literal["move"]
+
+
+Request = Open | Position | Think | Stop | Load | Solve | Move
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="type")])
 
 

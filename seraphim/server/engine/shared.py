@@ -13,8 +13,9 @@ from seraphim.game.notation import labels_vary
 from seraphim.server.engine import messages
 from seraphim.server.engine.messages import Message
 from seraphim.server.engine.model_host import LoadedModel, ModelHost
+from seraphim.server.engine.programs import Programs
 from seraphim.server.engine.shared_search import Line, Session, Update
-from seraphim.server.quotas import FairThread, Quota, Result
+from seraphim.server.quotas import FairThread, Quota, Result, call_in
 
 SOLVER_SECONDS = 10.0  # for one position
 MAX_SOLVER_REQUESTS = 16  # under way or waiting
@@ -25,9 +26,9 @@ _FEW_MOVES = 16  # which are replayed at once; more are replayed in a thread
 class Shared:
     """What all clients share."""
 
-    def __init__(self, host: ModelHost, max_sessions: int) -> None:
-        """Create the threads, which start when they are needed."""
-        self.host = host
+    def __init__(self, host: ModelHost, max_sessions: int, programs: Programs | None = None) -> None:
+        """Create the threads, which start when they are needed; `programs` are what clients can play with."""
+        self.host, self.programs = host, programs
         self.sessions = Quota(max_sessions, "sessions")
         self.rules = FairThread("rules")
         """For work of the rules of a game that takes long."""
@@ -38,6 +39,8 @@ class Shared:
         """End all threads and engines."""
         self._solver.close()
         self.rules.close()
+        if self.programs:
+            self.programs.close()
         self.host.close()
 
     async def replay(self, client: str, game: Game, num_moves: int, work: Callable[[], Result]) -> Result:
@@ -91,9 +94,3 @@ async def search(loaded: LoadedModel, session: Session, line: Line, readouts: in
 
     loaded.engine.search(session, line, readouts, lambda update: call_in(loop, lambda: receive(update)))
     return await future
-
-
-def call_in(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
-    """Call a function in the thread of an event loop soon, unless the loop is closed."""
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(function)

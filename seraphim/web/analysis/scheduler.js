@@ -1,4 +1,4 @@
-/** Decides what the engine does at each position: choose the computer's move, analyze, or nothing. */
+/** Decides what the engine does at each position: choose the computer's move, analyze, or nothing; or asks a program. */
 
 import {mayAnimate} from '../board/pieces.js';
 
@@ -7,8 +7,8 @@ import {mayAnimate} from '../board/pieces.js';
  * @typedef {import('../shared/types.js').Analysis} Analysis
  * @typedef {import('../explorer/session.js').Session} Session
  *
- * @typedef {'human' | 'computer'} Player
- * @typedef {'move' | 'analyze'} Purpose
+ * @typedef {'human' | 'computer' | 'program'} Player the computer is the model, the program one of others on the server
+ * @typedef {'move' | 'ask' | 'analyze'} Purpose
  *
  * @typedef {object} Goal
  * @property {Purpose} purpose
@@ -41,6 +41,7 @@ export class Scheduler {
   #onchange;
   #onerror;
   #turn = 0; // results of an earlier goal are dropped
+  #asked = Promise.resolve(-1); // until the program has answered
   /** @type {{node: GameNode | null, wanted: string}} the goal last started; it may be finished */
   #begun = {node: null, wanted: ''};
   #seen = {node: /** @type {GameNode | null} */ (null), since: 0};
@@ -64,7 +65,8 @@ export class Scheduler {
 
   /** Start what the position and the settings call for, unless it is running already. */
   consider() {
-    const {node} = this.#session;
+    const {node, program} = this.#session;
+    if (!program) this.players = /** @type {[Player, Player]} */ (this.players.map(toComputer));
     if (node !== this.#seen.node) this.#seen = {node, since: performance.now()};
     const goal = this.#goal();
     const wanted = goal ? `${goal.purpose} ${goal.readouts}` : '';
@@ -108,8 +110,9 @@ export class Scheduler {
   #goal() {
     const position = this.#session.node.position;
     if (!position || position.ended) return null;
-    if (this.running && this.players[position.to_play] === 'computer')
-      return {purpose: 'move', readouts: this.strength};
+    const player = this.players[position.to_play];
+    if (this.running && player === 'computer') return {purpose: 'move', readouts: this.strength};
+    if (this.running && player === 'program') return {purpose: 'ask', readouts: this.analyzing ? this.amount : 0};
     return this.analyzing ? {purpose: 'analyze', readouts: this.amount} : null;
   }
 
@@ -121,9 +124,8 @@ export class Scheduler {
   async #pursue({purpose, readouts}, node, turn) {
     this.busy = purpose;
     this.#onchange();
-    const work =
-      purpose === 'move' ? () => this.#move(node, readouts, turn) : () => this.#analyze(node, readouts, turn);
-    if (!(await this.#attempt(work, turn))) return;
+    const work = {move: this.#move, ask: this.#ask, analyze: this.#analyze}[purpose];
+    if (!(await this.#attempt(() => work.call(this, node, readouts, turn), turn))) return;
     this.busy = null;
     this.#onchange();
   }
@@ -157,12 +159,44 @@ export class Scheduler {
     await this.#session.sync(node);
     if (turn !== this.#turn) return;
     const analysis = await this.#think(node, readouts);
+    const byPrior = [...analysis.candidates].sort((a, b) => b.prior - a.prior);
+    await this.#play(readouts === NETWORK_ALONE ? byPrior[0].action : analysis.best, turn);
+  }
+
+  /**
+   * Let the server's program move, and analyze meanwhile.
+   * @param {GameNode} node
+   * @param {number} readouts of the analysis; 0 for none
+   * @param {number} turn
+   */
+  async #ask(node, readouts, turn) {
+    await this.#asked.catch(() => {}); // it answers one question at a time
+    if (turn !== this.#turn) return;
+    await this.#session.sync(node);
+    if (turn !== this.#turn) return;
+    this.#asked = this.#session.engine.move();
+    if (readouts) void this.#attempt(() => this.#analyze(node, readouts, turn), turn);
+    try {
+      await this.#play(await this.#asked, turn);
+    } catch (error) {
+      if (turn !== this.#turn) return;
+      this.running = false; // until the user wants to try again
+      this.consider();
+      this.#onerror(/** @type {Error} */ (error));
+    }
+  }
+
+  /**
+   * Play the computer's or the program's move once its position has been shown.
+   * @param {number} action
+   * @param {number} turn
+   */
+  async #play(action, turn) {
     const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#seen.since);
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     if (turn !== this.#turn) return;
-    const byPrior = [...analysis.candidates].sort((a, b) => b.prior - a.prior);
     this.busy = null;
-    await this.#session.play(readouts === NETWORK_ALONE ? byPrior[0].action : analysis.best);
+    await this.#session.play(action);
   }
 
   /**
@@ -208,4 +242,12 @@ export class Scheduler {
     this.busy = null;
     this.#onchange();
   }
+}
+
+/**
+ * @param {Player} player
+ * @returns {Player} who plays in its place where no program does
+ */
+function toComputer(player) {
+  return player === 'program' ? 'computer' : player;
 }

@@ -78,6 +78,11 @@ export class Engine {
     return this.#ask('load', {text});
   }
 
+  /** @returns {Promise<number>} the action that the server's program chooses in the session's position */
+  async move() {
+    return (await this.#ask('move', {})).action;
+  }
+
   /** @returns {Promise<Solution>} exact results of the session's position */
   async solution() {
     return (await this.#ask('truth', {})).actions;

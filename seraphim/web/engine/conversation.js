@@ -103,7 +103,7 @@ export class Conversation {
     this.#line = {start: null, moves: [], state: game.initial()};
     this.#searched = null;
     const info = {model: name, snapshot: model.snapshot, game: toGameInfo(game), engine: network.description};
-    this.#send({id, type: 'opened', ...info});
+    this.#send({id, type: 'opened', ...info, program: null});
   }
 
   async #endSearch() {

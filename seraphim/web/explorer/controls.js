@@ -73,7 +73,7 @@ function prepareMatch({session, scheduler, preferences, save, fail, consider}) {
   for (const player of /** @type {const} */ ([0, 1])) {
     select(`player-${player}`).addEventListener('change', () => {
       scheduler.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
-      if (scheduler.players[player] === 'computer') scheduler.running = true;
+      if (scheduler.players[player] !== 'human') scheduler.running = true;
       consider();
     });
   }
@@ -195,6 +195,7 @@ export function showControls({session, scheduler, preferences, models, names, so
   const position = node.position;
   for (const player of [0, 1]) {
     byId(`name-${player}`).textContent = names[player];
+    showPlayers(select(`player-${player}`), session.program);
     select(`player-${player}`).value = scheduler.players[player];
     select(`player-${player}`).setAttribute('aria-label', `${names[player]} is played by`);
   }
@@ -208,7 +209,7 @@ export function showControls({session, scheduler, preferences, models, names, so
   button('analyze').setAttribute('aria-pressed', String(preferences.analyzing));
   byId('figures').classList.toggle('busy', scheduler.busy !== null);
   const onlyComputers = !scheduler.players.includes('human');
-  const waits = position !== null && !position.ended && scheduler.players[position.to_play] === 'computer';
+  const waits = position !== null && !position.ended && scheduler.players[position.to_play] !== 'human';
   button('pause').hidden = Boolean(position?.ended) || !(waits || onlyComputers);
   button('pause').textContent = scheduler.running ? 'Pause' : 'Resume';
   button('move-now').disabled = !node.analysis || Boolean(position?.ended);
@@ -218,6 +219,16 @@ export function showControls({session, scheduler, preferences, models, names, so
   button('review').disabled = tree.line().length < 2;
   button('review').textContent = scheduler.review ? 'Stop' : 'Analyze game';
   showModels(session, models);
+}
+
+/**
+ * @param {HTMLSelectElement} choice
+ * @param {string | null} program
+ */
+function showPlayers(choice, program) {
+  if (choice.options.length === (program ? 3 : 2) && choice.options[2]?.text === (program ?? undefined)) return;
+  const players = /** @type {Array<[string, string]>} */ ([['human', 'You'], ['computer', 'Computer']]);
+  setOptions(choice, program ? [...players, ['program', program]] : players, choice.value);
 }
 
 /**

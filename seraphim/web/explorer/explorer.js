@@ -149,7 +149,8 @@ function statusText() {
   const name = names()[position.to_play];
   if (scheduler.review) return `Analyzing move ${scheduler.review.done + 1} of ${scheduler.review.of} …`;
   if (scheduler.players[position.to_play] === 'human') return `${name} to move`;
-  return scheduler.running ? `${name}: the computer is thinking …` : `${name} to move, the computer is waiting`;
+  const who = scheduler.players[position.to_play] === 'program' ? session.program : 'the computer';
+  return scheduler.running ? `${name}: ${who} is thinking …` : `${name} to move, ${who} is waiting`;
 }
 
 /** @param {number} action of the user; played as soon as the position is known */

@@ -19,6 +19,8 @@ export class Session {
   /** @type {string | null} null for the champion */
   snapshot = null;
   engineText = '';
+  /** @type {string | null} what the server's program calls itself, if one plays this game */
+  program = null;
   /** @type {import('../board/geometry.js').Style} */
   style = 'text';
   /** @type {Position | null} the initial position, which decides how the board is drawn */
@@ -181,7 +183,8 @@ export class Session {
     const opened = await this.engine.open(model, snapshot);
     const initial = await this.engine.position(null, []);
     if (turn !== this.#turn) return false;
-    Object.assign(this, {model, snapshot, initial, game: opened.game, engineText: opened.engine});
+    const {game, program, engine: engineText} = opened;
+    Object.assign(this, {model, snapshot, initial, game, program, engineText});
     this.style = styleOf(initial.board);
     this.tree = new GameTree();
     this.synced = this.tree.root;

@@ -26,6 +26,7 @@
  * @property {string} model
  * @property {string} snapshot
  * @property {string} engine description of the engine
+ * @property {string | null} program of others that plays the game on the server
  * @property {GameInfo} game
  *
  * @typedef {object} Position

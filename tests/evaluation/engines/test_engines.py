@@ -186,8 +186,8 @@ def test_a_program_that_dies_is_started_again(script: Path) -> None:
 def test_what_a_program_does_wrong_is_said(
     script: Path, how: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gtp, "ANSWER_SECONDS", 3.0 if how == "silent" else 30.0)
     player = gtp_player(OTHELLO, command(script, how))
+    monkeypatch.setattr(gtp, "ANSWER_SECONDS", 3.0 if how == "silent" else 60.0)
     with pytest.raises(GameError, match=message):
         player.after([()])
 

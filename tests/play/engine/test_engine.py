@@ -1,18 +1,21 @@
 """Seraphim as an engine, by GTP and UCI: commands in a process of its own and in this one, and the clock."""
 
 import io
+import os
 import queue
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.engines.gtp import gtp_player
+from seraphim.evaluation.engines.gtp import GtpEngine, gtp_player
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.players import random_player
 from seraphim.game import Game, load_game
@@ -26,7 +29,7 @@ from seraphim.play.opponent import Opponent, PlayOptions
 GTP_COMMANDS = {
     *("protocol_version", "name", "version", "known_command", "list_commands", "quit", "boardsize", "clear_board"),
     *("komi", "play", "genmove", "reg_genmove", "undo", "showboard", "time_settings", "time_left"),
-    *("analyze", "lz-analyze"),
+    *("analyze", "lz-analyze", "final_score", "list_games", "set_game"),
 }
 
 
@@ -88,6 +91,7 @@ def test_answers_have_the_form_of_the_protocol(tictactoe: Conversation) -> None:
     assert tictactoe.ask("3 dance") == "?3 unknown command\n\n"
     assert tictactoe.ask("# a comment") == tictactoe.ask("  ") == ""
     assert set(tictactoe.ask("list_commands")[2:].split()) == GTP_COMMANDS
+    assert "loadsgf" in Conversation(load_game("othello"), GtpServer).ask("list_commands").split()
     assert tictactoe.ask_all(["known_command play", "known_command dance"]) == ["= true\n\n", "= false\n\n"]
 
 
@@ -126,6 +130,9 @@ def test_a_move_that_is_only_asked_for_is_not_played(tictactoe: Conversation) ->
         ("play w a1", "it is not w's turn"),
         ("play b d4", "illegal move: d4 is not legal here: expected one of a1 "),
         ("known_command", "syntax error: expected one word"),
+        ("final_score", "cannot score: the game is not over"),
+        ("set_game Go", "unsupported game: expected Tictactoe"),
+        ("loadsgf game.sgf", "unknown command"),
         ("analyze b w", "syntax error: expected a color, and an interval"),
     ],
 )
@@ -141,6 +148,51 @@ def test_players_pass_after_the_end(tictactoe: Conversation) -> None:
     assert tictactoe.ask("genmove w") == tictactoe.ask("reg_genmove b") == "= pass\n\n"
     assert tictactoe.ask("play w c3").startswith("? illegal move: c3 is not legal here: expected none")
     assert tictactoe.ask("analyze") == "? the game is over\n\n"
+    assert tictactoe.ask("final_score") == "= B+\n\n"
+    assert tictactoe.ask_all(["set_game tictactoe", "list_games"]) == ["=\n\n", "= Tictactoe\n\n"]
+    for color, move in zip("bwbwbwbwb", ("b2", "a1", "c1", "a3", "a2", "c2", "b1", "b3", "c3"), strict=True):
+        assert tictactoe.ask(f"play {color} {move}") == "=\n\n"
+    assert tictactoe.ask("final_score") == "= 0\n\n"
+
+
+def test_the_score_of_a_game_is_what_another_program_counts(
+    othello: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], "/usr/games"]))  # where Debian puts games
+    if not shutil.which("gtp-rhino"):
+        pytest.skip("not installed: apt install grhino")
+    game, random, seen = othello.thinker.game, np.random.default_rng(2), set[str]()
+    rhino = GtpEngine(game, "gtp-rhino")
+    while len({score[:1] for score in seen} - {"0"}) < 2:
+        othello.ask("clear_board")
+        rhino.ask("clear_board")
+        while legal := othello.thinker.tree.legal():
+            move = f"play {'bw'[othello.thinker.mover]} {game.action_label(int(random.choice(legal)))}"
+            assert othello.ask(move) == "=\n\n"
+            if not move.endswith("pass"):  # Rhino passes by itself
+                rhino.ask(move)
+        score = othello.ask("final_score")[2:].strip()
+        if int(game.observe(othello.thinker.tree.node.state[None]).sum()) == 64:  # else it counts empty cells, too
+            assert score == rhino.ask("final_score")
+            seen.add(score)
+    rhino.close()
+
+
+def test_a_game_is_loaded_up_to_a_move(othello: Conversation, tmp_path: Path) -> None:
+    file = tmp_path / "game.sgf"
+    file.write_text("(;GM[2]SZ[8];B[d3];W[c3];B[c4](;W[e3])(;W[c5]))")
+    loaded = [[], ["d3"], ["d3", "c3"], ["d3", "c3", "c4"], ["d3", "c3", "c4", "e3"], ["d3", "c3", "c4", "e3"]]
+    for number, moves in enumerate(loaded, start=1):
+        assert othello.ask(f"loadsgf {file} {number}") == "=\n\n"
+        assert [othello.thinker.game.action_label(action) for action in othello.thinker.tree.actions()] == moves
+    assert othello.ask(f"loadsgf {file}") == "=\n\n"
+    assert len(othello.thinker.tree.actions()) == 4
+    assert othello.ask("genmove b")[0] == "="
+    file.write_text("(;GM[1];B[dd])")
+    assert othello.ask(f"loadsgf {file}").startswith("? this is game number 1 of SGF, not othello")
+    assert othello.ask(f"loadsgf {tmp_path}/none") == "? cannot load file: No such file or directory\n\n"
+    assert othello.ask("loadsgf").startswith("? syntax error: expected a file")
+    assert len(othello.thinker.tree.actions()) == 5
 
 
 def test_a_forced_pass_may_be_left_out(othello: Conversation) -> None:

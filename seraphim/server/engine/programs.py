@@ -1,0 +1,96 @@
+"""A program of others that clients can play with: `gtp:COMMAND` or `uci:COMMAND`, as whoever starts the server says.
+
+Each client that plays with it has a process of its own, which ends when the client leaves. No message of a client can
+choose the command.
+"""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from seraphim.errors import GameError, SeraphimError
+from seraphim.evaluation.engines.load import load_engine
+from seraphim.evaluation.engines.player import EnginePlayer
+from seraphim.game import Game
+from seraphim.server.engine.shared_search import Line
+from seraphim.server.quotas import Quota, call_in
+
+MAX_PROGRAMS = 16  # processes at a time
+
+
+class Programs:
+    """The processes of one program, for all clients."""
+
+    def __init__(self, game: Game, name: str) -> None:
+        """Start the program once, to see that it works.
+
+        Args:
+            game: that it plays.
+            name: `gtp:COMMAND` or `uci:COMMAND`.
+
+        Raises:
+            SettingsError, GameError: see `load_engine`.
+        """
+        self.game, self.name = game, name
+        player = load_engine(game, name)
+        self.title = player.title
+        """What the program calls itself."""
+        player.close()
+        self.places = Quota(MAX_PROGRAMS, f"games with {self.title}")
+        self.threads = ThreadPoolExecutor(MAX_PROGRAMS, "program")
+
+    def close(self) -> None:
+        """End the threads; clients end their processes."""
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Program:
+    """The process of one client, which starts with the first move; used in the thread of one event loop."""
+
+    def __init__(self, programs: Programs, client: str) -> None:
+        """Take a place for it.
+
+        Raises:
+            CapacityError: there are too many processes, in total or of this client.
+        """
+        self._programs, self._client = programs, client
+        self._working = threading.Lock()  # while a thread starts the process, or waits for its move
+        self._closed = False
+        self._player: EnginePlayer | None = None
+        programs.places.take(client)
+
+    async def choose(self, line: Line) -> int:
+        """Return the action that the program chooses in an unfinished position; only one call at a time.
+
+        Raises:
+            GameError: the game did not begin at the initial position, or the program failed or broke the rules.
+            SettingsError: it is not installed any more.
+        """
+        title = self._programs.title
+        if line.start is not None:
+            raise GameError(f"{title} follows games from the initial position only: begin a new game")
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._programs.threads, self._choose, line.moves)
+        except SeraphimError as error:  # the command is nobody's business but the owner's
+            raise type(error)(str(error).replace(self._programs.name, title)) from error
+
+    def _choose(self, moves: tuple[int, ...]) -> int:
+        with self._working:
+            player = self._player = self._player or load_engine(self._programs.game, self._programs.name)
+            if self._closed:  # perhaps before there was a process to end
+                raise GameError(f"the game with {self._programs.title} has ended")
+            return int(player.after([moves])[0])
+
+    def close(self) -> None:
+        """End the process, soon; then its place is free."""
+        self._closed = True
+        threading.Thread(target=self._end, args=(asyncio.get_running_loop(),), name="ends a program").start()
+
+    def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._player:
+            self._player.close()  # so that a thread that waits for its move does so no longer
+        with self._working:
+            if self._player:  # it may have been started again meanwhile
+                self._player.close()
+        call_in(loop, lambda: self._programs.places.give_back(self._client))
