@@ -19,6 +19,8 @@ from pathlib import Path
 from nbconvert.exporters import MarkdownExporter
 from nbconvert.writers import FilesWriter
 
+import seraphim
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = (".", "docs", "notebooks", "models/*")
 COPIED = ("*.md", "*.png", "*.css", "LICENSE", "CITATION.cff")
@@ -57,9 +59,8 @@ def write_reference(pages: Path) -> Iterator[str]:
     """Write a page for the public API and one for each package or module of the library; yield their names."""
     folder = pages / "reference"
     folder.mkdir()
-    public = ast.literal_eval(re.search(r"__all__ = (\[.*?\])", (ROOT / "seraphim/__init__.py").read_text(), re.S)[1])
     options = {"show_root_heading": "false", "show_if_no_docstring": "true", "merge_init_into_class": "false"}
-    write_modules(folder / "seraphim.md", ["api"], options | {"members": str(public)})
+    write_modules(folder / "seraphim.md", ["api"], options | {"members": str(seraphim.__all__)})
     yield "seraphim"
     for name, _ in LISTED.findall(docstring(ROOT / "seraphim")):
         modules = [f"{name}.{module.rstrip('/')}" for module, _ in LISTED.findall(docstring(ROOT / "seraphim" / name))]
@@ -90,8 +91,16 @@ def build(out: Path) -> None:
         config = config.replace('"reference/"', entries).replace("ROOT", str(ROOT))
         (Path(made) / "zensical.toml").write_text(config)
         program = Path(sys.executable).with_name("zensical")
-        done = subprocess.run([program, "build", "--strict"], cwd=made, stdout=subprocess.PIPE, text=True, check=False)
-        print(done.stdout, end="")
+        done = subprocess.run(
+            [program, "build", "--strict"],
+            cwd=made,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        said, _, trace = done.stdout.partition("Traceback (most recent call last)")
+        print(said if "--strict" in trace else done.stdout, end="")
         if done.returncode:
             sys.exit("make_site.py: the site was not built: mend what is named above")
         shutil.rmtree(out, ignore_errors=True)

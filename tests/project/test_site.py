@@ -97,5 +97,5 @@ def test_the_search_box_finds_a_word(visitor: Visitor) -> None:
     found = page.get_by_role("option").filter(has_text="Few readouts: Gumbel AlphaZero")
     found.click()
     expect(page.get_by_role("heading", name="Few readouts: Gumbel AlphaZero")).to_be_in_viewport()
-    assert page.url.partition("#")[0].endswith("/docs/search.html")
+    assert "/docs/search.html" in page.url
     assert visitor.trouble == []
