@@ -14,6 +14,9 @@ PORT = 8080
 # Programs that `make faults` kills.
 KILLS = 200
 
+# What `make notebooks` stores: no times, and what a cell prints as one text.
+STORED = --ExecutePreprocessor.record_timing=False --ExecutePreprocessor.coalesce_streams=True
+
 GAME = tictactoe
 NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(GAME))
 
@@ -21,13 +24,13 @@ IS_RIGHT = import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 HAS_VENV = import venv, ensurepip
 
 # The stamps of what was set up mean nothing once the Python behind it is gone.
-_ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable)
+_ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable $(VENV)/.documentable)
 
-.PHONY: help setup play learn test test-all licenses audit faults format lock
+.PHONY: help setup play learn docs notebooks test test-all licenses audit faults format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: $(VENV)/.installed ## Set up .venv with everything needed to train and to run the tests
 
@@ -36,6 +39,13 @@ play: $(VENV)/.playable ## Open the explorer in the browser, at PORT (default 80
 
 learn: setup ## Train a model NAME (default my-GAME) of GAME (default tictactoe) until it plays perfectly
 	$(BIN)/python bin/learn.py $(NAME) --game=$(GAME)
+
+docs: $(VENV)/.documentable ## Build the documentation as a web site in site/
+	$(BIN)/python docs/make_site.py --out=site
+	@echo "Look at it: $(BIN)/python -m http.server --directory site --bind 127.0.0.1"
+
+notebooks: setup ## Run the notebooks, and store what they show
+	$(BIN)/jupyter-nbconvert --execute --inplace $(STORED) notebooks/*.ipynb
 
 test: setup ## Lint, type check and run the tests that a person waits for; coverage of seraphim/ >= 90 %
 	$(BIN)/ruff check
@@ -76,6 +86,11 @@ $(VENV)/.installed: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV
 $(VENV)/.playable: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV)/.created
 	@echo "Installing what playing takes into $(VENV): about 600 MB, a minute or two."
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint=$(CONSTRAINTS) --editable='.[serve]'
+	@touch $@
+
+$(VENV)/.documentable: setup.cfg pyproject.toml $(wildcard $(CONSTRAINTS)) | $(VENV)/.created
+	@echo "Installing what the documentation takes into $(VENV): a minute or two."
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint=$(CONSTRAINTS) --editable='.[docs]'
 	@touch $@
 
 # What the engine in the browser runs on, and what checks the pages. Without npm the tests of these say so and skip.

@@ -324,7 +324,7 @@ def match(
     0
     """
     conditions = Conditions(games, None, readouts, seed)
-    roster = Roster(Path(folder), game, conditions)
-    rules = load_game(roster.game_of([first, second]))
+    module = Roster(Path(folder), game, conditions).game_of([first, second])
+    rules, roster = load_game(module), Roster(Path(folder), module, conditions)
     one, other = (roster.entrants([name])[0].load() for name in (first, second))
     return play_match(rules, one, other, make_openings(rules, max(1, games // 2), default_plies(rules), seed))

@@ -94,6 +94,10 @@ def test_a_match_is_that_of_the_arena() -> None:
     assert seraphim.match("minimax:2", "random", games=20, game="tictactoe", seed=3) == expected
 
 
+def test_the_game_of_a_match_is_that_of_the_model() -> None:
+    assert seraphim.match("random", "tictactoe:raw", games=4).tally != (0, 0, 0)
+
+
 def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
     small = {"depth": 1, "width": 8, "games_per_generation": 8, "concurrent_games": 8, "readouts": 8, "steps": 2}
     made = seraphim.new("mine", "tictactoe", folder=tmp_path, seed=3, self_play_readouts=8, **small)

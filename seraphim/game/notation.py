@@ -74,8 +74,9 @@ def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     """Return the actions that a text names: labels with spaces or commas between them.
 
     If every label of the game is a single character, they may also stand together (`4453`); so may cells named by a
-    letter and a number (`f5d6c3`). If a label has spaces or commas in it, labels must be written exactly as
-    `action_label` does. Whether the moves are legal is not checked, unless labels vary.
+    letter and a number (`f5d6c3`), unless together they are a label (`d2d3`). If a label has spaces or commas in it,
+    labels must be written exactly as `action_label` does. Whether the moves are legal is not checked, unless labels
+    vary.
 
     Args:
         game: the rules.
@@ -92,7 +93,8 @@ def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     if not vary and _are_single(labels):
         parts = [character for part in parts for character in part]
     elif not vary:
-        parts = [name for part in parts for name in (_CELL.findall(part) if _CELLS.fullmatch(part) else [part])]
+        known = {label.lower() for label in labels}
+        parts = [name for part in parts for name in _split_cells(part, known)]
     state, actions = game.initial(1)[0] if start is None else start, list[int]()
     for place, part in enumerate(parts, start=1):
         try:
@@ -119,6 +121,10 @@ def parse_move(game: Game, text: str, state: Array) -> int:
         expected = f"one like {next(iter(labels))}" if labels else "none, as the game is over"
         raise GameError(f"{wanted!r} is not a move here: expected {expected}")
     return labels[found.pop()]
+
+
+def _split_cells(part: str, known: set[str]) -> list[str]:
+    return _CELL.findall(part) if _CELLS.fullmatch(part) and part.lower() not in known else [part]
 
 
 def _parse_longest(game: Game, text: str, labels: list[str]) -> list[int]:

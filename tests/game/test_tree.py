@@ -174,6 +174,14 @@ def test_labels_with_spaces_are_read_as_the_game_writes_them() -> None:
         parse_moves(NIM, "take 1, give 3")
 
 
+def test_a_label_of_two_cells_is_one_move() -> None:
+    class FromTo(games.Nim):
+        def action_label(self, action: int) -> str:
+            return f"a1a{action + 2}"
+
+    assert parse_moves(PlainRules(FromTo()), "a1a3 a1a2") == [1, 0]
+
+
 @pytest.mark.parametrize("game", [FOUR, tictactoe.GAME, NIM], ids=lambda game: game.name)
 @pytest.mark.parametrize("together", [False, True])
 def test_formatted_moves_are_read_again(game: Game, together: bool) -> None:
