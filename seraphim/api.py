@@ -21,6 +21,8 @@ from seraphim.game import AnyGame, Array, load_game, module_name, name_of
 from seraphim.game.features import Split
 from seraphim.game.saved_games import read_state
 from seraphim.game.solved import load_position_sets
+from seraphim.inference.interface import LARGEST_BATCH
+from seraphim.machine import count_cores
 from seraphim.play.model import SHIPPED, Model, Move, PositionAnalysis, load, model_folder
 from seraphim.proof.certificate import read_certificate
 from seraphim.proof.display import Proof
@@ -154,7 +156,8 @@ def self_play(
     player = _model(model, folder)
     settings = player.settings
     at_once = replace(settings.self_play, concurrent_games=max(1, min(games, settings.self_play.concurrent_games)))
-    stream = SelfPlay(player.game, player.inference, settings.self_play_search, at_once, str(seed), player.tree_policy)
+    (inference,) = player.inferences(at_once.concurrent_games)
+    stream = SelfPlay(player.game, inference, settings.self_play_search, at_once, str(seed), player.tree_policy)
     return (decode(player.game, encode(player.game, record)) for record in stream.play(iter(range(games))))
 
 
@@ -218,7 +221,7 @@ def match(
     for model in models:
         if name_of(model.origin) != name_of(played):
             raise SettingsError(f"players must share a game, but {model!r} does not play {name_of(played)}")
-    one, other = (_player(each, roster) for each in (first, second))
+    one, other = (_player(each, replace(roster, game=played)) for each in (first, second))
     rules = load_game(played)
     return play_match(rules, one, other, make_openings(rules, max(1, games // 2), default_plies(rules), seed))
 
@@ -257,7 +260,7 @@ def evaluate(
     sets = load_sets(asked.origin, split, max_positions)
     if not sets:
         raise SettingsError(f"{name_of(asked.origin)} offers no {split} sets of solved positions")
-    inferences = asked.inferences()
+    inferences = asked.inferences(LARGEST_BATCH, count_cores())
     names = {number: f"{number:,} readouts" if number else "network" for number in sorted(set(searches))}
     errors = measure_errors({name: asked.player(number, inferences) for number, name in names.items()}, sets)
     return Evaluation(errors, calibrate(asked.game, inferences[0], [weak for weak, _ in sets]))
@@ -304,8 +307,8 @@ def prove(
     state = read_state(guide.origin, position)
     with tempfile.TemporaryDirectory() as unkept:
         file = Path(unkept) / "proof" if out is None else Path(out)
-        limits = Limits(3600 * hours, megabytes)
-        decisions = tuple(decide(name, state, goal, guide.inferences(), limits, file, lambda *_: None))
+        limits, inferences = Limits(3600 * hours, megabytes), guide.inferences(LARGEST_BATCH, count_cores())
+        decisions = tuple(decide(name, state, goal, inferences, limits, file, lambda *_: None))
         claims = [claim for claim, _ in read_certificate(file).proofs] if file.exists() else []
     return Proof(tuple(claims), decisions, Path(out) if out is not None and claims else None)
 
@@ -316,5 +319,5 @@ def _model(model: str | Model, folder: str | Path) -> Model:
 
 def _player(player: str | Model | Choose, roster: Roster) -> Choose:
     if isinstance(player, Model):
-        return player.player(roster.conditions.readouts)
+        return player.player(roster.conditions.readouts, player.inferences(1 + roster.conditions.games // 2))
     return roster.entrants([player])[0].load() if isinstance(player, str) else player

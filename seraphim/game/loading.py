@@ -106,9 +106,10 @@ def _module_of(game: Game | PlainGame) -> ModuleType | None:
         with contextlib.suppress(GameError):
             module = load_game_module(game.name)
             return module if type(module.GAME) is type(own) else None
-    defined = f"{type(own).__module__}."
-    offering = [name for name, module in [*sys.modules.items()] if getattr(module, "__dict__", {}).get("GAME") is own]
-    named = sorted(set(offering) - {"__main__"}, key=lambda name: (not defined.startswith(f"{name}."), len(name)))
+    defined, program = f"{type(own).__module__}.", sys.modules["__main__"]
+    modules = [(name, module) for name, module in [*sys.modules.items()] if module is not program]
+    offering = [name for name, module in modules if getattr(module, "__dict__", {}).get("GAME") is own]
+    named = sorted(offering, key=lambda name: (not defined.startswith(f"{name}."), len(name)))
     return sys.modules[named[0]] if named else None
 
 

@@ -13,7 +13,6 @@ from seraphim.game import AnyGame, Array, load_game
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Evaluate, Inference, Runtime, StateFunction, Uniform, inputs_of, load_inference
-from seraphim.machine import count_cores
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import OPTIONS, SELF_PLAY_SEARCH, Settings, default_settings
@@ -154,7 +153,7 @@ class Model:
         else:
             self.inference = StateFunction(self.game, evaluation) if callable(evaluation) else evaluation
         self.name, self.snapshot = self.inference.name, ""
-        self.copy: Callable[[], Inference] | None = None  # loads the same again
+        self._load: Callable[[int], Inference] | None = None
 
     def __repr__(self) -> str:
         """Return the name, the snapshot, the game and the runtime."""
@@ -217,18 +216,16 @@ class Model:
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
 
-    def inferences(self) -> list[Inference]:
-        """Return what evaluates positions, as often as threads may use it at once: a network for each core."""
-        if self.copy is None:
-            return [self.inference]
-        return [self.inference, *(self.copy() for _ in range(1, count_cores()))]
+    def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
+        """Return what evaluates positions in batches of this size: a network for each thread, a function only once."""
+        return [self.inference] if self._load is None else [self._load(batch) for _ in range(threads)]
 
     def player(self, readouts: int | None = None, inferences: Sequence[Inference] = ()) -> Choose:
         """Return a function that chooses an action in each of some unfinished states, int64 [P, W] -> int [P].
 
         Args:
             readouts: of the search, by default the model's own number; 0: the network alone.
-            inferences: one for each thread, from `inferences()`; by default there is one thread.
+            inferences: one for each thread, from `inferences(…)`; by default there is one thread.
         """
         used = inferences or [self.inference]
         if readouts == 0:
@@ -282,11 +279,11 @@ def load(
     settings, path = found.settings(), found.choose(snapshot).path
     game = load_game(settings.game)
 
-    def copy() -> Inference:
-        return load_inference(path, game, runtime, batch=LEAVES, trust=trust)
+    def load_for(batch: int) -> Inference:
+        return load_inference(path, game, runtime, batch=batch, trust=trust)
 
-    model = Model(settings.game, copy(), settings=settings, tree_policy=tree_policy, **options)
-    model.name, model.snapshot, model.copy = found.name, path.name, copy
+    model = Model(settings.game, load_for(LEAVES), settings=settings, tree_policy=tree_policy, **options)
+    model.name, model.snapshot, model._load = found.name, path.name, load_for
     return model
 
 
