@@ -200,7 +200,7 @@ def test_self_play_is_that_of_the_workers(root: Path) -> None:
     played = list(seraphim.self_play("fresh", games=12, seed=7, folder=root))
     with WorkerPool(folder.settings(), num_workers=1) as pool:
         generate_games(pool, folder, folder.settings(), "7", 12, notify=lambda line: None)
-    written = seraphim.read_games("fresh", folder=root)
+    written = seraphim.read_games(str(folder.game_data))
     assert sorted(map(content, played)) == sorted(map(content, split(written)))
     assert len({content(game) for game in played}) > 6
     assert sorted(map(content, seraphim.self_play("fresh", 12, seed=8, folder=root))) != sorted(map(content, played))

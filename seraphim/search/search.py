@@ -86,9 +86,7 @@ class Search:
                 f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
             )
         if tree_policy is not None and options.root == "gumbel":
-            raise SettingsError(
-                "a tree policy replaces PUCT, but root is gumbel: set root to puct (self_play_root, too)"
-            )
+            raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")
         self.game = game
         self.options = options
         self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}

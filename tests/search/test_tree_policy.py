@@ -140,7 +140,7 @@ def test_a_policy_that_names_no_edge_is_refused(policy: Any) -> None:
 
 def test_a_gumbel_root_has_a_rule_of_its_own() -> None:
     game = GAMES["tictactoe"]
-    with pytest.raises(SettingsError, match="a tree policy replaces PUCT, but root is gumbel"):
+    with pytest.raises(SettingsError, match="a tree policy replaces PUCT, but the root is searched by gumbel"):
         Search(game, Uniform(game), SearchOptions(root="gumbel"), 1, tree_policy=UCB1)
 
 
