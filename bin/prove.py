@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> None:
     """Prove."""
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
-    from seraphim.game.saved_games import check_moves, read_position
+    from seraphim.game.saved_games import read_state
     from seraphim.inference import Inference, Uniform, load_inference
     from seraphim.machine import count_cores
     from seraphim.proof.display import show, summarize
@@ -59,8 +59,7 @@ def main(arguments: Sequence[str]) -> None:
             for _ in range(count_cores())
         ]
         print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
-    found = read_position(name, POSITION.value)
-    state = check_moves(load_game(name), found.actions).node.state if found.start is None else found.start
+    state = read_state(name, POSITION.value)
     moves = re.sub(r"\W+", "-", POSITION.value.strip()) or "start"
     out = Path(OUT.value or f"{prefix}{moves}.proof")
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)

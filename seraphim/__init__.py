@@ -18,7 +18,7 @@ In dependency order (each folder or module imports only from those above it):
     tracking       figures of a run for TensorBoard and MLflow
     proof          what a player can force, with certificates
     evaluation     matches, ratings, error rates
-    play           playing at the terminal
+    play           playing at the terminal and in Python
     selfplay       many games at once, on every core and machine
     cli            what the programs in bin/ share
     training       training, and the loop of self-play and training
@@ -34,9 +34,33 @@ In dependency order (each folder or module imports only from those above it):
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from seraphim.api import Model, Move, PositionAnalysis, learn, load, match, new, read_games
+    from seraphim.api import (
+        Model,
+        Move,
+        PositionAnalysis,
+        evaluate,
+        learn,
+        load,
+        match,
+        new,
+        prove,
+        read_games,
+        self_play,
+    )
 
-__all__ = ["Model", "Move", "PositionAnalysis", "learn", "load", "match", "new", "read_games"]
+__all__ = [
+    "Model",
+    "Move",
+    "PositionAnalysis",
+    "evaluate",
+    "learn",
+    "load",
+    "match",
+    "new",
+    "prove",
+    "read_games",
+    "self_play",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,225 +1,66 @@
-"""Seraphim as a library: make models, let them learn, ask them about positions, let players meet.
+"""Seraphim as a library: make models, let them learn, ask them about positions, let players meet, prove results.
 
 What is here is re-exported by `seraphim`, and stable.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from html import escape
+import math
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import SettingsError
+from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
 from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
+from seraphim.evaluation.players import Choose
+from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.evaluation.tournament import Roster
-from seraphim.game import Array, load_game
-from seraphim.game.notation import label_in, labels_along
-from seraphim.game.saved_games import read_position
+from seraphim.game import AnyGame, Array, load_game, module_name, name_of
+from seraphim.game.features import Split
+from seraphim.game.saved_games import read_state
 from seraphim.game.solved import load_position_sets
-from seraphim.inference import Inference, Runtime, load_inference
-from seraphim.records.examples import Positions
+from seraphim.inference.interface import LARGEST_BATCH
+from seraphim.machine import count_cores
+from seraphim.play.model import SHIPPED, Model, Move, PositionAnalysis, load, model_folder
+from seraphim.proof.certificate import read_certificate
+from seraphim.proof.display import Proof
+from seraphim.proof.proving import Goal as ProofGoal
+from seraphim.proof.proving import Limits
+from seraphim.proof.proving import prove as decide
+from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.window import read_window
-from seraphim.search.analysis import LEAVES, Analysis
+from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 
 if TYPE_CHECKING:
     from seraphim.training.loop import Goal, LearnResult
 
-SHIPPED = Path(__file__).parents[1]
-"""The folder that holds the `models/` that come with Seraphim."""
-
-_BATCH = 256  # positions that the network gets at a time
-
-
-@dataclass(frozen=True)
-class Move:
-    """A legal move, as a search sees it."""
-
-    label: str
-    visits: int
-    share: float
-    """Of all visits, 0 to 1."""
-    prior: float
-    """The network's probability."""
-    value: float
-    """Expected result for the player who makes the move, -1 to 1; 0 without visits."""
-    proven: bool
-    """Whether the value is exact."""
-    variation: tuple[str, ...]
-    """This move, and the most visited ones that follow."""
-
-
-@dataclass(frozen=True)
-class PositionAnalysis:
-    """What a search found in a position. Prints as a table; a notebook shows it with the board."""
-
-    board: str
-    """The position in text."""
-    value: float
-    """Expected result for the player to move, -1 to 1."""
-    proven: bool
-    """Whether the value is exact."""
-    best: str
-    """The label of the move to play."""
-    readouts: int
-    moves: tuple[Move, ...]
-    """All legal moves, the most visited first."""
-
-    def __str__(self) -> str:
-        """Return the moves as a table."""
-        rows = [f"{'move':>6} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
-        rows += [
-            f"{move.label:>6} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
-            f"{move.value:>+6.2f}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
-            for move in self.moves
-        ]
-        exact = ", exact" if self.proven else ""
-        return "\n".join([f"best {self.best}, value {self.value:+.2f}{exact}, {self.readouts:,} readouts", *rows])
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("move", "visits", "prior", "value", "line"))
-        rows = "".join(
-            f"<tr><td><b>{escape(move.label)}</b></td>"
-            f'<td><div style="background:#0c948855;width:{120 * move.share:.0f}px">{move.visits:,}</div></td>'
-            f"<td>{move.prior:.0%}</td><td>{move.value:+.2f}{'=' if move.proven else ''}</td>"
-            f"<td>{escape(' '.join(move.variation[:8]))}</td></tr>"
-            for move in self.moves
-        )
-        return (
-            f'<div style="display:flex;gap:2em"><pre>{escape(self.board)}</pre>'
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
-
-
-class Model:
-    """A snapshot of a model, ready to be asked; see `load`."""
-
-    def __init__(self, folder: ModelFolder, snapshot: str | None, runtime: Runtime, *, trust: bool) -> None:
-        self._settings, path = folder.settings(), folder.choose(snapshot).path
-        self.name, self.snapshot = folder.name, path.name
-        self.game = load_game(self._settings.game)
-        self._inference: Inference = load_inference(path, self.game, runtime, batch=LEAVES, trust=trust)
-
-    def __repr__(self) -> str:
-        """Return the name, the snapshot, the game and the runtime."""
-        return f"<{self.name}/{self.snapshot}: {self.game.name} by {self._inference.description}>"
-
-    def analyze(self, position: str | Array = "", readouts: int | None = None) -> PositionAnalysis:
-        """Search an unfinished position.
-
-        Args:
-            position: moves such as `4453`, a drawn board, or a state int64 [W].
-            readouts: of the search, by default the model's own number.
-
-        Raises:
-            GameError: it is no position, or the game is over in it.
-        """
-        state, game = self._state(position), self.game
-        if not game.legal(state[None]).any():
-            raise GameError(f"the game is over in this position:\n{game.render(state)}")
-        options = replace(self._settings.search, root="puct", readouts=readouts or self._settings.search.readouts)
-        analysis = Analysis(game, self._inference, options)
-        analysis.start(state)
-        spent = analysis.more(options.readouts)
-        moves = tuple(
-            Move(
-                label=label_in(game, state, each.action),
-                visits=each.visits,
-                share=each.share,
-                prior=each.prior,
-                value=each.q,
-                proven=each.proven,
-                variation=tuple(labels_along(game, state, each.variation)),
-            )
-            for each in analysis.candidates()
-        )
-        best = label_in(game, state, analysis.best)
-        return PositionAnalysis(game.render(state), analysis.value, analysis.proven, best, spent, moves)
-
-    def play(self, position: str | Array = "", readouts: int | None = None) -> str:
-        """Return the label of the move to play; arguments and errors as `analyze`."""
-        return self.analyze(position, readouts).best
-
-    def network(self, positions: Sequence[str | Array]) -> tuple[Array, Array]:
-        """Return what the network says about positions, without a search.
-
-        Args:
-            positions: P unfinished positions, as `analyze` takes them.
-
-        Returns:
-            The probabilities of the actions, float32 [P, A], 0 where illegal; and the expected results for the player
-            to move, float32 [P], -1 to 1.
-
-        Raises:
-            GameError: one is no position, or the game is over in it.
-        """
-        states = np.stack([self._state(each) for each in positions])
-        legal = self.game.legal(states)
-        if not legal.any(axis=1).all():
-            raise GameError("the game is over in one of these positions")
-        found = [
-            self._inference.infer(self.game.observe(states[start : start + _BATCH]))
-            for start in range(0, len(states), _BATCH)
-        ]
-        logits, values = (np.concatenate(column) for column in zip(*found, strict=True))
-        logits = np.where(legal, logits, -np.inf)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
-
-    def _state(self, position: str | Array) -> Array:
-        if not isinstance(position, str):
-            return np.asarray(position, np.int64)
-        found = read_position(self._settings.game, position)
-        (state,) = self.game.initial(1) if found.start is None else found.start[None]
-        for action in found.actions:
-            (state,) = self.game.step(state[None], np.array([action]))
-        return state
-
-
-def load(
-    name: str,
-    *,
-    snapshot: str | None = None,
-    folder: str | Path = ".",
-    runtime: Runtime = "auto",
-    trust: bool = False,
-) -> Model:
-    """Load a model.
-
-    Args:
-        name: of the folder `models/NAME`, in `folder` or among those that come with Seraphim.
-        snapshot: one of the model's, by default its champion.
-        folder: that holds `models/`.
-        runtime: what runs the network.
-        trust: load what is outside `models/` too; see docs/security.md.
-
-    Raises:
-        ModelError: there is no such model or snapshot, or it is damaged.
-        SettingsError: the name is not valid, or the runtime is not installed.
-
-    >>> import seraphim
-    >>> model = seraphim.load("tictactoe")
-    >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
-    1
-    """
-    found = ModelFolder(Path(folder), name, trust)
-    if found.is_new() and not found.snapshots():
-        found = ModelFolder(SHIPPED, name, trust)
-    return Model(found, snapshot, runtime, trust=trust)
+__all__ = [
+    "Model",
+    "Move",
+    "PositionAnalysis",
+    "evaluate",
+    "learn",
+    "load",
+    "match",
+    "new",
+    "prove",
+    "read_games",
+    "self_play",
+]
 
 
 def new(
-    name: str, game: str, *, preset: str = "", seed: int = 0, folder: str | Path = ".", **options: object
+    name: str, game: AnyGame, *, preset: str = "", seed: int = 0, folder: str | Path = ".", **options: object
 ) -> ModelFolder:
     """Make a model with random weights, as `models/NAME`.
 
     Args:
         name: of the model.
-        game: package or module of the game.
+        game: package or module of the game, or the game that one of them offers as `GAME`.
         preset: of the game's settings.
         seed: of the weights.
         folder: that holds `models/`.
@@ -231,12 +72,17 @@ def new(
     Raises:
         ModelError: it exists.
         SettingsError: there is no such option or preset, or a value is out of range.
-        GameError: there is no such game.
+        GameError: there is no such game, or it is an object that no module offers.
+
+    >>> import seraphim
+    >>> seraphim.new("mine", "tictactoe", width=16).settings().network.width
+    16
     """
     from seraphim.training.trainer import bootstrap
 
     made = ModelFolder(Path(folder), name)
-    bootstrap(made, load_game(game), default_settings(game, preset).override(options), seed)
+    settings = default_settings(module_name(game), preset).override(options)
+    bootstrap(made, load_game(game), settings, seed)
     return made
 
 
@@ -265,6 +111,12 @@ def learn(
     Raises:
         ModelError: there is no such model, or another program trains it.
         SettingsError: nothing would ever end it, or its settings contradict each other.
+
+    >>> import seraphim
+    >>> made = seraphim.new("pupil", "tictactoe", width=16, games_per_generation=16, concurrent_games=16, steps=4)
+    >>> lines = []
+    >>> seraphim.learn("pupil", generations=1, callback=lines.append).generations
+    1
     """
     from seraphim.training.loop import Run, learn
 
@@ -276,28 +128,66 @@ def learn(
     return learn(made, settings, run, callback)
 
 
+def self_play(
+    model: str | Model, games: int = 1000, *, seed: int = 0, folder: str | Path = "."
+) -> Generator[Positions, None, None]:
+    """Let a model play against itself, in this process and without files; close the iterator to stop early.
+
+    A game depends on the model, the seed and its number alone. `learn` and `bin/generate_games.py` use all cores.
+
+    Args:
+        model: a model, or its name as `load` takes it.
+        games: how many.
+        seed: of the games.
+        folder: that holds `models/`.
+
+    Yields:
+        Each game when it has ended: the positions from the first to the last in which a move was made, as `read_games`
+        returns them.
+
+    Raises:
+        ModelError, SettingsError: as `load`; or the model's options contradict each other.
+
+    >>> import seraphim
+    >>> games = seraphim.self_play("tictactoe", games=2, seed=1)
+    >>> sorted(game.observations.shape for game in games)  # from random openings
+    [(2, 3, 3, 2), (8, 3, 3, 2)]
+    """
+    player = _model(model, folder)
+    settings = player.settings
+    at_once = replace(settings.self_play, concurrent_games=max(1, min(games, settings.self_play.concurrent_games)))
+    (inference,) = player.inferences(at_once.concurrent_games)
+    stream = SelfPlay(player.game, inference, settings.self_play_search, at_once, str(seed), player.tree_policy)
+    return (decode(player.game, encode(player.game, record)) for record in stream.play(iter(range(games))))
+
+
 def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = ".") -> Positions:
     """Return the newest positions that a model's self-play wrote, as NumPy arrays, the games in succession.
 
     Args:
-        name: of the model.
+        name: of the model, or the path `gamedata/NAME`.
         max_positions: at most.
         folder: that holds `models/` and `gamedata/`.
 
     Raises:
         ModelError: there is no such model.
         RecordError: there are no games, or all of them are damaged.
+
+    >>> import seraphim
+    >>> games = seraphim.read_games("pupil")  # which learned above
+    >>> int(games.ends.sum()), games.observations.shape[1:], games.policies.shape[1:]
+    (16, (3, 3, 2), (9,))
     """
-    made = ModelFolder(Path(folder), name)
+    made = model_folder(name, folder)
     return read_window(made.game_data, load_game(made.settings().game), max_positions)[0]
 
 
 def match(
-    first: str,
-    second: str,
+    first: str | Model | Choose,
+    second: str | Model | Choose,
     games: int = 100,
     *,
-    game: str | None = None,
+    game: AnyGame | None = None,
     readouts: int | None = None,
     seed: int = 0,
     folder: str | Path = ".",
@@ -305,10 +195,11 @@ def match(
     """Let two players meet, from random openings, each of which is played twice with the sides swapped.
 
     Args:
-        first: a player as `bin/arena.py` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`.
+        first: a player as `bin/arena.py` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`; a model; or a
+            function that chooses an action in each of some states, int64 [P, W] -> int [P].
         second: another one.
         games: how many, an even number.
-        game: package or module of the game, by default that of the players.
+        game: by default that of the models.
         readouts: of the models' searches, by default their own.
         seed: of the openings.
         folder: that holds `models/`.
@@ -323,8 +214,110 @@ def match(
     >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
     0
     """
-    conditions = Conditions(games, None, readouts, seed)
-    module = Roster(Path(folder), game, conditions).game_of([first, second])
-    rules, roster = load_game(module), Roster(Path(folder), module, conditions)
-    one, other = (roster.entrants([name])[0].load() for name in (first, second))
+    models = [each for each in (first, second) if isinstance(each, Model)]
+    given = next((each.origin for each in models), None) if game is None else game
+    roster = Roster(Path(folder), given, Conditions(games, None, readouts, seed), shipped=SHIPPED)
+    played = roster.game_of([each for each in (first, second) if isinstance(each, str)])
+    for model in models:
+        if name_of(model.origin) != name_of(played):
+            raise SettingsError(f"players must share a game, but {model!r} does not play {name_of(played)}")
+    one, other = (_player(each, replace(roster, game=played)) for each in (first, second))
+    rules = load_game(played)
     return play_match(rules, one, other, make_openings(rules, max(1, games // 2), default_plies(rules), seed))
+
+
+def evaluate(
+    model: str | Model,
+    searches: Sequence[int] = (0, 100),
+    *,
+    split: Split | None = None,
+    max_positions: int | None = None,
+    folder: str | Path = ".",
+) -> Evaluation:
+    """Return how often a model errs in the solved positions of its game, as `bin/evaluate.py` does.
+
+    Args:
+        model: a model, or its name as `load` takes it.
+        searches: the readouts of each search; 0: the network alone.
+        split: which sets of the game; by default `test` if offered, else `validation`.
+        max_positions: of each set, by default all.
+        folder: that holds `models/`.
+
+    Returns:
+        The `.errors` of each search in each set, and the network's `.calibration`; prints as tables.
+
+    Raises:
+        SettingsError: the game offers no such sets.
+        ModelError: there is no such model, or it is damaged.
+
+    >>> import seraphim
+    >>> found = seraphim.evaluate("tictactoe", searches=[0, 50], max_positions=500)
+    >>> [(each.player, each.weak.events) for each in found.errors]
+    [('network', 0), ('50 readouts', 0)]
+    """
+    asked = _model(model, folder)
+    split = split or default_split(asked.origin)
+    sets = load_sets(asked.origin, split, max_positions)
+    if not sets:
+        raise SettingsError(f"{name_of(asked.origin)} offers no {split} sets of solved positions")
+    inferences = asked.inferences(LARGEST_BATCH, count_cores())
+    names = {number: f"{number:,} readouts" if number else "network" for number in sorted(set(searches))}
+    errors = measure_errors({name: asked.player(number, inferences) for number, name in names.items()}, sets)
+    return Evaluation(errors, calibrate(asked.game, inferences[0], [weak for weak, _ in sets]))
+
+
+def prove(
+    position: str | Array = "",
+    *,
+    game: AnyGame | None = None,
+    model: str | Model | None = None,
+    goal: ProofGoal = "result",
+    hours: float = math.inf,
+    megabytes: int = 4096,
+    out: str | Path | None = None,
+) -> Proof:
+    """Prove what a player can force from a position, as `bin/prove.py` does.
+
+    Args:
+        position: unfinished: moves such as `4453`, a drawn board, or a state int64 [W].
+        game: the game, for a search that no network guides.
+        model: that guides the search, or its name as `load` takes it; either this or the game.
+        goal: `first` or `second`: whether that player wins; `draw`: whether neither does; `result`: whichever is true.
+        hours: limit on the time.
+        megabytes: memory for positions.
+        out: file for the certificate, which `bin/check_proof.py` checks; if it is there, the search goes on from it.
+
+    Returns:
+        The `.claims` that are true, the `.value` that follows for the first player, and the `.evaluations`; prints as
+        a line for each claim.
+
+    Raises:
+        GameError: it is no position, or the game is over in it.
+        SettingsError: it is not clear which game.
+        RecordError: the file is damaged, or holds something else.
+
+    >>> import seraphim
+    >>> seraphim.prove("a1 b1 a2 b2", game="tictactoe").value  # X has two in a row, and is to move
+    1
+    """
+    if (game is None) == (model is None):
+        raise SettingsError("give either game or model: a proof without a model needs the game, a model knows its own")
+    guide = Model(game) if game is not None else _model(model, ".")  # type: ignore[arg-type]
+    name = module_name(guide.origin) if out is not None else guide.origin
+    state = read_state(guide.origin, position)
+    with tempfile.TemporaryDirectory() as unkept:
+        file = Path(unkept) / "proof" if out is None else Path(out)
+        limits, inferences = Limits(3600 * hours, megabytes), guide.inferences(LARGEST_BATCH, count_cores())
+        decisions = tuple(decide(name, state, goal, inferences, limits, file, lambda *_: None))
+        claims = [claim for claim, _ in read_certificate(file).proofs] if file.exists() else []
+    return Proof(tuple(claims), decisions, Path(out) if out is not None and claims else None)
+
+
+def _model(model: str | Model, folder: str | Path) -> Model:
+    return model if isinstance(model, Model) else load(model, folder=folder)
+
+
+def _player(player: str | Model | Choose, roster: Roster) -> Choose:
+    if isinstance(player, Model):
+        return player.player(roster.conditions.readouts, player.inferences(1 + roster.conditions.games // 2))
+    return roster.entrants([player])[0].load() if isinstance(player, str) else player

@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from llvmlite import ir
 from numba import config as numba_config
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, is_jitted, overload
 
 config: Any = numba_config  # sets its attributes when it is imported
 
@@ -33,6 +34,20 @@ def kernel(function: Callable[..., Any]) -> Any:
         return njit(cache=True, nogil=True, error_model="numpy")(function)
     finally:
         config.CACHE_DIR = before
+
+
+def compiled_like(example: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    """Return a function compiled, without a cache on disk, if `example` is compiled; else as it is."""
+    return njit(nogil=True, error_model="numpy")(function) if is_jitted(example) else function
+
+
+def with_function(kernel: Any, name: str, called: Callable[..., Any]) -> Any:
+    """Return a kernel that calls another function where it calls the one of this name; the kernel itself is unchanged.
+
+    It is compiled if that function is. A parameter for it would keep Numba from caching the kernel's machine code.
+    """
+    function = getattr(kernel, "py_func", kernel)
+    return compiled_like(called, FunctionType(function.__code__, {**function.__globals__, name: called}))
 
 
 def prefetch(address: Any) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from seraphim.errors import SettingsError
-from seraphim.game import load_features
+from seraphim.game import AnyGame, load_features, name_of
 from seraphim.options import (
     GateOptions,
     NetworkOptions,
@@ -101,11 +101,11 @@ OPTIONS: dict[str, str] = {
 """The section of each option, by its unique name in flags and `Settings.override`."""
 
 
-def default_settings(game: str, preset: str = "") -> Settings:
+def default_settings(game: AnyGame, preset: str = "") -> Settings:
     """Return the settings with which models of a game start: the defaults, overridden by the game's.
 
     Args:
-        game: package or module of the game.
+        game: the game.
         preset: the name of one of the game's `PRESETS`; empty for its `SETTINGS`.
 
     Raises:
@@ -116,8 +116,8 @@ def default_settings(game: str, preset: str = "") -> Settings:
     presets = {"": features.settings, **features.presets}
     if preset not in presets:
         known = ", ".join(name for name in presets if name) or "none, it offers no PRESETS"
-        raise SettingsError(f"{game} has no preset {preset!r}: expected {known}")
-    return _with_sections(Settings(game, preset), presets[preset])
+        raise SettingsError(f"{name_of(game)} has no preset {preset!r}: expected {known}")
+    return _with_sections(Settings(name_of(game), preset), presets[preset])
 
 
 def load_settings(path: Path) -> Settings:

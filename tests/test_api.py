@@ -1,21 +1,40 @@
 """Seraphim as a library."""
 
 import doctest
+import functools
+import importlib
+import inspect
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import games
 import numpy as np
 import pytest
+from pages import DOCS, run_page
 
 import seraphim
+import tictactoe
 from seraphim import api
 from seraphim.errors import GameError, ModelError, RecordError, SettingsError
+from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.players import minimax_player, random_player
-from seraphim.inference import load_inference
+from seraphim.evaluation.players import minimax_player, random_player, raw_player, search_player
+from seraphim.game import Array, PlainGame, load_game, module_name, name_of
+from seraphim.game.saved_games import read_state
+from seraphim.inference import Uniform, load_inference
+from seraphim.options import SearchOptions
+from seraphim.records.examples import Positions, pick
+from seraphim.records.sparse import SparseRows
+from seraphim.selfplay.generate import generate_games
+from seraphim.selfplay.processes import WorkerPool
+from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
+from tictactoe.plain import PlainTicTacToe
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +52,50 @@ def test_the_names_are_offered_and_nothing_is_imported_before_they_are_used() ->
         seraphim.lode  # noqa: B018
 
 
-@pytest.mark.parametrize("module", [seraphim, api])
-def test_the_examples_are_right(module: object) -> None:
-    assert doctest.testmod(module).attempted >= 2  # type: ignore[arg-type]
-    assert not doctest.testmod(module).failed  # type: ignore[arg-type]
+def run_examples(name: str, thing: object) -> int:
+    """Run the examples in the docstring of a thing and its members; return how many there are."""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for found in doctest.DocTestFinder().find(thing, name, globs={}):
+        runner.run(found)
+    assert not runner.failures
+    return runner.tries
+
+
+WITH_FILES = ["new", "learn", "read_games"]
+
+
+@pytest.mark.parametrize("name", [name for name in seraphim.__all__ if name not in WITH_FILES])
+def test_the_examples_are_right(name: str) -> None:
+    assert run_examples(name, getattr(seraphim, name)) >= 2
+
+
+@pytest.mark.slow
+def test_the_examples_that_write_files_are_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in WITH_FILES:
+        assert run_examples(name, getattr(seraphim, name)) >= 2
+
+
+def test_the_example_of_the_package_is_right() -> None:
+    assert doctest.testmod(seraphim).attempted >= 2
+    assert not doctest.testmod(seraphim).failed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["api.md", "your-own-search.md"])
+def test_the_pages_are_right(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+def test_the_page_shows_all_parameters() -> None:
+    page = (DOCS / "api.md").read_text()
+    for name in seraphim.__all__:
+        if name not in ("Move", "PositionAnalysis"):
+            parameters = inspect.signature(getattr(seraphim, name)).parameters.values()
+            shown = [f"**{each.name}" if each.kind is each.VAR_KEYWORD else each.name for each in parameters]
+            (row,) = re.findall(rf"^\| `{name}\((.*?)\)` \|", page, re.M)
+            assert [each.partition("=")[0] for each in re.split(r", (?![^(]*\))", row)] == shown
 
 
 def test_an_analysis_has_all_moves_and_prints(model: seraphim.Model) -> None:
@@ -134,3 +193,227 @@ def test_what_cannot_be_made_or_learn_is_refused(tmp_path: Path) -> None:
         seraphim.learn("mine", goal="none", folder=tmp_path)
     with pytest.raises(RecordError):
         seraphim.read_games("mine", folder=tmp_path)
+
+
+# ---------------------------------------------------------------- self-play
+
+
+def test_self_play_is_that_of_the_workers(root: Path) -> None:
+    """The games that the pool of processes writes, of the same seed and model."""
+    folder = ModelFolder(root, "fresh")
+    played = list(seraphim.self_play("fresh", games=12, seed=7, folder=root))
+    with WorkerPool(folder.settings(), num_workers=1) as pool:
+        generate_games(pool, folder, folder.settings(), "7", 12, notify=lambda line: None)
+    written = seraphim.read_games(str(folder.game_data))
+    assert sorted(map(content, played)) == sorted(map(content, split(written)))
+    assert len({content(game) for game in played}) > 6
+    assert sorted(map(content, seraphim.self_play("fresh", 12, seed=8, folder=root))) != sorted(map(content, played))
+
+
+def split(positions: Positions) -> list[Positions]:
+    """A part for each game."""
+    stops = (np.flatnonzero(positions.ends) + 1).tolist()
+    return [pick(positions, slice(start, stop)) for start, stop in zip([0, *stops], stops, strict=False)]
+
+
+def content(positions: Positions) -> bytes:
+    assert not isinstance(positions.policies, SparseRows)
+    return b"".join(np.ascontiguousarray(column).tobytes() for column in positions if isinstance(column, np.ndarray))
+
+
+def test_self_play_stops_when_its_iterator_is_closed(model: seraphim.Model) -> None:
+    played = seraphim.self_play(model, games=1_000_000)
+    first = next(played)
+    assert first.ends.sum() == 1
+    assert first.ends[-1]
+    played.close()
+    assert list(played) == []
+    assert list(seraphim.self_play(model, games=0)) == []
+
+
+# ---------------------------------------------------------------- error rates and proofs
+
+
+def test_an_evaluation_has_the_tables_of_the_program() -> None:
+    found = seraphim.evaluate("tictactoe", [20, 0], max_positions=300)
+    done = subprocess.run(
+        [sys.executable, "bin/evaluate.py", "tictactoe", "--searches=0,20", "--max_positions=300"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "SERAPHIM_DATA": ""},
+    )
+    assert str(found).splitlines() == done.stdout.splitlines()[1:]
+    assert [each.player for each in found.errors] == ["network", "20 readouts"]
+
+
+def test_an_evaluation_follows_the_model_it_is_given() -> None:
+    sets = position_lists.load_sets("tictactoe", "validation", 200)
+    options = SearchOptions(readouts=5, cpuct=3.0)
+    players = {"network": raw_player(GAME, Uniform(GAME)), "5 readouts": search_player(GAME, [Uniform(GAME)], options)}
+    found = seraphim.evaluate(
+        seraphim.Model(GAME, settings=Settings("tictactoe", search=options)), [0, 5], max_positions=200
+    )
+    assert found.errors == error_rates.measure_errors(players, sets)
+    assert found.errors[1].weak.events > 0
+
+
+def test_a_proof_is_what_the_solver_says_and_its_file_passes_the_checker(tmp_path: Path) -> None:
+    positions = "b2 a1", "b2 a2", "b2 b1 a1", "a1 b1 b3", "a1 b2 a2 a3 b1"
+    values = [seraphim.prove(position, game="tictactoe").value for position in positions]
+    assert values == [solved(position) for position in positions]
+    assert {*values} == {-1, 0, 1}
+    file = tmp_path / "my.proof"
+    proof = seraphim.prove("b2 a2", model="tictactoe", out=file)
+    assert proof.value == 1
+    assert proof.evaluations > 0
+    assert proof.file == file
+    assert str(proof).startswith("the first player wins: proven in ")
+    checked = subprocess.run([sys.executable, "bin/check_proof.py", file], capture_output=True, text=True, check=True)
+    assert "the first player wins" in checked.stdout
+    again = seraphim.prove("b2 a2", model="tictactoe", out=file)
+    assert (again.value, again.evaluations, str(again)) == (1, 0, f"the first player wins: proven in {file}")
+
+
+def solved(position: str) -> float:
+    """The exact result for the first player, by the game's own solver."""
+    state = read_state("tictactoe", position)
+    results = tictactoe.action_results(state, 1.0).results
+    return float(np.nanmax(results)) * (1 - 2 * int(GAME.to_play(state[None])[0]))
+
+
+def test_a_proof_that_ends_early_says_what_it_knows() -> None:
+    proof = seraphim.prove(game="connectfour", hours=0)
+    assert (proof.claims, proof.value, proof.file) == ((), None, None)
+    assert str(proof).startswith("undecided after ")
+    proof = seraphim.prove("b2 a1", game="tictactoe", goal="first")
+    assert [str(claim) for claim in proof.claims] == ["the second player at least draws"]
+    assert proof.value is None
+
+
+# ---------------------------------------------------------------- games as objects, models in memory
+
+
+class Misere(PlainTicTacToe):
+    name = "misère"
+
+    def outcome(self, state: Any) -> float | None:
+        result = super().outcome(state)
+        return -result if result else result
+
+
+def test_the_name_of_a_game_is_that_of_the_module_that_offers_it() -> None:
+    plain = importlib.import_module("tictactoe.plain").GAME
+    for game, name in (
+        (GAME, "tictactoe"),
+        (plain, "tictactoe.plain"),
+        (load_game("tictactoe.plain"), "tictactoe.plain"),
+    ):
+        assert name_of(game) == module_name(game) == name
+    for name in ("connectfour:5x6", "hex:3", "tictactoe", "othello"):
+        assert name_of(load_game(name)) == name_of(name) == name
+    assert name_of(Misere()) == "misère"
+    with pytest.raises(GameError, match="'misère' is offered by no module"):
+        module_name(Misere())
+
+
+def test_a_game_of_the_running_program_is_not_stored(tmp_path: Path) -> None:
+    """As in a notebook: other processes cannot import what `__main__` offers."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import seraphim\nfrom tictactoe.plain import PlainTicTacToe\n"
+        "class Mine(PlainTicTacToe):\n    name = 'mine'\n"
+        "GAME = Mine()\n"
+        "print(seraphim.Model(GAME, readouts=20).play('b2'))\n"
+        f"seraphim.new('mine', GAME, folder={str(tmp_path)!r})\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert done.stdout.strip()
+    assert done.stderr.splitlines()[-1].startswith("seraphim.errors.GameError: 'mine' is offered by no module")
+    assert not (tmp_path / "models").exists()
+
+
+def test_the_game_of_a_module_is_stored_by_its_name(tmp_path: Path) -> None:
+    plain = load_game("tictactoe.plain")
+    made = seraphim.new("mine", plain, folder=tmp_path, kind="mlp", depth=1, width=8)
+    assert made.settings().game == "tictactoe.plain"
+    assert seraphim.load("mine", folder=tmp_path).play("b2", readouts=10)
+
+
+@pytest.mark.parametrize("game", [Misere(), games.Nim(9), games.MOVES_TWICE], ids=lambda game: game.name)
+def test_a_game_that_no_module_offers_is_searched_played_and_proven(game: PlainGame, tmp_path: Path) -> None:
+    model = seraphim.Model(game, readouts=50, concurrent_games=4)
+    assert model.analyze().readouts == 50
+    (record, *_) = seraphim.self_play(model, games=3)
+    assert record.observations.shape[1:] == tuple(game.observation_shape)
+    assert seraphim.match(model, "random", games=4).games == 4
+    assert seraphim.match("minimax:3", "mcts:30", games=4, game=game).games == 4
+    assert seraphim.prove(model=model).value == negamax(game, game.initial())
+    with pytest.raises(GameError, match="is offered by no module"):
+        seraphim.prove(game=game, out=tmp_path / "my.proof")
+    with pytest.raises(SettingsError, match="offers no validation sets"):
+        seraphim.evaluate(model)
+
+
+def negamax(game: PlainGame, state: Any) -> float:
+    """The result for the first player if both play best."""
+
+    @functools.cache
+    def value(state: Any) -> float:
+        result = game.outcome(state)
+        if result is not None:
+            return result
+        values = [value(game.step(state, action)) for action in game.legal(state)]
+        return max(values) if game.to_play(state) == 0 else min(values)
+
+    return value(state)
+
+
+def test_models_and_functions_are_players(model: seraphim.Model) -> None:
+    def first_legal(states: Array) -> Array:
+        return GAME.legal(states).argmax(axis=1)
+
+    expected = seraphim.match("tictactoe", "minimax:2", games=10, readouts=20)
+    assert seraphim.match(model, "minimax:2", games=10, readouts=20) == expected
+    assert seraphim.match(model, minimax_player(GAME, 2), games=10, readouts=20) == expected
+    assert seraphim.match(first_legal, model, games=10, readouts=20).score < 0.5
+    with pytest.raises(SettingsError, match="players must share a game"):
+        seraphim.match(model, seraphim.Model("connectfour"), games=2)
+    with pytest.raises(SettingsError, match="players must share a game"):
+        seraphim.match("tictactoe", "random", game="connectfour", games=2)
+    with pytest.raises(SettingsError, match="which game"):
+        seraphim.match(first_legal, first_legal)
+
+
+def test_models_that_come_with_it_play_matches_anywhere(tmp_path: Path) -> None:
+    assert seraphim.match("tictactoe", "random", games=2, readouts=5, folder=tmp_path).games == 2
+
+
+def test_a_model_is_found_by_its_path(model: seraphim.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("models/tictactoe", str(Path("models/tictactoe").absolute()), f"models/tictactoe/{model.snapshot}"):
+        assert repr(seraphim.load(path)) == repr(model)
+    with pytest.raises(ModelError, match="'nobody' does not exist below"):
+        seraphim.load("models/nobody")
+    monkeypatch.chdir("models")
+    assert repr(seraphim.load("./tictactoe")) == repr(model)
+
+
+def test_options_of_a_model_take_effect_or_are_refused(model: seraphim.Model) -> None:
+    assert seraphim.load("tictactoe", readouts=17).analyze("b2").readouts == 17
+    assert seraphim.load("tictactoe", cpuct=9.0).analyze("b2") != seraphim.load("tictactoe", cpuct=0.5).analyze("b2")
+    with pytest.raises(SettingsError, match="width changes nothing here"):
+        seraphim.load("tictactoe", width=9)
+    with pytest.raises(SettingsError, match="unknown setting 'raedouts'"):
+        seraphim.Model(GAME, raedouts=9)
+
+
+def test_what_is_no_position_or_no_question_is_refused(model: seraphim.Model) -> None:
+    for position in (np.zeros(3, np.int64), np.zeros((1, 2), np.int64), np.zeros(2)):
+        with pytest.raises(GameError, match="a position of tictactoe is its moves"):
+            model.analyze(position)
+    for arguments in ({}, {"game": GAME, "model": model}):
+        with pytest.raises(SettingsError, match="either game or model"):
+            seraphim.prove("b2", **arguments)
+    with pytest.raises(GameError, match="the game is over"):
+        seraphim.prove("a1 b1 a2 b2 a3", game=GAME)

@@ -14,7 +14,7 @@ from seraphim.evaluation.intervals import Rate
 from seraphim.evaluation.players import Choose, FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
-from seraphim.inference import Inference
+from seraphim.inference import Inference, inputs_of
 
 _TOLERANCE = 1e-6  # float32 values that differ by less are equal
 _BINS = 10
@@ -34,6 +34,17 @@ class Calibration(NamedTuple):
 
     squared_error: float  # mean
     bins: list[tuple[float, float, int]]  # mean predicted value, mean exact value, number of positions; no empty bins
+
+
+class Evaluation(NamedTuple):
+    """What a model gets wrong in solved positions; prints as `bin/evaluate.py` does."""
+
+    errors: list[Errors]  # of the network and of each search in each set
+    calibration: Calibration
+
+    def __str__(self) -> str:
+        """Return both as tables."""
+        return f"{errors_table(self.errors)}\n{calibration_table(self.calibration)}"
 
 
 def find_mistakes(positions: PositionSet, actions: Array) -> Array:
@@ -86,7 +97,7 @@ def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> 
     """Compare the network's values with the exact ones of all positions in some sets."""
     states = np.concatenate([positions.states for positions in sets])
     exact = np.concatenate([np.nanmax(positions.action_values, axis=1) for positions in sets]).astype(np.float64)
-    predicted = inference.infer(game.observe(states))[1].astype(np.float64)
+    predicted = inference.infer(inputs_of(game, inference, states))[1].astype(np.float64)
     places = np.clip(((predicted + 1) / 2 * _BINS).astype(np.int64), 0, _BINS - 1)
     rows = [places == place for place in np.unique(places)]
     bins = [(float(predicted[row].mean()), float(exact[row].mean()), int(row.sum())) for row in rows]

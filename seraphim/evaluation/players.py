@@ -13,11 +13,12 @@ import numpy as np
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.features import PerfectActions
-from seraphim.inference import Inference, Uniform
+from seraphim.inference import Inference, Uniform, inputs_of
 from seraphim.options import SearchOptions
 from seraphim.search.rng import draw_actions, fork, stream_key
 from seraphim.search.roots import Result
 from seraphim.search.search import Search
+from seraphim.search.traversal import TreePolicy
 
 Choose = Callable[[Array], Array]
 """Chooses an action in each of some unfinished positions: int64 [P, W] -> int [P]."""
@@ -49,23 +50,33 @@ _DISCOUNT = np.float32(1 - 2**-10)
 _PURE_CPUCT = 2.0  # of pure MCTS; from 2 to 8 it makes little difference in connect four
 
 
-def search_player(game: Game, inferences: Sequence[Inference], options: SearchOptions) -> Choose:
+def search_player(
+    game: Game, inferences: Sequence[Inference], options: SearchOptions, tree_policy: TreePolicy | None = None
+) -> Choose:
     """Return the player that plays the best action of `search_positions`."""
-    return lambda states: search_positions(game, inferences, options, states).best
+    return lambda states: search_positions(game, inferences, options, states, tree_policy).best
 
 
-def search_positions(game: Game, inferences: Sequence[Inference], options: SearchOptions, states: Array) -> Result:
+def search_positions(
+    game: Game,
+    inferences: Sequence[Inference],
+    options: SearchOptions,
+    states: Array,
+    tree_policy: TreePolicy | None = None,
+) -> Result:
     """Search unfinished positions int64 [P, W] in parallel, one thread for each inference; return a row for each."""
+
+    def search(inference: Inference, part: Array) -> Result:
+        return _search(Search(game, inference, options, min(len(part), MAX_TREES), tree_policy=tree_policy), part)
+
     if len(inferences) == 1:
-        return _search(game, inferences[0], options, states)
+        return search(inferences[0], states)
     parts = [part for part in np.array_split(states, len(inferences)) if len(part)]
     with ThreadPoolExecutor(len(parts)) as pool:
-        found = pool.map(lambda inference, part: _search(game, inference, options, part), inferences, parts)
-        return _concatenate(list(found))
+        return _concatenate(list(pool.map(search, inferences, parts)))
 
 
-def _search(game: Game, inference: Inference, options: SearchOptions, states: Array) -> Result:
-    search = Search(game, inference, options, min(len(states), MAX_TREES))
+def _search(search: Search, states: Array) -> Result:
     found = []
     for start in range(0, len(states), MAX_TREES):
         chunk = states[start : start + MAX_TREES]
@@ -85,7 +96,7 @@ def raw_player(game: Game, inference: Inference) -> Choose:
     """Return the player that does not search, and plays the action of the highest prior (the first of equals)."""
 
     def choose(states: Array) -> Array:
-        logits, _ = inference.infer(game.observe(states))
+        logits, _ = inference.infer(inputs_of(game, inference, states))
         return np.where(game.legal(states), logits, -np.inf).argmax(axis=1)
 
     return choose

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game, load_features, load_game
+from seraphim.game import AnyGame, Array, Game, load_features, load_game
 from seraphim.game.features import PositionSet, Split
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
@@ -27,7 +27,7 @@ class PositionList(NamedTuple):
     states: Array  # int64 [P, W]
 
 
-def default_split(name: str) -> Split:
+def default_split(name: AnyGame) -> Split:
     """Return the split for reported figures: test where the game offers it, else validation.
 
     Raises:
@@ -36,7 +36,7 @@ def default_split(name: str) -> Split:
     return "validation" if load_features(name).test_position_sets is None else "test"
 
 
-def load_sets(name: str, split: Split, limit: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
+def load_sets(name: AnyGame, split: Split, limit: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
     """Return the solved positions of a game for the weak error and for the strong one, the first `limit` of each set.
 
     Raises:

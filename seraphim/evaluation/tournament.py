@@ -21,7 +21,7 @@ from seraphim.evaluation.match import SeriesResult, default_plies, make_openings
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import Match
-from seraphim.game import Game, load_game
+from seraphim.game import AnyGame, Game, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
 from seraphim.proof.certificate import proof_player
@@ -80,26 +80,28 @@ class Roster:
     """Finds players by their names."""
 
     root: Path  # folder that holds `models/`
-    game: str | None  # package or module of the game; None takes that of the models
+    game: AnyGame | None  # None takes that of the models
     conditions: Conditions
     runtime: Runtime = "auto"
     trust: bool = False  # whether models outside `models/` are loaded; see also `load_inference`
+    shipped: Path | None = None  # another folder that holds `models/`, for those that `root` lacks
 
-    def game_of(self, names: Iterable[str]) -> str:
-        """Return the package or module of the game that these players play.
+    def game_of(self, names: Iterable[str]) -> AnyGame:
+        """Return the game that these players play.
 
         Raises:
             SettingsError: they play different games, or none of them is a model and no game was given.
             ModelError: there is no such model.
         """
-        games = {"--game": self.game} if self.game else {}
+        games: dict[str, AnyGame] = {"--game": self.game} if self.game else {}
         games |= {name: self._folder(name).settings().game for name in names if _is_model(name)}
         if not games:
             raise SettingsError("which game? No model is among the players: give --game as well")
         (one, game), *others = games.items()
         for other, another in others:
-            if another != game:
-                raise SettingsError(f"players must share a game, but {one} is for {game} and {other} for {another}")
+            if name_of(another) != name_of(game):
+                played = f"{one} is for {name_of(game)} and {other} for {name_of(another)}"
+                raise SettingsError(f"players must share a game, but {played}")
         return game
 
     def entrants(self, names: Sequence[str]) -> list[Entrant]:
@@ -135,15 +137,17 @@ class Roster:
         raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
 
     def _folder(self, name: str) -> ModelFolder:
+        roots = [self.root, *filter(None, [self.shipped])]
         try:
-            folder = ModelFolder(self.root, name.partition(":")[0].partition("/")[0], self.trust)
+            folders = [ModelFolder(root, name.partition(":")[0].partition("/")[0], self.trust) for root in roots]
         except SettingsError as error:
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
-        if folder.is_new() and not folder.snapshots():
-            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; expected {_KINDS}")
-        return folder
+        for folder in folders:
+            if not folder.is_new() or folder.snapshots():
+                return folder
+        raise ModelError(f"{name!r} is not a player: {folders[0].path} does not exist; expected {_KINDS}")
 
-    def _built_in(self, module: str, game: Game, name: str) -> Entrant:
+    def _built_in(self, module: AnyGame, game: Game, name: str) -> Entrant:
         kind, _, text = name.partition(":")
         if kind == "random" and not text:
             return self._seeded(name, lambda seed: players.random_player(game, seed))
@@ -178,7 +182,7 @@ class Roster:
             snapshots = [folder.champion() if wanted == CHAMPION else folder.snapshot(wanted)]
         return [self._entrant(game, folder.settings, each, f"{folder.name}/{each.name}{suffix}") for each in snapshots]
 
-    def _of_path(self, module: str, game: Game, name: str) -> Entrant:
+    def _of_path(self, module: AnyGame, game: Game, name: str) -> Entrant:
         path = Path(name.removesuffix(_RAW))
         if not path.expanduser().is_dir():
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}, or the path of a snapshot")

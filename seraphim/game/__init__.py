@@ -10,7 +10,7 @@ In dependency order:
     openspiel       the games of OpenSpiel
     conformance/    checks a game against its contract, and two forms of a game against each other
     plain           rules in plain Python, one position at a time
-    loading         finds a game by its name
+    loading         finds a game by its name, and the name of a game
     solved          exact results of the moves of a position
     exhaustive      every position of a small game, solved
 """
@@ -27,12 +27,13 @@ from seraphim.game.interface import (
     identity_symmetry,
     random_actions,
 )
-from seraphim.game.loading import FAMILIES, load_features, load_game, load_game_module
+from seraphim.game.loading import FAMILIES, AnyGame, load_features, load_game, load_game_module, module_name, name_of
 from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
     "EMPTY",
     "FAMILIES",
+    "AnyGame",
     "Array",
     "Board",
     "Game",
@@ -46,5 +47,7 @@ __all__ = [
     "load_features",
     "load_game",
     "load_game_module",
+    "module_name",
+    "name_of",
     "random_actions",
 ]

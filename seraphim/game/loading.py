@@ -1,6 +1,7 @@
-"""Finds a game by its name."""
+"""Finds a game by its name, and the name of a game."""
 
 import ast
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -16,16 +17,26 @@ from seraphim.game.plain import PlainGame, PlainRules
 
 FAMILIES = "seraphim.games"  # the group of entry points of packages that offer many games
 
+AnyGame = str | Game | PlainGame
+"""A game: the name of the package or module that offers it as `GAME`, or the game itself."""
 
-def load_game_module(name: str) -> ModuleType:
+
+def load_game_module(name: AnyGame) -> ModuleType:
     """Import the package or module of a game, e.g. `tictactoe` or `mine.breakthrough`; it offers `GAME`.
 
     A name such as `openspiel:hex` is a game of a family: a function that is installed as an entry point of the group
-    FAMILIES returns an object in place of the module.
+    FAMILIES returns an object in place of the module. A game that no module offers gets a module of its own.
 
     Raises:
         GameError: there is no such module or family, or it offers no `GAME`.
     """
+    if not isinstance(name, str):
+        offered = _module_of(name)
+        if offered is not None:
+            return offered
+        module = ModuleType(name.name)
+        vars(module).update(GAME=name)
+        return module
     cure = "name a package or module that offers GAME, such as tictactoe"
     family, colon, _ = name.partition(":")
     if colon:
@@ -46,8 +57,8 @@ def load_game_module(name: str) -> ModuleType:
     return module
 
 
-def load_game(name: str) -> Game:
-    """Return the game that `load_game_module` finds.
+def load_game(name: AnyGame) -> Game:
+    """Return the game that `load_game_module` finds; a `PlainGame` as a `Game`.
 
     Raises:
         GameError: there is no such game.
@@ -56,13 +67,50 @@ def load_game(name: str) -> Game:
     return PlainRules(game) if isinstance(game, PlainGame) else game
 
 
-def load_features(name: str) -> ModuleFeatures:
+def load_features(name: AnyGame) -> ModuleFeatures:
     """Return the optional members of the module that `load_game_module` finds.
 
     Raises:
         GameError: there is no such game.
     """
     return module_features(load_game_module(name))
+
+
+def name_of(game: AnyGame) -> str:
+    """Return the name by which `load_game` finds a game; of a game that no module offers, its own name."""
+    if isinstance(game, str):
+        return game
+    module = _module_of(game)
+    return game.name if module is None else module.__name__
+
+
+def module_name(game: AnyGame) -> str:
+    """Return the name by which `load_game` finds a game, to be stored.
+
+    Raises:
+        GameError: no module offers the game.
+    """
+    if not isinstance(game, str) and _module_of(game) is None:
+        raise GameError(
+            f"{game.name!r} is offered by no module, but what is written to disk names the module of its game: "
+            "put the game into a file such as mygame.py that ends with GAME = ..., and import it from there"
+        )
+    return name_of(game)
+
+
+def _module_of(game: Game | PlainGame) -> ModuleType | None:
+    # The module, or that of a family, which offers a game as GAME. Of several the one that defines the game, or rather
+    # the package around it, comes first. The program that runs is none: other processes cannot import it.
+    own = game.plain if isinstance(game, PlainRules) else game
+    if ":" in game.name:
+        with contextlib.suppress(GameError):
+            module = load_game_module(game.name)
+            return module if type(module.GAME) is type(own) else None
+    defined, program = f"{type(own).__module__}.", sys.modules["__main__"]
+    modules = [(name, module) for name, module in [*sys.modules.items()] if module is not program]
+    offering = [name for name, module in modules if getattr(module, "__dict__", {}).get("GAME") is own]
+    named = sorted(offering, key=lambda name: (not defined.startswith(f"{name}."), len(name)))
+    return sys.modules[named[0]] if named else None
 
 
 def _family(name: str) -> Callable[[str], ModuleType]:

@@ -83,7 +83,7 @@ class PlainRules:
     """A `Game` made of a `PlainGame`: loops over the rows of each batch in Python, about ten microseconds a readout."""
 
     def __init__(self, plain: PlainGame) -> None:
-        self._plain = plain
+        self.plain = plain
         self.name = plain.name
         self.num_actions = plain.num_actions
         self.observation_shape = tuple(plain.observation_shape)
@@ -99,10 +99,10 @@ class PlainRules:
             self.label_in = lambda state, action: label_in(self._objects(state[None])[0], action)
 
     def _objects(self, states: Array) -> list[Any]:
-        return [self._plain.from_words(tuple(row)) for row in states.tolist()]
+        return [self.plain.from_words(tuple(row)) for row in states.tolist()]
 
     def _words(self, objects: Sequence[Any]) -> Array:
-        rows = [self._plain.to_words(state) for state in objects]
+        rows = [self.plain.to_words(state) for state in objects]
         if any(len(row) != self.state_words for row in rows):
             raise GameError(
                 f"{self.name}: a state has {len(rows[0])} words but state_words is {self.state_words}: "
@@ -111,32 +111,32 @@ class PlainRules:
         return np.array(rows, np.int64).reshape(len(rows), self.state_words)
 
     def initial(self, batch: int) -> Array:
-        return np.repeat(self._words([self._plain.initial()]), batch, axis=0)
+        return np.repeat(self._words([self.plain.initial()]), batch, axis=0)
 
     def step(self, states: Array, actions: Array) -> Array:
         pairs = zip(self._objects(states), actions.tolist(), strict=True)
-        return self._words([self._plain.step(state, action) for state, action in pairs])
+        return self._words([self.plain.step(state, action) for state, action in pairs])
 
     def legal(self, states: Array) -> Array:
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in enumerate(self._objects(states)):
-            if self._plain.outcome(state) is None:
-                legal[row, list(self._plain.legal(state))] = True
+            if self.plain.outcome(state) is None:
+                legal[row, list(self.plain.legal(state))] = True
         return legal
 
     def to_play(self, states: Array) -> Array:
-        return np.array([self._plain.to_play(state) for state in self._objects(states)], np.int8)
+        return np.array([self.plain.to_play(state) for state in self._objects(states)], np.int8)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        results = [self._plain.outcome(state) for state in self._objects(states)]
+        results = [self.plain.outcome(state) for state in self._objects(states)]
         ended = np.array([result is not None for result in results], np.bool_)
         return ended, np.array([result or 0.0 for result in results], np.float32)
 
     def observe(self, states: Array) -> Array:
         observations = np.empty((len(states), *self.observation_shape), np.uint8)
         for row, state in enumerate(self._objects(states)):
-            observations[row] = self._plain.observe(state)
+            observations[row] = self.plain.observe(state)
         return observations
 
     def render(self, state: Array) -> str:
-        return self._plain.render(self._objects(state[None])[0])
+        return self.plain.render(self._objects(state[None])[0])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
-from seraphim.game import Array, Game, load_features, load_game
+from seraphim.game import AnyGame, Array, Game, load_features, load_game, name_of
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
 
@@ -34,11 +34,11 @@ class Position(NamedTuple):
     ahead: list[int]  # the moves played later in that game
 
 
-def read_position(name: str, text: str) -> Position:
+def read_position(name: AnyGame, text: str) -> Position:
     """Read a move list, or a board drawn as `GAME.render` does if the game offers `state_from_board`.
 
     Args:
-        name: package or module of the game.
+        name: the game.
         text: the moves, or the board with one row a line or with `/` between the rows.
 
     Raises:
@@ -50,11 +50,31 @@ def read_position(name: str, text: str) -> Position:
     except GameError as error:
         if len(text.strip().replace("/", "\n").splitlines()) > 1:
             if read_board is None:
-                raise GameError(f"{name} reads no drawn boards: give the moves that lead to the position") from error
+                raise GameError(
+                    f"{name_of(name)} reads no drawn boards: give the moves that lead to the position"
+                ) from error
             return Position(read_board(text), [], [])
         raise
     check_moves(game, actions)
     return Position(None, actions, [])
+
+
+def read_state(game: AnyGame, position: str | Array) -> Array:
+    """Return the state int64 [W] of a position: a text as `read_position` takes it, or the state itself.
+
+    Raises:
+        GameError: it is no position.
+    """
+    if isinstance(position, str):
+        found = read_position(game, position)
+        return check_moves(load_game(game), found.actions).node.state if found.start is None else found.start
+    state, words = np.asarray(position), load_game(game).state_words
+    if state.shape != (words,) or not np.issubdtype(state.dtype, np.integer):
+        raise GameError(
+            f"a position of {name_of(game)} is its moves, a drawn board or a state of {words} whole numbers, not "
+            f"{state.dtype} of shape {state.shape}"
+        )
+    return state.astype(np.int64)
 
 
 def check_moves(game: Game, actions: list[int]) -> GameTree:

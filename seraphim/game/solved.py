@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game, load_features, load_game
+from seraphim.game import AnyGame, Array, Game, load_features, load_game, name_of
 from seraphim.game.features import PerfectActions, PositionSet, module_features
 
 
@@ -22,7 +22,7 @@ class MoveValue(NamedTuple):
     proven: bool = False  # whether a proof says so, not a solver; then `plies` is a maximum
 
 
-def load_position_sets(name: str) -> list[PositionSet]:
+def load_position_sets(name: AnyGame) -> list[PositionSet]:
     """Return the solved positions by which a model of a game may be chosen, an empty list if it offers none.
 
     Raises:
@@ -32,7 +32,7 @@ def load_position_sets(name: str) -> list[PositionSet]:
     return [] if offered is None else check_position_sets(name, offered())
 
 
-def check_position_sets(name: str, position_sets: list[PositionSet]) -> list[PositionSet]:
+def check_position_sets(name: AnyGame, position_sets: list[PositionSet]) -> list[PositionSet]:
     """Return solved positions that a game offers, after a check that they fit its rules.
 
     Raises:
@@ -43,7 +43,7 @@ def check_position_sets(name: str, position_sets: list[PositionSet]) -> list[Pos
         shapes = (positions.states.shape[1:], positions.action_values.shape)
         if shapes != ((game.state_words,), (len(positions.states), game.num_actions)):
             raise GameError(
-                f"{positions.name!r} of {name} has states {positions.states.shape} and action values "
+                f"{positions.name!r} of {name_of(name)} has states {positions.states.shape} and action values "
                 f"{positions.action_values.shape}: expected [P, {game.state_words}] and [P, {game.num_actions}]"
             )
         legal = game.legal(positions.states)
@@ -51,13 +51,13 @@ def check_position_sets(name: str, position_sets: list[PositionSet]) -> list[Pos
         if wrong.any():
             row = int(wrong.argmax())
             raise GameError(
-                f"{positions.name!r} of {name} must hold unfinished positions, with a value for each legal action and "
-                f"NaN for all others, but does not here:\n{game.render(positions.states[row])}"
+                f"{positions.name!r} of {name_of(name)} must hold unfinished positions, with a value for each legal "
+                f"action and NaN for all others, but does not here:\n{game.render(positions.states[row])}"
             )
     return position_sets
 
 
-def load_perfect_actions(name: str) -> PerfectActions:
+def load_perfect_actions(name: AnyGame) -> PerfectActions:
     """Return the solver that a game offers.
 
     Raises:
@@ -65,7 +65,7 @@ def load_perfect_actions(name: str) -> PerfectActions:
     """
     perfect_actions = load_features(name).perfect_actions
     if perfect_actions is None:
-        raise GameError(f"{name} has no solver: its module offers no perfect_actions(states, seconds)")
+        raise GameError(f"{name_of(name)} has no solver: its module offers no perfect_actions(states, seconds)")
     return perfect_actions
 
 

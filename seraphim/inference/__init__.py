@@ -10,8 +10,19 @@ In dependency order:
     loading       loads a snapshot, and chooses the runtime by a rule
 """
 
-from seraphim.inference.interface import Inference, Precision, Runtime, Uniform
+from seraphim.inference.interface import Evaluate, Inference, Precision, Runtime, StateFunction, Uniform, inputs_of
 from seraphim.inference.loading import load_inference, uses_gpu
 from seraphim.inference.tensorflow import load_network
 
-__all__ = ["Inference", "Precision", "Runtime", "Uniform", "load_inference", "load_network", "uses_gpu"]
+__all__ = [
+    "Evaluate",
+    "Inference",
+    "Precision",
+    "Runtime",
+    "StateFunction",
+    "Uniform",
+    "inputs_of",
+    "load_inference",
+    "load_network",
+    "uses_gpu",
+]

@@ -49,6 +49,43 @@ class Uniform:
         return np.zeros((len(observations), self._num_actions), np.float32), np.zeros(len(observations), np.float32)
 
 
+Evaluate = Callable[[Array], tuple[Array, Array]]
+"""Evaluates unfinished states int64 [N, W]: returns logits [N, A], of which those of illegal actions do not matter, and
+expected results for the player to move [N] in [-1, 1]."""
+
+
+class StateFunction:
+    """A function of states in place of a network: `infer` takes states int64 [N, W] instead of observations."""
+
+    description = "a function of states"
+    overlaps = False
+
+    def __init__(self, game: Game, evaluate: Evaluate) -> None:
+        self.name = getattr(evaluate, "__name__", type(evaluate).__name__)
+        self._num_actions = game.num_actions
+        self._evaluate = evaluate
+
+    def infer(self, states: Array) -> tuple[Array, Array]:
+        """See `Inference.infer`.
+
+        Raises:
+            ModelError: the function returned arrays of other shapes.
+        """
+        logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
+        expected = (len(states), self._num_actions), (len(states),)
+        if (logits.shape, values.shape) != expected:
+            raise ModelError(
+                f"{self.name} returned logits of shape {logits.shape} and values of shape {values.shape}, but "
+                f"{expected[0]} and {expected[1]} are expected"
+            )
+        return logits, values
+
+
+def inputs_of(game: Game, inference: Inference, states: Array) -> Array:
+    """Return what an inference takes: the observations uint8 [N, *O] of states [N, W], or the states themselves."""
+    return states if isinstance(inference, StateFunction) else game.observe(states)
+
+
 def bucket_size(count: int) -> int:
     """Return the batch size in which `count` >= 1 positions are evaluated: 1 to 32, then 34, 36, …, 64, 68, ….
 

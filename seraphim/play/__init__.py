@@ -1,4 +1,4 @@
-"""Playing against a model at the terminal.
+"""Playing against a model: at the terminal, as an engine of other programs, and in Python.
 
 In dependency order:
 
@@ -10,4 +10,5 @@ In dependency order:
     engine/       Seraphim as an engine of other programs, by GTP and UCI
     terminal      shows a session on a console
     repl          reads and runs commands
+    model         a model in Python, and what it finds in a position
 """

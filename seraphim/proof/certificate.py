@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from seraphim.errors import GameError, RecordError
-from seraphim.game import Array, Game, load_game
+from seraphim.game import AnyGame, Array, Game, load_game, name_of
 from seraphim.proof.claims import Claim
 from seraphim.proof.keys import Keys
 from seraphim.storage.atomic import replace_file
@@ -240,11 +240,11 @@ def _rows(sorted_keys: Array, keys: Array) -> Array:
     return np.where((sorted_keys[rows] == keys).all(axis=1), rows, -1)
 
 
-def read_moves(name: str, path: Path) -> KnownMoves:
+def read_moves(name: AnyGame, path: Path) -> KnownMoves:
     """Return the moves of a proof.
 
     Args:
-        name: package or module of the game that is played.
+        name: the game that is played.
         path: the file.
 
     Raises:
@@ -252,12 +252,12 @@ def read_moves(name: str, path: Path) -> KnownMoves:
         GameError: the moves prove nothing.
     """
     certificate = read_certificate(path)
-    if certificate.game != name:
-        raise RecordError(f"{path} is a proof of {certificate.game}, not of {name}")
+    if certificate.game != name_of(name):
+        raise RecordError(f"{path} is a proof of {certificate.game}, not of {name_of(name)}")
     return KnownMoves(load_game(name), certificate)
 
 
-def proof_player(name: str, path: Path) -> Choose:
+def proof_player(name: AnyGame, path: Path) -> Choose:
     """Return the player that plays the moves of a proof; elsewhere it knows none.
 
     It raises a GameError in a position to which the proof does not lead, or in which its player is not to move. For the

@@ -2,12 +2,41 @@
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from seraphim.proof.claims import Claim
 from seraphim.proof.prover import Counts
 from seraphim.proof.proving import Decision, Report
+
+
+class Proof(NamedTuple):
+    """What was proven about a position; prints as `bin/prove.py` does."""
+
+    claims: tuple[Claim, ...]  # that are true
+    decisions: tuple[Decision, ...]  # how the search for each went; nothing for claims that a file held already
+    file: Path | None  # the certificate, which `bin/check_proof.py` checks
+
+    @property
+    def value(self) -> int | None:
+        """The result for the first player if both play best: 1, 0 or -1; None if the claims leave it open."""
+        for claim in self.claims:
+            if claim.wins:
+                return 1 - 2 * claim.player
+        return 0 if {claim.player for claim in self.claims} == {0, 1} else None
+
+    @property
+    def evaluations(self) -> int:
+        """Positions that the network evaluated."""
+        return sum(decision.counts.evaluations for decision in self.decisions)
+
+    def __str__(self) -> str:
+        """Return a line for each decision, or for each claim that was known before."""
+        known = [f"{claim}: proven in {self.file}" for claim in self.claims]
+        return "\n".join(map(summarize, self.decisions)) or "\n".join(known)
 
 
 @contextlib.contextmanager

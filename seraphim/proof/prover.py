@@ -20,7 +20,7 @@ import numpy as np
 
 from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
+from seraphim.inference import Inference, inputs_of
 from seraphim.proof import graph as graphs
 from seraphim.proof.claims import Claim
 from seraphim.proof.graph import NOWHERE, PROVEN, REFUTED, UNDECIDED
@@ -154,7 +154,7 @@ class Prover:
         if inference is None or not len(asked):
             asked = asked[:0]
         else:
-            logits, values = inference.infer(game.observe(states[asked]))
+            logits, values = inference.infer(inputs_of(game, inference, states[asked]))
             of_asked = moves_left[owners] > 1
             numbers = _first_numbers(logits, values, np.searchsorted(asked, owners[of_asked]), actions[of_asked])
             proofs[of_asked], disproofs[of_asked] = numbers

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, RecordError
-from seraphim.game import Array, Game, load_game
+from seraphim.game import AnyGame, Array, Game, load_game, name_of
 from seraphim.inference import Inference
 from seraphim.machine import on_interrupt
 from seraphim.options import SearchOptions
@@ -49,14 +49,20 @@ Report = Callable[[Counts, float], None]
 
 
 def prove(
-    name: str, position: Array, goal: Goal, inferences: Sequence[Inference], limits: Limits, out: Path, report: Report
+    name: AnyGame,
+    position: Array,
+    goal: Goal,
+    inferences: Sequence[Inference],
+    limits: Limits,
+    out: Path,
+    report: Report,
 ) -> Iterator[Decision]:
     """Decide what a goal asks, one claim after the other; yield how each ended, the last one undecided at a limit.
 
     Proofs are added to the file `out`; beside it, `out`.part keeps what is unfinished, and the same call goes on.
 
     Args:
-        name: package or module of the game.
+        name: the game.
         position: an unfinished state int64 [W].
         goal: `first` or `second`: whether that player wins; `draw`: both; `result`: that as well, but what a short
             search holds for likelier comes first, and nothing after a win.
@@ -73,7 +79,7 @@ def prove(
     game, deadline = load_game(name), time.perf_counter() + limits.seconds
     if game.outcome(position[None])[0][0]:
         raise GameError("the game is over in this position: there is nothing to prove")
-    certificate = _begin(out, name, game, position)
+    certificate = _begin(out, name_of(name), game, position)
     for claim in _claims(goal, game, position, inferences[0]):
         known = {claim for claim, _ in certificate.proofs}
         if claim in known:

@@ -13,6 +13,7 @@ from seraphim.inference import Inference
 from seraphim.options import SearchOptions
 from seraphim.search.search import Search
 from seraphim.search.selection import Rule, exploration_weight, to_rule
+from seraphim.search.traversal import TreePolicy
 from seraphim.search.tree import MOST_ACTIONS, NO_CHILD, Trees, slots
 
 LEAVES = 8  # at a time: a few times faster than one, and hardly different
@@ -48,9 +49,16 @@ class Finding:
 class Analysis:
     """A tree for one position, searched by PUCT: a Gumbel root has a fixed number of readouts."""
 
-    def __init__(self, game: Game, inference: Inference, options: SearchOptions, leaves: int = LEAVES) -> None:
+    def __init__(
+        self,
+        game: Game,
+        inference: Inference,
+        options: SearchOptions,
+        leaves: int = LEAVES,
+        tree_policy: TreePolicy | None = None,
+    ) -> None:
         """Start with the initial position; the arguments are those of `Search`."""
-        self._search = Search(game, inference, options, num_trees=1, leaves=leaves)
+        self._search = Search(game, inference, options, num_trees=1, leaves=leaves, tree_policy=tree_policy)
         self._rule = to_rule(options, leaves, game.max_plies)
         self._game = game
         self.state = game.initial(1)[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from seraphim.errors import GameError, ModelError, SeraphimError
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of
 from seraphim.jit import borrowed, kernel, prefetch
@@ -144,6 +145,19 @@ def expand(
     for index in range(len(rows)):
         store_row(keys, outputs, clock, firsts[index], states, logits, values, index)
     return num_valid
+
+
+def rejection(game: Game, model: str, state: Array, legal: Array, logits: Array, value: Array) -> SeraphimError:
+    """Return the error for a row that `expand` found invalid."""
+    if not legal.any():
+        return GameError(
+            f"{game.name} has not ended here but offers no legal action; run bin/check_game.py on it:\n"
+            f"{game.render(state)}"
+        )
+    return ModelError(
+        f"{model} gave logits {logits[legal].tolist()} and value {value}, but finite numbers are expected: its "
+        "training has diverged; promote an older snapshot and lower the learning rate"
+    )
 
 
 @kernel

@@ -16,10 +16,10 @@ import time
 
 import numpy as np
 
-from seraphim.errors import GameError, ModelError, SettingsError
+from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of
-from seraphim.inference import Inference
+from seraphim.inference import Inference, inputs_of
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
@@ -58,15 +58,23 @@ class Search:
     """
 
     def __init__(
-        self, game: Game, inference: Inference, options: SearchOptions, num_trees: int, leaves: int = 1
+        self,
+        game: Game,
+        inference: Inference,
+        options: SearchOptions,
+        num_trees: int,
+        leaves: int = 1,
+        tree_policy: traversal.TreePolicy | None = None,
     ) -> None:
         """Create `num_trees` trees without roots.
 
         Up to `leaves` leaves of one tree are with the network at a time. More than one makes a search of few trees
-        faster and slightly different: a leaf under way counts as lost until its value is known.
+        faster and slightly different: a leaf under way counts as lost until its value is known. A `tree_policy` selects
+        edges in place of PUCT; it sees leaves under way as `pending`.
 
         Raises:
-            SettingsError: there are too many actions or leaves, or the game offers no progress for `fast_wins`.
+            SettingsError: there are too many actions or leaves, the game offers no progress for `fast_wins`, or a tree
+                policy meets a Gumbel root.
         """
         if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
             raise SettingsError(
@@ -77,12 +85,15 @@ class Search:
             raise SettingsError(
                 f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
             )
+        if tree_policy is not None and options.root == "gumbel":
+            raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")
         self.game = game
         self.options = options
         self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
         self.readouts = self.evaluations = self.batches = self.cache_hits = 0
         self._timed_until = 0.0
         self._inference = inference
+        self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
         self._rule = to_rule(options, leaves, game.max_plies)
         self._schedules = halving_schedules(options, game.num_actions)
@@ -171,7 +182,7 @@ class Search:
 
     def _select(self, rows: Array) -> tuple[int, int]:
         # Moves rows to new positions; returns how many got there, and how many wait. The trees of the rest are done.
-        return traversal.select(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
+        return self._selector(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
 
     def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
         # The new positions that rows have reached, whether the game has ended there, and its value for player 0.
@@ -205,9 +216,9 @@ class Search:
     def _evaluate(self, states: Array) -> tuple[Array, Array, Array]:
         # The legal actions in states, and the network's logits and values.
         self._charge("search")
-        observations, legal = self.game.observe(states), self.game.legal(states)
+        inputs, legal = inputs_of(self.game, self._inference, states), self.game.legal(states)
         self._charge("rules")
-        logits, values = self._inference.infer(observations)
+        logits, values = self._inference.infer(inputs)
         self._charge("network")
         self.evaluations += len(states)
         self.batches += 1
@@ -219,22 +230,12 @@ class Search:
         new_roots = rows[self.trees.progress["num_nodes"][rows // self._leaves] == 0]
         num_valid = expansion.expand(self._with_room(), self._cache, *positions, legal, logits, values, self._rule)
         if num_valid < len(rows):
-            self._reject(*(column[num_valid] for column in (positions.states, legal, logits, values)))
+            row = (column[num_valid] for column in (positions.states, legal, logits, values))
+            raise expansion.rejection(self.game, self._inference.name, *row)
         if len(new_roots):
             rooted = self._prepare_roots(new_roots // self._leaves)
             rows = np.concatenate([np.setdiff1d(rows, new_roots, assume_unique=True), rooted])
         return rows
-
-    def _reject(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
-        if not legal.any():
-            raise GameError(
-                f"{self.game.name} has not ended here but offers no legal action; run bin/check_game.py on it:\n"
-                f"{self.game.render(state)}"
-            )
-        raise ModelError(
-            f"{self._inference.name} gave logits {logits[legal].tolist()} and value {value}, but finite numbers are "
-            "expected: its training has diverged; promote an older snapshot and lower the learning rate"
-        )
 
     def _add_known_roots(self) -> None:
         # Gives trees without a root one, if the cache knows their positions; queues the others.

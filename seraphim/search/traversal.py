@@ -7,12 +7,26 @@ Trees are independent, so rows of different trees move together, each by one ply
 memory that the others need next is being loaded (`prefetch`).
 """
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.game import Array
-from seraphim.jit import borrowed, kernel, prefetch
+from seraphim.jit import borrowed, compiled_like, kernel, prefetch, with_function
 from seraphim.search.selection import Rule, best_edge
 from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
+
+TreePolicy = Callable[[Any, Array, Array], int]
+"""A selection rule in place of PUCT: `tree_policy(node, edges, priors)` returns which of the K edges of an unfinished
+NODE a readout takes, 0 to K - 1.
+
+`edges` EDGE [K] are those of the legal actions in ascending order; `priors` float32 [K] are theirs, at the root with
+self-play's noise. It must not change them. A function that Numba compiled (`numba.njit`) becomes part of the compiled
+search; any other is called for each step of each readout, and the search takes many times as long.
+"""
 
 LINE = 64  # bytes that a processor loads at once
 _MOST_LINES = 8  # of the edges of a node; the processor prefetches further ones by itself
@@ -80,6 +94,27 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
         num_moving = num_kept
     rows[num_new : num_new + num_waiting] = waiting[:num_waiting]
     return num_new, num_waiting
+
+
+@functools.lru_cache(maxsize=16)
+def select_by(tree_policy: TreePolicy) -> Callable[..., tuple[int, int]]:
+    """Return a function like `select` that follows a rule of one's own instead of PUCT.
+
+    It raises a SettingsError if the rule returns anything but the index of an edge.
+    """
+
+    def edge_by(node: Any, edges: Array, root_scores: Array, scores_at: int, _schedules: Array, _rule: Rule) -> int:
+        first, count = node["first_edge"], node["num_edges"]
+        own = edges[first : first + count]
+        if node["parent"] == NO_PARENT:
+            chosen = tree_policy(node, own, root_scores[scores_at : scores_at + count])
+        else:
+            chosen = tree_policy(node, own, own["prior"])
+        if chosen < 0 or chosen >= count:
+            raise SettingsError("the tree policy returned no index of an edge: expected 0 to len(edges) - 1")
+        return first + chosen
+
+    return with_function(select, "best_edge", compiled_like(tree_policy, edge_by))
 
 
 @kernel

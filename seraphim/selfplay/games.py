@@ -16,6 +16,7 @@ from seraphim.records.examples import GameRecord
 from seraphim.search.expansion import terminal_value
 from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
 from seraphim.search.search import Search
+from seraphim.search.traversal import TreePolicy
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
@@ -49,7 +50,13 @@ class SelfPlay:
     """Plays games against itself with one model."""
 
     def __init__(
-        self, game: Game, inference: Inference, search: SearchOptions, options: SelfPlayOptions, stream: str
+        self,
+        game: Game,
+        inference: Inference,
+        search: SearchOptions,
+        options: SelfPlayOptions,
+        stream: str,
+        tree_policy: TreePolicy | None = None,
     ) -> None:
         """Prepare to play.
 
@@ -59,6 +66,7 @@ class SelfPlay:
             search: options of the search of each move, and of the choice of the move.
             options: how many games at a time, and how they open.
             stream: seed string of the games' random streams, which also depend on each game's number.
+            tree_policy: of the search, in place of PUCT.
 
         Raises:
             SettingsError: the options contradict each other.
@@ -68,7 +76,7 @@ class SelfPlay:
         self._fast_wins = search.fast_wins
         self._options = options
         self._stream = stream
-        self.search = Search(game, inference, search, options.concurrent_games)
+        self.search = Search(game, inference, search, options.concurrent_games, tree_policy=tree_policy)
 
     def play(self, numbers: Iterator[int]) -> Iterator[GameRecord]:
         """Play the games with these numbers, and yield each when it is finished.

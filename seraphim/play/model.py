@@ -1,0 +1,301 @@
+"""A model in Python: asked about positions, or as a player. What it finds prints as a table; a notebook shows it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.players import Choose, raw_player, search_player
+from seraphim.game import AnyGame, Array, load_game
+from seraphim.game.notation import label_in, labels_along
+from seraphim.game.saved_games import read_state
+from seraphim.inference import Evaluate, Inference, Runtime, StateFunction, Uniform, inputs_of, load_inference
+from seraphim.search.analysis import LEAVES, Analysis
+from seraphim.search.traversal import TreePolicy
+from seraphim.settings import OPTIONS, SELF_PLAY_SEARCH, Settings, default_settings
+from seraphim.storage.models import ModelFolder
+
+SHIPPED = Path(__file__).parents[2]
+"""The folder that holds the `models/` that come with Seraphim."""
+
+_BATCH = 256  # positions that the network gets at a time
+_EFFECTIVE = ("search", SELF_PLAY_SEARCH, "self_play")  # sections of the options that a model follows here
+
+
+@dataclass(frozen=True)
+class Move:
+    """A legal move, as a search sees it.
+
+    >>> import seraphim
+    >>> move = seraphim.load("tictactoe").analyze("a1 b1 a2 b2").moves[0]
+    >>> move.label, move.value, move.proven
+    ('a3', 1.0, True)
+    """
+
+    label: str
+    visits: int
+    share: float
+    """Of all visits, 0 to 1."""
+    prior: float
+    """The network's probability."""
+    value: float
+    """Expected result for the player who makes the move, -1 to 1; 0 without visits."""
+    proven: bool
+    """Whether the value is exact."""
+    variation: tuple[str, ...]
+    """This move, and the most visited ones that follow."""
+
+
+@dataclass(frozen=True)
+class PositionAnalysis:
+    """What a search found in a position. Prints as a table; a notebook shows it with the board.
+
+    >>> import seraphim
+    >>> analysis = seraphim.load("tictactoe").analyze("a1 b1 a2 b2")
+    >>> print(analysis.board)
+      1 2 3
+    a X X ·
+    b O O ·
+    c · · ·
+    >>> analysis.best, len(analysis.moves)
+    ('a3', 5)
+    """
+
+    board: str
+    """The position in text."""
+    value: float
+    """Expected result for the player to move, -1 to 1."""
+    proven: bool
+    """Whether the value is exact."""
+    best: str
+    """The label of the move to play."""
+    readouts: int
+    moves: tuple[Move, ...]
+    """All legal moves, the most visited first."""
+
+    def __str__(self) -> str:
+        """Return the moves as a table."""
+        rows = [f"{'move':>6} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
+        rows += [
+            f"{move.label:>6} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
+            f"{move.value:>+6.2f}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
+            for move in self.moves
+        ]
+        exact = ", exact" if self.proven else ""
+        return "\n".join([f"best {self.best}, value {self.value:+.2f}{exact}, {self.readouts:,} readouts", *rows])
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("move", "visits", "prior", "value", "line"))
+        rows = "".join(
+            f"<tr><td><b>{escape(move.label)}</b></td>"
+            f'<td><div style="background:#0c948855;width:{120 * move.share:.0f}px">{move.visits:,}</div></td>'
+            f"<td>{move.prior:.0%}</td><td>{move.value:+.2f}{'=' if move.proven else ''}</td>"
+            f"<td>{escape(' '.join(move.variation[:8]))}</td></tr>"
+            for move in self.moves
+        )
+        return (
+            f'<div style="display:flex;gap:2em"><pre>{escape(self.board)}</pre>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+class Model:
+    """A game, what evaluates its positions, and the options of the search.
+
+    `seraphim.load` makes one of a snapshot. One without a network takes a function in its place, or nothing: then all
+    moves are equally likely, and all values 0.
+
+    >>> import seraphim
+    >>> model = seraphim.Model("tictactoe", solver=True, readouts=1000)
+    >>> model
+    <uniform: tictactoe by no network>
+    >>> model.play("a1 b1 a2 b2")
+    'a3'
+    """
+
+    def __init__(
+        self,
+        game: AnyGame,
+        evaluation: Inference | Evaluate | None = None,
+        *,
+        settings: Settings | None = None,
+        tree_policy: TreePolicy | None = None,
+        **options: object,
+    ) -> None:
+        """Make a model in memory.
+
+        Args:
+            game: the game, or the name of its package or module.
+            evaluation: an `Inference`, or a function of states int64 [N, W] that returns logits [N, A] and the values
+                [N] for the player to move; see `seraphim.inference`.
+            settings: by default the game's.
+            tree_policy: the search's selection rule in place of PUCT; see `seraphim.search.traversal.TreePolicy`.
+            options: of the search and of self-play, by the names of `seraphim.options`: `readouts=100`.
+
+        Raises:
+            GameError: there is no such game.
+            SettingsError: there is no such option, it has no effect here, or a value is out of range.
+        """
+        for option in options:
+            if option in OPTIONS and OPTIONS[option] not in _EFFECTIVE:
+                raise SettingsError(
+                    f"{option} changes nothing here: a model that is loaded searches, but does not train"
+                )
+        self.game = load_game(game)
+        self.settings = (settings or default_settings(game)).override(options)
+        self.origin = game  # as it was given
+        self.tree_policy = tree_policy
+        if evaluation is None:
+            self.inference: Inference = Uniform(self.game)
+        else:
+            self.inference = StateFunction(self.game, evaluation) if callable(evaluation) else evaluation
+        self.name, self.snapshot = self.inference.name, ""
+        self._load: Callable[[int], Inference] | None = None
+
+    def __repr__(self) -> str:
+        """Return the name, the snapshot, the game and the runtime."""
+        name = "/".join(filter(None, (self.name, self.snapshot)))
+        return f"<{name}: {self.game.name} by {self.inference.description}>"
+
+    def analyze(self, position: str | Array = "", readouts: int | None = None) -> PositionAnalysis:
+        """Search an unfinished position.
+
+        Args:
+            position: moves such as `4453`, a drawn board, or a state int64 [W].
+            readouts: of the search, by default the model's own number.
+
+        Raises:
+            GameError: it is no position, or the game is over in it.
+        """
+        state, game = self._unfinished(position), self.game
+        options = replace(self.settings.search, root="puct", readouts=readouts or self.settings.search.readouts)
+        leaves = LEAVES if self.tree_policy is None else 1  # so that a policy need not know leaves under way
+        analysis = Analysis(game, self.inference, options, leaves, self.tree_policy)
+        analysis.start(state)
+        spent = analysis.more(options.readouts)
+        moves = tuple(
+            Move(
+                label=label_in(game, state, each.action),
+                visits=each.visits,
+                share=each.share,
+                prior=each.prior,
+                value=each.q,
+                proven=each.proven,
+                variation=tuple(labels_along(game, state, each.variation)),
+            )
+            for each in analysis.candidates()
+        )
+        best = label_in(game, state, analysis.best)
+        return PositionAnalysis(game.render(state), analysis.value, analysis.proven, best, spent, moves)
+
+    def play(self, position: str | Array = "", readouts: int | None = None) -> str:
+        """Return the label of the move to play; arguments and errors as `analyze`."""
+        return self.analyze(position, readouts).best
+
+    def network(self, positions: Sequence[str | Array]) -> tuple[Array, Array]:
+        """Return what the network says about positions, without a search.
+
+        Args:
+            positions: P unfinished positions, as `analyze` takes them.
+
+        Returns:
+            The probabilities of the actions, float32 [P, A], 0 where illegal; and the expected results for the player
+            to move, float32 [P], -1 to 1.
+
+        Raises:
+            GameError: one is no position, or the game is over in it.
+        """
+        states = np.stack([self._unfinished(each) for each in positions])
+        inputs, legal = inputs_of(self.game, self.inference, states), self.game.legal(states)
+        found = [self.inference.infer(inputs[start : start + _BATCH]) for start in range(0, len(states), _BATCH)]
+        logits, values = (np.concatenate(column) for column in zip(*found, strict=True))
+        logits = np.where(legal, logits, -np.inf)
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
+
+    def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
+        """Return what evaluates positions in batches of this size: a network for each thread, a function only once."""
+        return [self.inference] if self._load is None else [self._load(batch) for _ in range(threads)]
+
+    def player(self, readouts: int | None = None, inferences: Sequence[Inference] = ()) -> Choose:
+        """Return a function that chooses an action in each of some unfinished states, int64 [P, W] -> int [P].
+
+        Args:
+            readouts: of the search, by default the model's own number; 0: the network alone.
+            inferences: one for each thread, from `inferences(…)`; by default there is one thread.
+        """
+        used = inferences or [self.inference]
+        if readouts == 0:
+            return raw_player(self.game, used[0])
+        options = replace(self.settings.search, readouts=readouts or self.settings.search.readouts)
+        return search_player(self.game, used, options, self.tree_policy)
+
+    def _unfinished(self, position: str | Array) -> Array:
+        state = read_state(self.origin, position)
+        if not self.game.legal(state[None]).any():
+            raise GameError(f"the game is over in this position:\n{self.game.render(state)}")
+        return state
+
+
+def load(
+    name: str,
+    *,
+    snapshot: str | None = None,
+    folder: str | Path = ".",
+    runtime: Runtime = "auto",
+    trust: bool = False,
+    tree_policy: TreePolicy | None = None,
+    **options: object,
+) -> Model:
+    """Load a model.
+
+    Args:
+        name: of the folder `models/NAME`, in `folder` or among those that come with Seraphim; or the path of that
+            folder or of a snapshot in it, with a `/`.
+        snapshot: one of the model's, by default its champion.
+        folder: that holds `models/`.
+        runtime: what runs the network.
+        trust: load what is outside `models/` too; see docs/security.md.
+        tree_policy: the search's selection rule in place of PUCT; see docs/your-own-search.md.
+        options: of the search and of self-play, in place of the model's own: `cpuct=2.0`.
+
+    Raises:
+        ModelError: there is no such model or snapshot, or it is damaged.
+        SettingsError: the name or an option is not valid, or the runtime is not installed.
+
+    >>> import seraphim
+    >>> model = seraphim.load("tictactoe")
+    >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
+    1
+    """
+    if "/" in name and (Path(name).parent / "settings.json").is_file():
+        name, snapshot = str(Path(name).parent), Path(name).name
+    found = model_folder(name, folder, trust)
+    if found.is_new() and not found.snapshots() and "/" not in name:
+        found = ModelFolder(SHIPPED, name, trust)
+    settings, path = found.settings(), found.choose(snapshot).path
+    game = load_game(settings.game)
+
+    def load_for(batch: int) -> Inference:
+        return load_inference(path, game, runtime, batch=batch, trust=trust)
+
+    model = Model(settings.game, load_for(LEAVES), settings=settings, tree_policy=tree_policy, **options)
+    model.name, model.snapshot, model._load = found.name, path.name, load_for
+    return model
+
+
+def model_folder(name: str, folder: str | Path, trust: bool = False) -> ModelFolder:
+    """Return the folder of a model by its name, or by a path such as `models/NAME` or `gamedata/NAME`.
+
+    Raises:
+        SettingsError: the name is not valid.
+    """
+    path = Path(name)
+    return (
+        ModelFolder(path.absolute().parents[1], path.name, trust)
+        if "/" in name
+        else ModelFolder(Path(folder), name, trust)
+    )
