@@ -1,6 +1,6 @@
 """Serves a page in the browser: play the models, watch their searches, browse the games that they learned from.
 
-    python bin/serve.py NAME --open
+    seraphim serve NAME --open
 
 All models are there; NAME is shown first, and may be left out. Only this machine can reach the page, unless --host says
 otherwise: there is no password. Ctrl-C stops the server.
@@ -30,12 +30,12 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Serve."""
-    from seraphim.errors import SettingsError
+    from seraphim.errors import SettingsError, how_to_install
 
     try:
         from seraphim.server import run
     except ModuleNotFoundError as error:
-        raise SettingsError(f"serving needs {error.name}: pip install -e '.[serve]'") from error
+        raise SettingsError(f"serving needs {error.name}: {how_to_install('serve')}") from error
     from seraphim.server.engine.model_host import ModelHost
     from seraphim.server.middleware import Access
 

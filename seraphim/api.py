@@ -25,12 +25,10 @@ from seraphim.records.window import read_window
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import find_model, own_model
 
 if TYPE_CHECKING:
     from seraphim.training.loop import Goal, LearnResult
-
-SHIPPED = Path(__file__).parents[1]
-"""The folder that holds the `models/` that come with Seraphim."""
 
 _BATCH = 256  # positions that the network gets at a time
 
@@ -206,10 +204,7 @@ def load(
     >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
     1
     """
-    found = ModelFolder(Path(folder), name, trust)
-    if found.is_new() and not found.snapshots():
-        found = ModelFolder(SHIPPED, name, trust)
-    return Model(found, snapshot, runtime, trust=trust)
+    return Model(find_model(Path(folder), name, trust), snapshot, runtime, trust=trust)
 
 
 def new(
@@ -250,7 +245,7 @@ def learn(
     folder: str | Path = ".",
     callback: Callable[[str], None] = print,
 ) -> "LearnResult":
-    """Go on learning with a model, as `bin/learn.py` does: self-play, training, a check, and again.
+    """Go on learning with a model, as `seraphim learn` does: self-play, training, a check, and again.
 
     Args:
         name: of the model in `models/`.
@@ -263,12 +258,12 @@ def learn(
         callback: receives each line of the report.
 
     Raises:
-        ModelError: there is no such model, or another program trains it.
+        ModelError: there is no such model in `folder`, or another program trains it.
         SettingsError: nothing would ever end it, or its settings contradict each other.
     """
     from seraphim.training.loop import Run, learn
 
-    made = ModelFolder(Path(folder), name)
+    made = own_model(Path(folder), name)
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
         raise SettingsError("this would never end: give hours or generations")
@@ -305,7 +300,7 @@ def match(
     """Let two players meet, from random openings, each of which is played twice with the sides swapped.
 
     Args:
-        first: a player as `bin/arena.py` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`.
+        first: a player as `seraphim arena` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`.
         second: another one.
         games: how many, an even number.
         game: package or module of the game, by default that of the players.

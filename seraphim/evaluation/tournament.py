@@ -27,6 +27,7 @@ from seraphim.inference import Runtime, load_inference
 from seraphim.proof.certificate import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.storage.shipped import find_model, own_model
 
 ALL, CHAMPION = "all", "champion"
 _KINDS = (
@@ -69,6 +70,10 @@ def _is_built_in(name: str) -> bool:
 
 def _is_model(name: str) -> bool:
     return not _is_built_in(name) and not name.startswith((".", "/", "~"))
+
+
+def _model_of(name: str) -> str:
+    return name.partition(":")[0].partition("/")[0]
 
 
 def _is_positive(text: str) -> bool:
@@ -123,20 +128,20 @@ class Roster:
         return list(found.values())
 
     def folder_of(self, names: Iterable[str]) -> ModelFolder:
-        """Return the folder of the first model among these players.
+        """Return the folder of the first model among these players, to write it.
 
         Raises:
             SettingsError: none of them is a model.
-            ModelError: there is no such model.
+            ModelError: there is no such model below `root`.
         """
         for name in names:
             if _is_model(name):
-                return self._folder(name)
+                return own_model(self.root, _model_of(name), self.trust)
         raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
 
     def _folder(self, name: str) -> ModelFolder:
         try:
-            folder = ModelFolder(self.root, name.partition(":")[0].partition("/")[0], self.trust)
+            folder = find_model(self.root, _model_of(name), self.trust)
         except SettingsError as error:
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
         if folder.is_new() and not folder.snapshots():

@@ -228,7 +228,7 @@ class Search:
     def _reject(self, state: Array, legal: Array, logits: Array, value: Array) -> None:
         if not legal.any():
             raise GameError(
-                f"{self.game.name} has not ended here but offers no legal action; run bin/check_game.py on it:\n"
+                f"{self.game.name} has not ended here but offers no legal action; run seraphim check-game on it:\n"
                 f"{self.game.render(state)}"
             )
         raise ModelError(
