@@ -813,7 +813,7 @@ def test_data_of_a_game_whose_rules_have_changed_is_refused():
 
 def test_no_data_says_what_to_run(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(RecordError, match=r"no game data in .*: run bin/generate_games.py first"):
+        with pytest.raises(RecordError, match=r"no game data in .*: run seraphim generate first"):
             read_window(folder, GAME, ALL)
 
 

@@ -284,7 +284,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["first"], "model 'first' does not exist below "),
-        (["other"], "model 'other' plays connectfour, not tictactoe: use connectfour's train.py"),
+        (["other"], "model 'other' plays connectfour, not tictactoe: use seraphim train other"),
         (["../x", "--init"], "'../x' is not a valid model name"),
         ([], "which model? Try: train.py NAME"),
     ],
