@@ -6,29 +6,43 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
-MODELS = ("connectfour", "tictactoe")
+MODELS = [Path("models", name) for name in ("connectfour", "tictactoe")]
 OF_A_MODEL = ("settings.json", "README.md", "curve.csv", "*.proof")
 
 
 class BuildWithShipped(build_py):
-    """Adds the programs, and the champions of the models that come with Seraphim."""
+    """Adds the programs and the models to the packages."""
 
     def run(self) -> None:
         """Build."""
         super().run()
-        if self.editable_mode:
-            return
-        shipped = Path(self.build_lib, "seraphim", "shipped")
-        shutil.rmtree(shipped, ignore_errors=True)
-        copy([Path("package.json")], shipped)
-        copy(Path("bin").glob("*.py"), shipped / "bin")
-        for model in (Path("models", name) for name in MODELS):
-            there = shipped / model
-            copy([file for pattern in OF_A_MODEL for file in model.glob(pattern)], there)
-            snapshot = champion(model)
-            shutil.copytree(model / snapshot, there / snapshot)
-            (there / "champion").write_text(snapshot)  # a wheel has no links
+        if not self.editable_mode:
+            shipped = Path(self.build_lib, "seraphim", "shipped")
+            shutil.rmtree(shipped, ignore_errors=True)  # of an earlier build
+            copy([Path("package.json")], shipped)
+            copy(Path("bin").glob("*.py"), shipped / "bin")
+            copy_models(shipped)
+
+
+class SourceWithModels(sdist):
+    """Adds the models to the files that MANIFEST.in names."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        """Copy the files."""
+        super().make_release_tree(base_dir, files)
+        copy_models(Path(base_dir))
+
+
+def copy_models(out: Path) -> None:
+    """Copy the models that come with Seraphim, with their champions alone, into `out / "models"`."""
+    for model in MODELS:
+        link = model / "champion"
+        champion = str(link.readlink()) if link.is_symlink() else link.read_text()
+        copy([file for pattern in OF_A_MODEL for file in model.glob(pattern)], out / model)
+        shutil.copytree(model / champion, out / model / champion)
+        (out / link).write_text(champion)  # wheels and source distributions have no links
 
 
 def copy(files: Iterable[Path], folder: Path) -> None:
@@ -38,10 +52,4 @@ def copy(files: Iterable[Path], folder: Path) -> None:
         shutil.copy(file, folder)
 
 
-def champion(model: Path) -> str:
-    """Return the name of a model's champion; a source distribution has that one alone, and no link to it."""
-    link = model / "champion"
-    return str(link.readlink()) if link.is_symlink() else max(path.name for path in model.glob("[0-9]*"))
-
-
-setup(cmdclass={"build_py": BuildWithShipped})
+setup(cmdclass={"build_py": BuildWithShipped, "sdist": SourceWithModels})

@@ -32,7 +32,7 @@ def define_command(
 
     def main(arguments: Sequence[str]) -> None:
         folder = cli.model_to_write(arguments, new=init.value)
-        name = any_game.value if any_game else game
+        name = game if any_game is None else any_game.value
         cli.refuse_flags(init.value, "mlflow", because="making a model is not tracked")
         if init.value:
             if name is None:
