@@ -17,13 +17,15 @@ class BuildWithShipped(build_py):
 
     def run(self) -> None:
         """Build."""
+        if self.editable_mode:
+            super().run()
+            return
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
         super().run()
-        if not self.editable_mode:
-            shipped = Path(self.build_lib, "seraphim", "shipped")
-            shutil.rmtree(shipped, ignore_errors=True)  # of an earlier build
-            copy([Path("package.json")], shipped)
-            copy(Path("bin").glob("*.py"), shipped / "bin")
-            copy_models(shipped)
+        shipped = Path(self.build_lib, "seraphim", "shipped")
+        copy([Path("package.json")], shipped)
+        copy(Path("bin").glob("*.py"), shipped / "bin")
+        copy_models(shipped)
 
 
 class SourceWithModels(sdist):
