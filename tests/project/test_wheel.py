@@ -220,21 +220,18 @@ def test_a_page_is_exported(run: Run, tmp_path: Path) -> None:
 
 def test_the_models_that_come_with_it_are_served(environment: Path, tmp_path: Path) -> None:
     command = [environment / "bin" / "seraphim", "serve", "--port=0"]
-    server = subprocess.Popen(command, env=outside(), cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        names, address = server.stdout.readline().split(" (")[0].split(" at ")
-        assert names == "connectfour, tictactoe"
-        for path, content in (
-            ("", b"<title>"),
-            ("static/explorer/explorer.js", b"import"),
-            ("api/models", b"tictactoe"),
-        ):
-            with urllib.request.urlopen(address + path, timeout=LIMIT) as answer:
-                assert content in answer.read(), path
-    finally:
-        os.kill(server.pid, signal.SIGTERM)
-        assert server.wait(LIMIT) == 0
+    pages = {"": b"<title>", "static/explorer/explorer.js": b"import", "api/models": b"tictactoe"}
+    with subprocess.Popen(command, env=outside(), cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            names, address = server.stdout.readline().split(" (")[0].split(" at ")
+            assert names == "connectfour, tictactoe"
+            for path, content in pages.items():
+                with urllib.request.urlopen(address + path, timeout=LIMIT) as answer:
+                    assert content in answer.read(), path
+        finally:
+            os.kill(server.pid, signal.SIGTERM)
+    assert server.returncode == 0
 
 
 def test_what_needs_a_clone_is_refused(run: Run) -> None:
