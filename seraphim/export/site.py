@@ -100,10 +100,10 @@ def _read_json(file: Path) -> dict[str, Any]:
 def _install(project: Path) -> str:
     # Returns the error, or an empty string.
     npm = shutil.which("npm")
-    if not (project / "package-lock.json").is_file():
-        return f"{_LIBRARY} is installed in clones of Seraphim only"
     if npm is None:
         return "npm is not installed"
+    if not (project / "package-lock.json").is_file():
+        return f"{_LIBRARY} is installed in clones of Seraphim only"
     command = [npm, "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund"]
     try:
         done = subprocess.run(command, cwd=project, check=False, capture_output=True, text=True, timeout=_NPM_SECONDS)

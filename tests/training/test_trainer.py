@@ -219,7 +219,7 @@ def test_damaged_files_are_named_and_skipped(folder: ModelFolder) -> None:
 def test_missing_game_data_is_an_error_before_tensorflow_is_imported(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
     bootstrap(folder, GAME, SETTINGS, seed=0)
-    with pytest.raises(RecordError, match=r"no game data in .*first: run bin/generate_games\.py"):
+    with pytest.raises(RecordError, match=r"no game data in .*first: run seraphim generate first"):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert len(folder.snapshots()) == 1
 
