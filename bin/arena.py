@@ -1,9 +1,9 @@
 """Matches and ratings: models, their snapshots, and players of known strength, all against all.
 
-    python bin/arena.py NAME NAME/SNAPSHOT random minimax:4 mcts:100 solver
-    python bin/arena.py NAME/all random --plot=ratings.png   # all snapshots of a model
-    python bin/arena.py NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
-    python bin/arena.py NAME solver --from_start --games=50 --readouts=800     # NAME moves first
+    seraphim arena NAME NAME/SNAPSHOT random minimax:4 mcts:100 solver
+    seraphim arena NAME/all random --plot=ratings.png   # all snapshots of a model
+    seraphim arena NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
+    seraphim arena NAME solver --from_start --games=50 --readouts=800     # NAME moves first
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
 without a network; solver plays perfectly, which in connect four takes minutes per move early in the game; solver:5
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game
 
     if not (names := arguments[1:]):
-        raise SettingsError("which players? Try: arena.py NAME random minimax:4")
+        raise SettingsError("which players? Try: seraphim arena NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
     cli.refuse_flags(FROM_START.value, "opening_plies", "plot", "csv", "forever", because="--from_start has no ratings")

@@ -1,12 +1,13 @@
 """Measures the search and self-play on this machine: readouts/s, games/h, and where the time goes.
 
-    python bin/benchmark.py [GAME ...]
+    seraphim benchmark [GAME ...]
 
 uses the settings of each GAME (by default all games that come with Seraphim) and a network with random weights.
 
-    python bin/benchmark.py --gpu
+    seraphim benchmark --gpu
 
-measures a GPU instead: network, self-play and training in connect four, and mctx beside them (.[bench]).
+measures a GPU instead: network, self-play and training in connect four, and mctx beside them. That and --peers need a
+clone of Seraphim with its packages for developers: pip install -e '.[bench]'.
 """
 
 import json
@@ -23,7 +24,7 @@ GAMES = ("tictactoe", "connectfour")
 
 SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
 RUNTIME, WORKERS = cli.define_workers()
-PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four (pip install -e '.[bench]').")
+PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four.")
 GPU = flags.DEFINE_bool("gpu", False, "Measure what a GPU does, instead of the games.")
 JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
 
@@ -31,9 +32,12 @@ JSON = flags.DEFINE_string("json", None, "Also write every figure to this file."
 def main(arguments: Sequence[str]) -> None:
     """Measure."""
     from seraphim.diagnostics.benchmark import Figures, benchmark
+    from seraphim.errors import CLONE, SettingsError
     from seraphim.game import load_game_module
 
-    sys.path.append(str(Path(__file__).parents[1]))  # benchmarks/ is not installed
+    if CLONE is None and (GPU.value or PEERS.value):
+        raise SettingsError("--gpu and --peers need a clone of Seraphim: its folder benchmarks/ is not installed")
+    sys.path.append(str(CLONE))  # benchmarks/ is not installed
     measured: dict[str, Figures] = {}
     if GPU.value:
         check_alone(arguments)

@@ -1,7 +1,7 @@
 """Check a game against the contract that the search relies on, and measure how fast its rules are.
 
-    python bin/check_game.py tictactoe
-    python bin/check_game.py tictactoe tictactoe.plain
+    seraphim check-game tictactoe
+    seraphim check-game tictactoe tictactoe.plain
 
 plays random games, and prints their counts, or the first rule that the game breaks, with the fewest moves that show it.
 Two forms of one game are compared as well. A small game is solved. Games are named by package or module, in the current
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> None:
 
     names = arguments[1:]
     if not 1 <= len(names) <= 2:
-        raise GameError("which game? Try: check_game.py tictactoe, or two forms of it: tictactoe tictactoe.plain")
+        raise GameError("which game? Try: seraphim check-game tictactoe, or two forms of it: tictactoe tictactoe.plain")
     for name in names:
         module = load_game_module(name)
         read_board = module_features(module).state_from_board

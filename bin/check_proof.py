@@ -1,6 +1,6 @@
 """Checks a proof by the rules of its game alone.
 
-    python bin/check_proof.py FILE
+    seraphim check-proof FILE
 
 A proof says what a player gets at least from a position, whatever the other one plays. It is a move for each position
 in which that player is to move, and nothing else. This program plays these moves against all replies to the end of
@@ -137,7 +137,7 @@ def main(arguments: list[str]) -> int:
         for line in check(Path(path).read_bytes(), GAME.value):
             print(line, flush=True)
     except (RefusedError, OSError, ValueError) as error:
-        print(f"check_proof.py: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
+        print(f"{Path(arguments[0]).name}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1
     print(f"checked in {time.perf_counter() - start:.1f} s")
     return 0

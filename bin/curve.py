@@ -1,6 +1,6 @@
-"""Draws the learning curve of a model over the minutes of bin/learn.py: mistakes in solved positions, and strength.
+"""Draws the learning curve of a model over the minutes of seraphim learn: mistakes in solved positions, and strength.
 
-    python bin/curve.py NAME --out=curve.png
+    seraphim curve NAME --out=curve.png
 
 The figures are in models/NAME/curve.csv.
 """
@@ -18,15 +18,15 @@ OUT = flags.DEFINE_string("out", "curve.png", "The picture: .png, .svg or .pdf."
 def main(arguments: Sequence[str]) -> None:
     """Draw."""
     from seraphim.errors import SettingsError
-    from seraphim.storage.models import ModelFolder
+    from seraphim.storage.shipped import find_model
     from seraphim.training.curve import CURVE, plot_curve, read_curve
 
-    folder = ModelFolder(cli.data_root(), cli.model_name(arguments))
+    folder = find_model(cli.data_root(), cli.model_name(arguments))
     folder.champion()  # fails if there is no such model
     rows = read_curve(folder.path / CURVE)
     if not any("/" in name for row in rows for name in row):
         raise SettingsError(
-            f"{folder.path / CURVE} has no checks or matches yet: run bin/learn.py {folder.name} for a while"
+            f"{folder.path / CURVE} has no checks or matches yet: run seraphim learn {folder.name} for a while"
         )
     plot_curve(rows, Path(OUT.value), f"{folder.name}, {len(rows)} generations")
     print(OUT.value)

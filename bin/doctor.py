@@ -1,14 +1,13 @@
 """Checks the installation, this machine, and every model and its game data; says what is wrong and how to fix it.
 
-    python bin/doctor.py                 # all models
-    python bin/doctor.py NAME --quick    # one model; no speed is measured, and files are not read completely
-    python bin/doctor.py --require_gpu   # it is a problem if no GPU is used
+    seraphim doctor                 # all models
+    seraphim doctor NAME --quick    # one model; no speed is measured, and files are not read completely
+    seraphim doctor --require_gpu   # it is a problem if no GPU is used
 
 Its last line is "no problem found", or the number of problems; in that case the exit code is 1.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from absl import flags
 
@@ -17,8 +16,6 @@ from seraphim import cli
 QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare the lengths of files but not their checksums.")
 REQUIRE_GPU = flags.DEFINE_bool("require_gpu", False, "It is a problem if no GPU is used.")
 
-ROOT = Path(__file__).parents[1]
-
 
 def main(arguments: Sequence[str]) -> int:
     """Check."""
@@ -26,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
 
     from seraphim.diagnostics import doctor
     from seraphim.errors import SettingsError
-    from seraphim.storage.models import ModelFolder
+    from seraphim.storage.shipped import find_model
 
     if len(arguments) > 2:
         raise SettingsError(f"expected one model NAME or none, not {len(arguments) - 1} arguments")
@@ -37,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
             f"{title}, uniform priors, one process, 64 games": f"{doctor.self_play_rate(game):,.0f} readouts/s"
             for title, game in (("tic-tac-toe", "tictactoe"), ("connect four", "connectfour"))
         }
-        shipped = ModelFolder(ROOT, "connectfour")
+        shipped = find_model(cli.data_root(), "connectfour")
         if not shipped.is_new():
             speed["one connect four position, 800 readouts"] = f"{doctor.search_milliseconds(shipped):,.0f} ms"
         doctor.print_facts(console, "speed", speed)

@@ -1,8 +1,8 @@
 """An engine for the programs of others: speaks the Go Text Protocol or UCI on standard input and output.
 
-    python bin/engine.py NAME                     # GTP: for Go, Othello, connect four, Hex and games like these
-    python bin/engine.py NAME --protocol=uci      # for chess and breakthrough by OpenSpiel
-    gogui-twogtp -black "python bin/engine.py NAME" -white "gtp-rhino --level=3"
+    seraphim engine NAME                     # GTP: for Go, Othello, connect four, Hex and games like these
+    seraphim engine NAME --protocol=uci      # for chess and breakthrough by OpenSpiel
+    gogui-twogtp -black "seraphim engine NAME" -white "gtp-rhino --level=3"
 
 Without a clock it searches as long as its settings say, --readouts. Given one, it divides its time among the moves that
 the game may still have. docs/engines.md lists the commands.
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.play.opponent import Opponent, PlayOptions
     from seraphim.search.analysis import LEAVES
 
-    folder = cli.model_folder(arguments)
+    folder = cli.model_to_read(arguments)
     settings = cli.with_flags(folder.settings(), ["analysis"])
     game = load_game(settings.game)
     inference = load_inference(

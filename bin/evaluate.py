@@ -1,9 +1,9 @@
 """Measures a model's errors in solved positions, by the network alone and by searches of several sizes.
 
-    python bin/evaluate.py NAME                                   # in the test sets that the game offers
-    python bin/evaluate.py NAME --split=validation                # in the sets that learning is checked against
-    python bin/evaluate.py NAME --engine="gtp:gtp-rhino"          # another program's errors beside them
-    python bin/evaluate.py NAME --positions=FILE --out=moves.csv  # writes its moves in other positions
+    seraphim evaluate NAME                                   # in the test sets that the game offers
+    seraphim evaluate NAME --split=validation                # in the sets that learning is checked against
+    seraphim evaluate NAME --engine="gtp:gtp-rhino"          # another program's errors beside them
+    seraphim evaluate NAME --positions=FILE --out=moves.csv  # writes its moves in other positions
 
 FILE has one position per line, as the moves that lead to it (for connect four digits, 4453); the rest of the line after
 a space is ignored. moves.csv has the network's move, the move, value (for the player to move) and visits of a search.
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.inference import load_inference
     from seraphim.machine import count_cores
 
-    folder = cli.model_folder(arguments)
+    folder = cli.model_to_read(arguments)
     if not all(text.strip().isdecimal() for text in SEARCHES.value):
         raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)}")
     readouts = sorted({int(text) for text in SEARCHES.value})

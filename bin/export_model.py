@@ -1,8 +1,8 @@
 """Writes a model for places without Seraphim: a page that plays in the browser, or one file for another runtime.
 
-    python bin/export_model.py NAME [NAME ...] --out=site         # a folder for any static host; no server behind it
-    python bin/export_model.py NAME --format=tflite --out=NAME.tflite
-    python bin/export_model.py NAME --format=onnx --out=NAME.onnx
+    seraphim export NAME [NAME ...] --out=site         # a folder for any static host; no server behind it
+    seraphim export NAME --format=tflite --out=NAME.tflite
+    seraphim export NAME --format=onnx --out=NAME.onnx
 
 What is written is compared with the SavedModel before, and refused if it computes something else.
 """
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.export.formats import export_file
     from seraphim.export.site import Chosen, find_library, write_site
     from seraphim.game import load_game
-    from seraphim.storage.models import ModelFolder
+    from seraphim.storage.shipped import find_model
 
     names = list(arguments[1:]) or [cli.model_name(arguments)]
     if len(names) > 1 and (SNAPSHOT.value or FORMAT.value != "web"):
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         raise SettingsError(f"a model is named twice: {' '.join(names)}")
     trust = cli.FLAGS.trust
-    folders = [ModelFolder(cli.data_root(), name, trust) for name in names]
+    folders = [find_model(cli.data_root(), name, trust) for name in names]
     chosen = [Chosen(each.name, each.choose(SNAPSHOT.value), each.settings()) for each in folders]
     if FORMAT.value != "web":
         (model,) = chosen

@@ -1,6 +1,6 @@
 """Generate game data: the champion of a model plays against itself.
 
-    python bin/generate_games.py NAME
+    seraphim generate NAME
 
 plays until --games are finished, or Ctrl-C; files appear as gamedata/NAME/batch-0000001.tfrecord and so on. If another
 snapshot becomes the champion, it plays the following games.
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.selfplay.generate import generate_games
     from seraphim.selfplay.pool import ENDLESS
 
-    folder = cli.model_folder(arguments)
+    folder = cli.model_to_write(arguments)
     settings = cli.with_flags(folder.settings(), ["self_play"])
     folder.champion()  # raises an error if there is none, before the workers start
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)

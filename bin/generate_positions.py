@@ -1,7 +1,7 @@
 """Generate the solved positions of connect four or Othello: positions of random games, every move solved.
 
-    python bin/generate_positions.py --split=test
-    python bin/generate_positions.py --game=othello --sets=12-empty
+    seraphim generate-positions --split=test
+    seraphim generate-positions --game=othello --sets=12-empty
 
 writes GAME/positions/SPLIT/*.txt, or continues where it was stopped; a complete file is left as it is. To regenerate
 files, delete them. The same seed gives the same positions, however often the program was interrupted. No position of a
@@ -27,7 +27,7 @@ SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
 )
 SEED = flags.DEFINE_integer("seed", None, "Random seed of the positions. Default: the split's own.", lower_bound=0)
 TABLE = flags.DEFINE_integer("table", 1024, "Size of connect four's solver's table in megabytes.", lower_bound=2)
-FOLDER = flags.DEFINE_string("folder", None, "Folder to write to. Default: the folder of the package.")
+FOLDER = flags.DEFINE_string("folder", None, "Folder to write to. Default, in a clone: the folder of the package.")
 
 PLAYERS = ("mcts:50", "mcts:100", "minimax:2")  # of the games of Othello
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     """Generate."""
     import connectfour.positions
     import othello.positions
-    from seraphim.errors import SettingsError
+    from seraphim.errors import CLONE, SettingsError
 
     if len(arguments) > 1:
         raise SettingsError(f"expected only flags, not {arguments[1]!r}")
@@ -46,6 +46,8 @@ def main(arguments: Sequence[str]) -> None:
     unknown = set(SETS.value or []) - set(known)
     if unknown:
         raise SettingsError(f"there is no set {min(unknown)!r}: expected some of {','.join(known)}")
+    if not (FOLDER.value or CLONE):
+        raise SettingsError("the sets of an installed game stay as they are: add --folder=FOLDER")
     folder = Path(FOLDER.value) if FOLDER.value else positions.FOLDER / SPLIT.value
     folder.mkdir(parents=True, exist_ok=True)
     for name in SETS.value or known:

@@ -1,11 +1,11 @@
 """Play against a model at the terminal, or inspect its search.
 
-    python bin/interactive.py NAME                     # you play first; help lists the commands
-    python bin/interactive.py NAME --human=second --readouts=800
-    python bin/interactive.py NAME --debug             # show each candidate's priors, visits, Q, U and variation
-    python bin/interactive.py NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
-    python bin/interactive.py NAME --engine="gtp:gtp-rhino --level=3"             # against another program
-    python bin/interactive.py connectfour --human=second --proof=models/connectfour/start.proof   # you will lose
+    seraphim play NAME                     # you play first; help lists the commands
+    seraphim play NAME --human=second --readouts=800
+    seraphim play NAME --debug             # show each candidate's priors, visits, Q, U and variation
+    seraphim play NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
+    seraphim play NAME --engine="gtp:gtp-rhino --level=3"             # against another program
+    seraphim play connectfour --human=second --proof=models/connectfour/start.proof   # you will lose
 
 Moves are written in the game's notation. Input may also come from a pipe.
 """
@@ -34,7 +34,7 @@ TEMPERATURE = cli.define_choice(
 )
 NOISE = flags.DEFINE_bool("noise", False, "Add noise to the root's priors, as in self-play.")
 LOAD = flags.DEFINE_string("load", None, "The initial position.")
-PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads; see bin/prove.py.")
+PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads (seraphim prove).")
 ENGINE = flags.DEFINE_string("engine", None, "A program that plays for the computer: gtp:COMMAND or uci:COMMAND.")
 SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.proof.certificate import read_moves
     from seraphim.search.analysis import LEAVES
 
-    folder = cli.model_folder(arguments)
+    folder = cli.model_to_read(arguments)
     parts: dict[Part, bool] = {
         "analysis": True,
         "analysis_noise": NOISE.value,

@@ -1,8 +1,8 @@
 """The whole loop: generate games, train, check, and repeat until the player is perfect.
 
-    python bin/learn.py NAME --game=tictactoe
-    python bin/learn.py NAME --game=connectfour --preset=deepfour --hours=2 --mlflow
-    python bin/learn.py NAME --cluster=auto
+    seraphim learn NAME --game=tictactoe
+    seraphim learn NAME --game=connectfour --preset=deepfour --hours=2 --mlflow
+    seraphim learn NAME --cluster=auto
 
 creates the model if there is none of that name, or continues with it. Ctrl-C loses no finished game; the same command
 continues from there. If the game has solved positions, the model is checked against them after every generation. For
@@ -19,7 +19,7 @@ from seraphim.effects import Part, has_checks
 from seraphim.training.loop import Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
-GAME = flags.DEFINE_string("game", None, "Package or module of the game of a new model, for instance tictactoe.")
+GAME = cli.define_game()
 PRESET = cli.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
 GOAL = cli.define_choice("goal", Goal, "network", "Stop when the search, or also the network alone, has no mistakes.")
 GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after this number of trainings.", lower_bound=1)
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     from seraphim.training.loop import Run, learn
     from seraphim.training.trainer import bootstrap
 
-    folder = cli.model_folder(arguments)
+    folder = cli.model_to_write(arguments, new=GAME.value is not None)
     new_game = GAME.value if folder.is_new() else None
     if new_game:
         settings = default_settings(new_game, PRESET.value)

@@ -1,12 +1,13 @@
 """Proves what a player can force from a position: a win, or at least a draw.
 
-    python bin/prove.py NAME                                  # the result of the initial position, by the model NAME
-    python bin/prove.py NAME --position=4453 --for=first      # whether the first player wins after these moves
-    python bin/prove.py --game=tictactoe                      # without a model
+    seraphim prove NAME                                  # the result of the initial position, by the model NAME
+    seraphim prove NAME --position=4453 --for=first      # whether the first player wins after these moves
+    seraphim prove --game=tictactoe                      # without a model
 
 The network guides the search and decides nothing. The proof, a move for every position that its player can be led to,
-is written to models/NAME/start.proof, which bin/check_proof.py checks by the rules of the game alone. Ctrl-C or --hours
-ends the search, and the same command goes on from start.proof.part. Without a model the file is tictactoe-start.proof.
+is written to models/NAME/start.proof, which seraphim check-proof checks by the rules of the game alone. Ctrl-C or
+--hours ends the search, and the same command goes on from start.proof.part. Without a model of your own the file is
+NAME-start.proof, or tictactoe-start.proof.
 """
 
 import math
@@ -52,8 +53,9 @@ def main(arguments: Sequence[str]) -> None:
         name, prefix = GAME.value, re.sub(r"\W+", "-", GAME.value) + "-"
         inferences: list[Inference] = [Uniform(load_game(name))] * count_cores()
     else:
-        folder = cli.model_folder(arguments)
-        snapshot, name, prefix = folder.choose(SNAPSHOT.value), folder.settings().game, f"{folder.path}/"
+        folder = cli.model_to_read(arguments)
+        snapshot, name = folder.choose(SNAPSHOT.value), folder.settings().game
+        prefix = f"{folder.path}/" if cli.is_own(folder) else f"{folder.name}-"
         inferences = [
             load_inference(snapshot.path, load_game(name), RUNTIME.value, trust=cli.FLAGS.trust)
             for _ in range(count_cores())
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str]) -> None:
             print(summarize(decision), flush=True)
             news = True
     if out.exists():
-        print(f"{out}{'' if news else ' holds this proof already'}: bin/check_proof.py checks it")
+        print(f"{out}{'' if news else ' holds this proof already'}: seraphim check-proof checks it")
 
 
 if __name__ == "__main__":

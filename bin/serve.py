@@ -1,7 +1,7 @@
 """Serves a page in the browser: play the models, watch their searches, browse the games that they learned from.
 
-    python bin/serve.py NAME --open
-    python bin/serve.py NAME --engine="gtp:gtp-rhino --level=3"    # to play with another program, too
+    seraphim serve NAME --open
+    seraphim serve NAME --engine="gtp:gtp-rhino --level=3"    # to play with another program, too
 
 All models are there; NAME is shown first, and may be left out. Only this machine can reach the page, unless --host says
 otherwise: there is no password. Ctrl-C stops the server.
@@ -34,12 +34,12 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Serve."""
-    from seraphim.errors import SettingsError
+    from seraphim.errors import SettingsError, how_to_install
 
     try:
         from seraphim.server import run
     except ModuleNotFoundError as error:
-        raise SettingsError(f"serving needs {error.name}: pip install -e '.[serve]'") from error
+        raise SettingsError(f"serving needs {error.name}: {how_to_install('serve')}") from error
     from seraphim.game import load_game
     from seraphim.server.engine.model_host import ModelHost
     from seraphim.server.engine.programs import Programs
@@ -50,8 +50,8 @@ def main(arguments: Sequence[str]) -> None:
     allowed_hosts = frozenset(name.lower() for name in ALLOWED_HOSTS.value)
     access = Access(allowed_hosts or None, frozenset(ORIGINS.value), tuple(PROXY.value))
     if ENGINE.value and not named:
-        raise SettingsError("--engine plays the game of one model: name it, serve.py NAME --engine=...")
-    programs = Programs(load_game(cli.model_folder(arguments).settings().game), ENGINE.value) if ENGINE.value else None
+        raise SettingsError("--engine plays the game of one model: name it, seraphim serve NAME --engine=...")
+    programs = Programs(load_game(cli.model_to_read(arguments).settings().game), ENGINE.value) if ENGINE.value else None
     server = run.bind(host, HOST.value, PORT.value, access, programs=programs)
     print(f"{', '.join(model.name for model in host.models())} at {server.url} (Ctrl-C to stop)", flush=True)
     if programs:

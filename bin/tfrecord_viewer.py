@@ -1,7 +1,7 @@
 """Show game data, or any TFRecord file.
 
-python bin/tfrecord_viewer.py gamedata/NAME             the first game of the newest file, position by position
-python bin/tfrecord_viewer.py gamedata/NAME --summary   how many games, who won, what was played, what is damaged
+seraphim view gamedata/NAME             the first game of the newest file, position by position
+seraphim view gamedata/NAME --summary   how many games, who won, what was played, what is damaged
 """
 
 from collections.abc import Sequence

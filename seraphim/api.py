@@ -23,7 +23,7 @@ from seraphim.game.saved_games import read_state
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.play.model import SHIPPED, Model, Move, PositionAnalysis, load, model_folder
+from seraphim.play.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.proof.certificate import read_certificate
 from seraphim.proof.display import Proof
 from seraphim.proof.proving import Goal as ProofGoal
@@ -34,6 +34,7 @@ from seraphim.records.window import read_window
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import own_model
 
 if TYPE_CHECKING:
     from seraphim.training.loop import Goal, LearnResult
@@ -96,7 +97,7 @@ def learn(
     folder: str | Path = ".",
     callback: Callable[[str], None] = print,
 ) -> "LearnResult":
-    """Go on learning with a model, as `bin/learn.py` does: self-play, training, a check, and again.
+    """Go on learning with a model, as `seraphim learn` does: self-play, training, a check, and again.
 
     Args:
         name: of the model in `models/`.
@@ -109,7 +110,7 @@ def learn(
         callback: receives each line of the report.
 
     Raises:
-        ModelError: there is no such model, or another program trains it.
+        ModelError: there is no such model in `folder`, or another program trains it.
         SettingsError: nothing would ever end it, or its settings contradict each other.
 
     >>> import seraphim
@@ -120,7 +121,7 @@ def learn(
     """
     from seraphim.training.loop import Run, learn
 
-    made = ModelFolder(Path(folder), name)
+    made = own_model(Path(folder), name)
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
         raise SettingsError("this would never end: give hours or generations")
@@ -133,7 +134,7 @@ def self_play(
 ) -> Generator[Positions, None, None]:
     """Let a model play against itself, in this process and without files; close the iterator to stop early.
 
-    A game depends on the model, the seed and its number alone. `learn` and `bin/generate_games.py` use all cores.
+    A game depends on the model, the seed and its number alone. `learn` and `seraphim generate` use all cores.
 
     Args:
         model: a model, or its name as `load` takes it.
@@ -195,7 +196,7 @@ def match(
     """Let two players meet, from random openings, each of which is played twice with the sides swapped.
 
     Args:
-        first: a player as `bin/arena.py` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`; a model; or a
+        first: a player as `seraphim arena` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`; a model; or a
             function that chooses an action in each of some states, int64 [P, W] -> int [P].
         second: another one.
         games: how many, an even number.
@@ -216,7 +217,7 @@ def match(
     """
     models = [each for each in (first, second) if isinstance(each, Model)]
     given = next((each.origin for each in models), None) if game is None else game
-    roster = Roster(Path(folder), given, Conditions(games, None, readouts, seed), shipped=SHIPPED)
+    roster = Roster(Path(folder), given, Conditions(games, None, readouts, seed))
     played = roster.game_of([each for each in (first, second) if isinstance(each, str)])
     for model in models:
         if name_of(model.origin) != name_of(played):
@@ -234,7 +235,7 @@ def evaluate(
     max_positions: int | None = None,
     folder: str | Path = ".",
 ) -> Evaluation:
-    """Return how often a model errs in the solved positions of its game, as `bin/evaluate.py` does.
+    """Return how often a model errs in the solved positions of its game, as `seraphim evaluate` does.
 
     Args:
         model: a model, or its name as `load` takes it.
@@ -276,7 +277,7 @@ def prove(
     megabytes: int = 4096,
     out: str | Path | None = None,
 ) -> Proof:
-    """Prove what a player can force from a position, as `bin/prove.py` does.
+    """Prove what a player can force from a position, as `seraphim prove` does.
 
     Args:
         position: unfinished: moves such as `4453`, a drawn board, or a state int64 [W].

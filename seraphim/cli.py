@@ -1,6 +1,7 @@
 """What the programs in bin/ share: flags from the option classes, model names, and errors in one line.
 
-The only module that imports absl. It defines no flag by itself: programs call its `define_` functions.
+The only module that imports absl. It defines no flag by itself: programs call its `define_` functions. `main` is the
+command `seraphim`, which runs each of them by a name.
 """
 
 import ast
@@ -15,6 +16,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from absl import app, flags, logging
@@ -24,17 +26,70 @@ from seraphim.errors import SeraphimError, SettingsError
 from seraphim.inference import Runtime
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import SHIPPED, find_model, own_model, version
 from seraphim.tracking.mlflow import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS
 
 _DEFINE: dict[Any, Any] = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
 
+_PIPE_CLOSED = 128 + 13  # what a shell says of SIGPIPE, which Windows has not
+
 # How to fix an error of the operating system, by its number.
 _CURES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free the disk"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "fix the permissions"),
 }
+
+
+PROGRAMS = {
+    "learn": "learn",
+    "generate": "generate_games",
+    "train": "train",
+    "view": "tfrecord_viewer",
+    "play": "interactive",
+    "serve": "serve",
+    "engine": "engine",
+    "evaluate": "evaluate",
+    "arena": "arena",
+    "curve": "curve",
+    "prove": "prove",
+    "check-proof": "check_proof",
+    "export": "export_model",
+    "doctor": "doctor",
+    "benchmark": "benchmark",
+    "check-game": "check_game",
+    "generate-positions": "generate_positions",
+}
+"""The file in bin/ of each command of `seraphim`."""
+
+
+def main() -> int:
+    """Run the program that the command line names, such as `seraphim learn NAME`.
+
+    Returns:
+        The exit code of `seraphim` alone; a program exits by itself.
+    """
+    command, *arguments = sys.argv[1:] or ["--help"]
+    if command == "--version":
+        print(f"seraphim {version()}")
+        return 0
+    if command in ("--help", "-h"):
+        print("usage: seraphim COMMAND …; seraphim COMMAND --help explains its flags\n")
+        for name, program in PROGRAMS.items():
+            docstring = ast.get_docstring(ast.parse((SHIPPED / "bin" / f"{program}.py").read_bytes())) or ""
+            print(f"  {name:18}  {docstring.splitlines()[0]}")
+        return 0
+    if command not in PROGRAMS:
+        print(f"seraphim: there is no command {command!r}: expected one of {', '.join(PROGRAMS)}", file=sys.stderr)
+        return 2
+    # The program is the main module, as if Python ran its file; what it prints about itself says `seraphim learn`.
+    file = SHIPPED / "bin" / f"{PROGRAMS[command]}.py"
+    sys.argv = [f"seraphim {command}", *arguments]
+    sys.modules["__main__"] = module = ModuleType("__main__")
+    module.__file__ = str(file)
+    exec(compile(file.read_bytes(), file, "exec"), vars(module))
+    return 0
 
 
 def define_options(parts: Collection[Part]) -> None:
@@ -57,6 +112,12 @@ def define_options(parts: Collection[Part]) -> None:
             flags.DEFINE_enum(name, None, list(get_args(type_)), text, module_name=module)
         else:
             _DEFINE[type_](name, None, text, module_name=module)
+
+
+def define_game() -> flags.FlagHolder[str | None]:
+    """Define --game, for programs that make a model of any game."""
+    text = "Package or module of the game of a new model, for instance tictactoe."
+    return flags.DEFINE_string("game", None, text, module_name=sys.argv[0])
 
 
 def define_choice(name: str, choices: Any, default: str, text: str) -> flags.FlagHolder[Any]:
@@ -92,7 +153,11 @@ def define_tracking() -> None:
 
 
 def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts: object) -> Tracking:
-    """Return the tracking of a run as --mlflow and MLFLOW_TRACKING_URI say; `facts` are additional parameters."""
+    """Return the tracking of a run as --mlflow and MLFLOW_TRACKING_URI say; `facts` are additional parameters.
+
+    Figures go below the data root, where the folder of a model that comes with Seraphim is not.
+    """
+    folder = ModelFolder(data_root(), folder.name)
     server = os.environ.get("MLFLOW_TRACKING_URI") or (local_store(data_root()) if FLAGS.mlflow else None)
     return Tracking(folder, program, settings, facts, server, lambda warning: print(warning, file=sys.stderr))
 
@@ -106,9 +171,29 @@ def define_trust() -> None:
     flags.DEFINE_bool("trust", False, text, module_name=sys.argv[0])
 
 
-def model_folder(arguments: Sequence[str]) -> ModelFolder:
-    """Return the folder of the model named by `model_name`; raise a SettingsError if the name is not valid."""
-    return ModelFolder(data_root(), model_name(arguments), FLAGS.trust)
+def model_to_read(arguments: Sequence[str]) -> ModelFolder:
+    """Return the folder of the model named by `model_name`, or of the one that comes with Seraphim.
+
+    Raises:
+        SettingsError: the name is not valid.
+    """
+    return find_model(data_root(), model_name(arguments), FLAGS.trust)
+
+
+def model_to_write(arguments: Sequence[str], new: bool = False) -> ModelFolder:
+    """Return the folder of the model named by `model_name`, which may be a `new` one.
+
+    Raises:
+        SettingsError: the name is not valid.
+        ModelError: it is a model that comes with Seraphim.
+    """
+    find = ModelFolder if new else own_model
+    return find(data_root(), model_name(arguments), FLAGS.trust)
+
+
+def is_own(folder: ModelFolder) -> bool:
+    """Return whether a model is below the data root, and may be written."""
+    return folder.path.parents[1] == data_root()
 
 
 def define_init() -> tuple[flags.FlagHolder[bool], flags.FlagHolder[int]]:
@@ -213,7 +298,7 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return _failed(arguments, str(error))
         except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 128 + signal.SIGPIPE
+            return _PIPE_CLOSED
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root().resolve()
             reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")

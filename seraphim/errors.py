@@ -12,6 +12,21 @@
 Programs print the message and exit with 1; only errors outside this tree show a traceback.
 """
 
+from pathlib import Path
+
+DISTRIBUTION = "seraphim-zero"
+"""The name by which pip knows Seraphim."""
+
+_BESIDE = Path(__file__).parents[1]
+CLONE = _BESIDE if (_BESIDE / "setup.cfg").is_file() else None
+"""The folder of the clone that this runs from; None if it is installed."""
+
+
+def how_to_install(extra: str = "") -> str:
+    """Return the command that installs what Seraphim needs, and the packages of an extra, such as `train,gpu`."""
+    what = f"'{'.' if CLONE else DISTRIBUTION}[{extra}]'" if extra else "." if CLONE else DISTRIBUTION
+    return f"pip install -e {what}" if CLONE else f"pip install {what}"
+
 
 class SeraphimError(Exception):
     """Base of every error that a user can cause and fix."""

@@ -162,7 +162,7 @@ class SelfPlayOptions(Options):
     concurrent_games: Count = 256
     """Games played at a time in each worker process; they fill the network's batches."""
     games_per_generation: Count = 1000
-    """Games between two trainings in bin/learn.py (AGZ: 25,000)."""
+    """Games between two trainings in seraphim learn (AGZ: 25,000)."""
     random_plies: Natural = 0
     """Most random moves at the beginning of a game; they are not recorded, and lead to positions that good play never
     reaches."""

@@ -4,7 +4,6 @@ They only read.
 """
 
 import contextlib
-import fcntl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +70,7 @@ def check_model(folder: ModelFolder, free: int, thorough: bool) -> Diagnosis:
         with diagnosis.checking():
             check_disk(folder, settings, game, free, diagnosis)
     check_game_data(folder.game_data, thorough, diagnosis)
-    held = [path for each in (folder.path, folder.game_data) for path in each.glob(".*") if _is_locked(path)]
+    held = [path for each in (folder.path, folder.game_data) for path in each.glob(".*") if atomic.is_locked(path)]
     if held:
         diagnosis.facts["at work"] = ", ".join(f"{path.name} is held by {_find_owner(path)}" for path in held)
     return diagnosis
@@ -85,10 +84,10 @@ def check_game_data(folder: Path, thorough: bool, diagnosis: Diagnosis) -> None:
             diagnosis.problems.append(f"{path} is damaged ({damage}): training skips it; remove it")
     size = sum(path.stat().st_size for path in files)
     diagnosis.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
-    partial = [path for path in folder.glob(f".*{PARTIAL}") if not _is_locked(path)]
+    partial = [path for path in folder.glob(f".*{PARTIAL}") if not atomic.is_locked(path)]
     with diagnosis.checking():
         if games := sum(len(whole_games(path.read_bytes())) for path in partial):
-            diagnosis.facts["left by a killed writer"] = f"{games} games, which bin/generate_games.py will publish"
+            diagnosis.facts["left by a killed writer"] = f"{games} games, which seraphim generate will publish"
 
 
 def check_disk(folder: ModelFolder, settings: Settings, game: Game, free: int, diagnosis: Diagnosis) -> None:
@@ -174,17 +173,6 @@ def _bytes_of_a_position(game: Game) -> int:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # it is a folder, gone, or not readable
-        return False
-    return False
 
 
 def _find_owner(path: Path) -> str:

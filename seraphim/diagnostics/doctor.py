@@ -14,11 +14,13 @@ from rich.text import Text
 from seraphim.diagnostics import installation
 from seraphim.diagnostics.benchmark import measure_latency, measure_uniform
 from seraphim.diagnostics.data_checks import Diagnosis, check_game_data, check_model
+from seraphim.errors import how_to_install
 from seraphim.game import load_game
 from seraphim.inference import jax, load_inference, tensorflow
 from seraphim.search.analysis import LEAVES
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import find_model
 
 
 def self_play_rate(game: str, seconds: float = 2.0) -> float:
@@ -40,7 +42,7 @@ def check_installation(console: Console, require_gpu: bool) -> list[str]:
     problems, missing = [], {}
     for package in installation.packages():
         if package.version is None:
-            missing[package.needed_for] = installation.how_to_install(package.needed_for)
+            missing[package.needed_for] = how_to_install(package.needed_for.removeprefix(installation.CORE))
         table.add_row(package.name, package.version or "[yellow]missing[/]", package.needed_for)
     console.print(table)
     for needed_for, command in missing.items():
@@ -66,7 +68,7 @@ def check_folders(console: Console, root: Path, names: Sequence[str], thorough: 
     """
     problems = []
     for name in names or _all_names(root):
-        folder = ModelFolder(root, name)
+        folder = find_model(root, name)
         with console.status(f"{name}: reading files"):
             if not folder.path.is_dir() and not names:
                 diagnosis = Diagnosis({"model": "none of this name: these are games without a model"})

@@ -11,13 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from seraphim.errors import CLONE, DISTRIBUTION, how_to_install
 from seraphim.inference import tensorflow
 from seraphim.machine import count_cores, cpu_quota, processor_name
+from seraphim.storage.shipped import version
 
 CORE = "core"
 """Packages that every program needs; other packages belong to an extra."""
 
-_DISTRIBUTION = "seraphim"
 _FOR_DEVELOPERS = ("dev", "bench")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")  # of a requirement
 _EXTRA = re.compile(r"extra == ['\"](\w+)['\"]")
@@ -36,11 +37,6 @@ def packages() -> list[Package]:
     return [Package(name, extra, _version(name)) for name, extra in _requirements() if extra not in _FOR_DEVELOPERS]
 
 
-def how_to_install(needed_for: str) -> str:
-    """Return the command that installs the packages of an extra, or of CORE."""
-    return "pip install -e ." if needed_for == CORE else f"pip install -e '.[{needed_for}]'"
-
-
 def machine() -> dict[str, str]:
     """Return facts about this machine, by name."""
     quota = cpu_quota()
@@ -48,7 +44,7 @@ def machine() -> dict[str, str]:
     if quota is not None:
         cores += f"; a container's quota is {quota:g} processors"
     return {
-        "Seraphim": _version(_DISTRIBUTION) or "not installed",
+        "Seraphim": version(),
         "Python": f"{platform.python_version()} at {sys.executable}",
         "system": f"{platform.system()} {platform.release()} on {platform.machine()}",
         "processor": f"{processor_name()}, {cores}",
@@ -71,19 +67,20 @@ def unused_gpu(found: list[str], usable: bool) -> str | None:
     reason = "is not installed" if find_spec("tensorflow") is None else "cannot use it, nor can JAX"
     return (
         f"{', '.join(found)} is not used, because TensorFlow {reason}: "
-        "pip install -e '.[train,gpu]', or 'tensorflow[and-cuda]', or check the driver"
+        f"{how_to_install('train,gpu')}, or 'tensorflow[and-cuda]', or check the driver"
     )
 
 
 def _requirements() -> Iterator[tuple[str, str]]:
     # From setup.cfg in a clone, as the installed metadata may be older.
-    setup = configparser.ConfigParser()
-    if setup.read(Path(__file__).parents[2] / "setup.cfg") and setup.get("metadata", "name", fallback="") == "seraphim":
+    if CLONE:
+        setup = configparser.ConfigParser()
+        setup.read(CLONE / "setup.cfg")
         needs = {CORE: setup["options"]["install_requires"], **setup["options.extras_require"]}
         for needed_for, text in needs.items():
             yield from ((match[0], needed_for) for line in text.splitlines() if (match := _NAME.match(line)))
-    elif _version(_DISTRIBUTION):
-        for line in metadata.requires(_DISTRIBUTION) or []:
+    else:
+        for line in metadata.requires(DISTRIBUTION) or []:
             extra = _EXTRA.search(line)
             if match := _NAME.match(line):
                 yield match[0], extra[1] if extra else CORE
@@ -99,5 +96,5 @@ def _version(distribution: str) -> str | None:
 def _memory() -> str:
     try:
         return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB"
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):  # Windows has no such function
         return "unknown"

@@ -27,6 +27,7 @@ from seraphim.inference import Runtime, load_inference
 from seraphim.proof.certificate import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.storage.shipped import find_model, own_model
 
 ALL, CHAMPION = "all", "champion"
 _KINDS = (
@@ -71,6 +72,10 @@ def _is_model(name: str) -> bool:
     return not _is_built_in(name) and not name.startswith((".", "/", "~"))
 
 
+def _model_of(name: str) -> str:
+    return name.partition(":")[0].partition("/")[0]
+
+
 def _is_positive(text: str) -> bool:
     return text.isdecimal() and int(text) > 0
 
@@ -84,7 +89,6 @@ class Roster:
     conditions: Conditions
     runtime: Runtime = "auto"
     trust: bool = False  # whether models outside `models/` are loaded; see also `load_inference`
-    shipped: Path | None = None  # another folder that holds `models/`, for those that `root` lacks
 
     def game_of(self, names: Iterable[str]) -> AnyGame:
         """Return the game that these players play.
@@ -125,27 +129,25 @@ class Roster:
         return list(found.values())
 
     def folder_of(self, names: Iterable[str]) -> ModelFolder:
-        """Return the folder of the first model among these players.
+        """Return the folder of the first model among these players, to write it.
 
         Raises:
             SettingsError: none of them is a model.
-            ModelError: there is no such model.
+            ModelError: there is no such model below `root`.
         """
         for name in names:
             if _is_model(name):
-                return self._folder(name)
+                return own_model(self.root, _model_of(name), self.trust)
         raise SettingsError("a standing tournament ranks the snapshots of a model: name one")
 
     def _folder(self, name: str) -> ModelFolder:
-        roots = [self.root, *filter(None, [self.shipped])]
         try:
-            folders = [ModelFolder(root, name.partition(":")[0].partition("/")[0], self.trust) for root in roots]
+            folder = find_model(self.root, _model_of(name), self.trust)
         except SettingsError as error:
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
-        for folder in folders:
-            if not folder.is_new() or folder.snapshots():
-                return folder
-        raise ModelError(f"{name!r} is not a player: {folders[0].path} does not exist; expected {_KINDS}")
+        if folder.is_new() and not folder.snapshots():
+            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; expected {_KINDS}")
+        return folder
 
     def _built_in(self, module: AnyGame, game: Game, name: str) -> Entrant:
         kind, _, text = name.partition(":")

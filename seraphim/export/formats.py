@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, SettingsError, how_to_install
 from seraphim.game import Array, Game, random_actions
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
@@ -127,7 +127,7 @@ def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
         import onnxruntime
         import tf2onnx.convert
     except ModuleNotFoundError as error:
-        raise SettingsError(f"ONNX needs {error.name}: pip install -e '.[onnx]', or choose another --format") from error
+        raise SettingsError(f"ONNX needs {error.name}: {how_to_install('onnx')}, or choose another --format") from error
 
     serve = load_module(snapshot, game, trust=trust).serve
     made, _ = tf2onnx.convert.from_function(serve, input_signature=serve.input_signature, opset=_OPSET)

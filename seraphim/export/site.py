@@ -26,10 +26,9 @@ from seraphim.export.formats import Parity, convert
 from seraphim.game import load_features, load_game
 from seraphim.settings import Settings
 from seraphim.storage.models import Snapshot
+from seraphim.storage.shipped import SHIPPED
 
 WEB = Path(__file__).parents[1] / "web"
-PROJECT = WEB.parents[1]
-"""The folder of package.json, where npm installs the library."""
 
 CDN = "https://cdn.jsdelivr.net/npm"
 """Where pages get the library if npm cannot install it for the export."""
@@ -68,8 +67,11 @@ class Library:
     """Why they must."""
 
 
-def find_library(project: Path = PROJECT) -> Library:
+def find_library(project: Path = SHIPPED) -> Library:
     """Return the library in `node_modules`, where npm installs it if it is missing.
+
+    Args:
+        project: has package.json, and in a clone package-lock.json, without which nothing is installed.
 
     Raises:
         SettingsError: there is no package.json, which says what to install.
@@ -100,6 +102,8 @@ def _install(project: Path) -> str:
     npm = shutil.which("npm")
     if npm is None:
         return "npm is not installed"
+    if not (project / "package-lock.json").is_file():
+        return f"{_LIBRARY} is installed in clones of Seraphim only"
     command = [npm, "ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund"]
     try:
         done = subprocess.run(command, cwd=project, check=False, capture_output=True, text=True, timeout=_NPM_SECONDS)
@@ -155,7 +159,7 @@ def _rules(game: str) -> Path:
     if file is None or not file.is_file():
         raise GameError(
             f"{game} cannot be played in a browser without {file}, its rules in JavaScript: "
-            "write them as in tictactoe/rules.js, or serve the model with bin/serve.py"
+            "write them as in tictactoe/rules.js, or serve the model with seraphim serve"
         )
     return file
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError
+from seraphim.errors import GameError, how_to_install
 from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
@@ -255,7 +255,7 @@ def _pyspiel() -> ModuleType:
     try:
         import pyspiel
     except ModuleNotFoundError as error:
-        raise GameError("OpenSpiel is not installed: pip install -e '.[openspiel]'") from error
+        raise GameError(f"OpenSpiel is not installed: {how_to_install('openspiel')}") from error
     return pyspiel
 
 

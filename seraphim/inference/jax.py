@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, SettingsError, how_to_install
 from seraphim.game import Array, Game
 from seraphim.inference.interface import Precision, fixed_size, in_buckets
 from seraphim.inference.tensorflow import gpu_is_likely, load_network
@@ -108,7 +108,7 @@ def _jax() -> ModuleType:
         import jax
     except ImportError as error:
         raise SettingsError(
-            "the runtime jax needs the package jax: pip install -e '.[train,gpu]', or choose another runtime"
+            f"the runtime jax needs the package jax: {how_to_install('train,gpu')}, or choose another runtime"
         ) from error
     return jax
 

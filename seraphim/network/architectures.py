@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import SettingsError
+from seraphim.errors import SettingsError, how_to_install
 from seraphim.game import Game
 from seraphim.network.native_log import without_native_log
 from seraphim.options import NetworkOptions
@@ -45,7 +45,7 @@ def _start() -> ModuleType:
             import tensorflow as tf
         except ModuleNotFoundError as error:
             raise SettingsError(
-                "TensorFlow is not installed: pip install -e '.[train]', or choose another runtime"
+                f"TensorFlow is not installed: {how_to_install('train')}, or choose another runtime"
             ) from error
 
         for gpu in tf.config.list_physical_devices("GPU"):

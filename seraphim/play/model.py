@@ -17,9 +17,7 @@ from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import OPTIONS, SELF_PLAY_SEARCH, Settings, default_settings
 from seraphim.storage.models import ModelFolder
-
-SHIPPED = Path(__file__).parents[2]
-"""The folder that holds the `models/` that come with Seraphim."""
+from seraphim.storage.shipped import find_model
 
 _BATCH = 256  # positions that the network gets at a time
 _EFFECTIVE = ("search", SELF_PLAY_SEARCH, "self_play")  # sections of the options that a model follows here
@@ -274,8 +272,6 @@ def load(
     if "/" in name and (Path(name).parent / "settings.json").is_file():
         name, snapshot = str(Path(name).parent), Path(name).name
     found = model_folder(name, folder, trust)
-    if found.is_new() and not found.snapshots() and "/" not in name:
-        found = ModelFolder(SHIPPED, name, trust)
     settings, path = found.settings(), found.choose(snapshot).path
     game = load_game(settings.game)
 
@@ -288,14 +284,12 @@ def load(
 
 
 def model_folder(name: str, folder: str | Path, trust: bool = False) -> ModelFolder:
-    """Return the folder of a model by its name, or by a path such as `models/NAME` or `gamedata/NAME`.
+    """Return the folder of a model, to read it: by its name as `load` takes it, or by `models/NAME` or `gamedata/NAME`.
 
     Raises:
         SettingsError: the name is not valid.
     """
     path = Path(name)
-    return (
-        ModelFolder(path.absolute().parents[1], path.name, trust)
-        if "/" in name
-        else ModelFolder(Path(folder), name, trust)
-    )
+    if "/" in name:
+        return ModelFolder(path.absolute().parents[1], path.name, trust)
+    return find_model(Path(folder), name, trust)

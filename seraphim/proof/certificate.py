@@ -137,7 +137,7 @@ def read_certificate(path: Path) -> Certificate:
     except OSError as error:
         raise RecordError(f"cannot read the proof {path}: {error.strerror}") from error
     if not data.startswith(MAGIC):
-        raise RecordError(f"{path} is no proof: expected a file that bin/prove.py wrote")
+        raise RecordError(f"{path} is no proof: expected a file that seraphim prove wrote")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise RecordError(f"the proof {path} is damaged: copy it again, or prove it again")
     first, _, body = data[len(MAGIC) : -_DIGEST].partition(b"\n")

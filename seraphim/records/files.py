@@ -13,11 +13,11 @@ published already.
 """
 
 import contextlib
-import fcntl
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from seraphim.errors import SettingsError
 from seraphim.records.schema import END_OF_FILE, END_OF_GAME, end_of, is_cut_off, with_end
 from seraphim.records.tfrecord import DamageError, frame, frames, parse_example
 from seraphim.storage import atomic
@@ -62,8 +62,8 @@ def reading(folder: Path) -> Iterator[None]:
     """Keep writers from removing files of the folder during the block."""
     with contextlib.ExitStack() as stack:
         # A folder that cannot be locked, such as a read-only one, is read without a lock.
-        with contextlib.suppress(OSError):
-            stack.enter_context(atomic.locked(folder / _READERS, fcntl.LOCK_SH))
+        with contextlib.suppress(OSError, SettingsError):
+            stack.enter_context(atomic.locked(folder / _READERS, shared=True))
         yield
 
 
@@ -74,7 +74,7 @@ def writing(folder: Path) -> contextlib.AbstractContextManager[None]:
 
 def removing(folder: Path) -> contextlib.AbstractContextManager[None]:
     """Keep readers out of the folder during the block; raises a BlockingIOError if there is one already."""
-    return atomic.locked(folder / _READERS, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return atomic.locked(folder / _READERS, wait=False)
 
 
 def whole_games(content: bytes) -> list[list[bytes]]:

@@ -122,7 +122,7 @@ def record_files(path: Path) -> list[Path]:
         raise RecordError(f"there is no file or folder {path}: name one, such as gamedata/NAME")
     files = published_files(path) or sorted(file for file in path.glob("*tfrecord*") if file.is_file())
     if not files:
-        raise RecordError(f"no TFRecord file in {path}: run bin/generate_games.py first, or name another folder")
+        raise RecordError(f"no TFRecord file in {path}: run seraphim generate first, or name another folder")
     return files
 
 

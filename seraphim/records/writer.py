@@ -10,7 +10,6 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from fcntl import LOCK_EX, LOCK_NB
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -50,7 +49,7 @@ class Journal:
         with writing(folder):
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             try:
-                atomic.lock_file(self._file, LOCK_EX | LOCK_NB)
+                atomic.lock_file(self._file, wait=False)
             except BaseException:
                 os.close(self._file)
                 raise
@@ -224,7 +223,7 @@ class GameWriter:
                 continue
             file = os.open(partial, os.O_RDWR)
             try:
-                atomic.lock_file(file, LOCK_EX if is_ours and not stream else LOCK_EX | LOCK_NB)
+                atomic.lock_file(file, wait=is_ours and not stream)
                 rescued += self._publish_new(whole_games(partial.read_bytes()))
                 partial.unlink()
             except BlockingIOError:

@@ -151,7 +151,7 @@ def rejection(game: Game, model: str, state: Array, legal: Array, logits: Array,
     """Return the error for a row that `expand` found invalid."""
     if not legal.any():
         return GameError(
-            f"{game.name} has not ended here but offers no legal action; run bin/check_game.py on it:\n"
+            f"{game.name} has not ended here but offers no legal action; run seraphim check-game on it:\n"
             f"{game.render(state)}"
         )
     return ModelError(

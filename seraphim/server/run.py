@@ -2,7 +2,6 @@
 
 import contextlib
 import ipaddress
-import resource
 import socket
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,11 @@ from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.engine.programs import Programs
 from seraphim.server.middleware import LOOPBACK, Access
 from seraphim.server.service import ServerLimits
+
+try:
+    import resource
+except ModuleNotFoundError:  # on Windows
+    resource = None  # type: ignore[assignment]
 
 _MAX_FRAME = 2**20  # bytes; a larger one ends its WebSocket. One above requests.MAX_BYTES gets an answer
 _SHUTDOWN_SECONDS = 3  # for requests under way when the server ends
@@ -98,7 +102,9 @@ def _networks(proxies: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def _allow_open_files() -> None:
-    # Many systems start a program with a limit of 256 or 1,024, which it may raise.
+    # Many systems start a program with a limit of 256 or 1,024, which it may raise. Windows has none.
+    if resource is None:
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

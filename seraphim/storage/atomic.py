@@ -6,12 +6,12 @@
     a lock     is held on a file and ends with its process
 
 This needs atomic renames, links and `flock`: a local disk, or NFS 4. `lock_file` refuses a file system without locks,
-`check_links` one without links. Knows files, not what they are for.
+and Windows, which has other ones; `check_links` refuses a file system without links. What else differs between systems
+is here as well. Knows files, not what they are for.
 """
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import platform
@@ -26,6 +26,11 @@ from typing import Any
 import google_crc32c
 
 from seraphim.errors import SettingsError
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "snapshot.json"
 """The manifest of a folder; `files` in it has the size and the CRC32C of each file."""
@@ -118,7 +123,7 @@ def _checksum(path: Path) -> str:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file and sync it to disk."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0), 0o666)
     try:
         write(file, content)
         os.fsync(file)
@@ -152,7 +157,9 @@ def write(file: int, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the listing of a folder, is on disk."""
+    """Wait until a file, or the listing of a folder, is on disk; not on Windows, which opens no folders."""
+    if os.name == "nt":
+        return
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)
@@ -163,23 +170,25 @@ def sync(path: Path) -> None:
 # ---------------------------------------------------------------- locks, and what the file system must offer
 
 
-def lock_file(file: int, how: int = fcntl.LOCK_EX) -> None:
-    """Lock an open file until it is closed.
+def lock_file(file: int, shared: bool = False, wait: bool = True) -> None:
+    """Lock an open file until it is closed; several processes may hold a `shared` lock.
 
     Raises:
-        BlockingIOError: another process holds the lock, and `how` says not to wait.
-        SettingsError: the file system has no locks.
+        BlockingIOError: another process holds the lock, and this one does not `wait`.
+        SettingsError: the file system has no locks, or this is Windows.
     """
+    if fcntl is None:
+        raise SettingsError("models and games are not written on Windows, which has no flock: run Seraphim in WSL")
     with _required("locks (flock)"):
-        fcntl.flock(file, how)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
 
 
 @contextlib.contextmanager
-def locked(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[None]:
+def locked(path: Path, shared: bool = False, wait: bool = True) -> Iterator[None]:
     """Hold the lock of a file, which is created if necessary, during the block; see `lock_file`."""
-    file = os.open(path, os.O_CREAT | (os.O_RDONLY if how & fcntl.LOCK_SH else os.O_RDWR), 0o666)
+    file = os.open(path, os.O_CREAT | (os.O_RDONLY if shared else os.O_RDWR), 0o666)
     try:
-        lock_file(file, how)
+        lock_file(file, shared, wait)
         yield
     finally:
         os.close(file)
@@ -195,7 +204,7 @@ def hold(path: Path) -> Iterator[None]:
     """
     with path.open("a+") as file:
         try:
-            lock_file(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(file.fileno(), wait=False)
         except BlockingIOError:
             file.seek(0)
             raise HeldError(file.read().strip() or "a process that is just starting") from None
@@ -207,6 +216,18 @@ def hold(path: Path) -> Iterator[None]:
             yield
         finally:
             file.truncate(0)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock of a file; a file that cannot be read counts as free."""
+    try:
+        with path.open("rb") as file:
+            lock_file(file.fileno(), shared=True, wait=False)
+    except BlockingIOError:
+        return True
+    except (OSError, SettingsError):  # it is a folder, gone, or not readable
+        return False
+    return False
 
 
 def check_links(folder: Path) -> None:

@@ -4,7 +4,8 @@
     models/NAME/00001000-20250131T120000Z   a snapshot: step and time (UTC)
       snapshot.json                         its manifest
       figures.json                          metrics that were added later
-    models/NAME/champion                    a symbolic link to one of the snapshots
+    models/NAME/champion                    a symbolic link to one of the snapshots; or a file with its name, which Git
+                                            makes where there are no links, and wheels have
     models/NAME/.next-champion              the next champion, while the link is being replaced
     models/NAME/.unfinished-SNAPSHOT        a snapshot that is being written or removed
     models/NAME/logs                        TensorBoard's, a folder for each program
@@ -88,7 +89,7 @@ class ModelFolder:
         settings = load_settings(self._settings)
         if game is not None and settings.game != game:
             raise ModelError(
-                f"model {self.name!r} plays {settings.game}, not {game}: use {settings.game}'s train.py, "
+                f"model {self.name!r} plays {settings.game}, not {game}: use seraphim train {self.name}, "
                 "or choose another name"
             )
         return settings
@@ -327,11 +328,14 @@ class ModelFolder:
 
     def _describe_missing(self) -> str:
         what = "has no champion" if self._settings.is_file() else f"does not exist below {self.path.parent}"
-        return f"model {self.name!r} {what}: create it with train.py {self.name} --init"
+        return f"model {self.name!r} {what}: create it with seraphim train {self.name} --init --game=GAME"
 
 
 def _read_link(path: Path) -> str | None:
-    # The name that a link holds; empty for something that is not a link, None for nothing.
+    # The name that a link, or a file in its place, holds; empty for something else, None for nothing.
     if path.is_symlink():
         return str(path.readlink())
+    if path.is_file():
+        name = path.read_text(errors="replace").strip()
+        return name if to_snapshot(Path(name)) and Path(name).name == name else ""
     return "" if path.exists() else None

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, SettingsError, how_to_install
 from seraphim.settings import Settings
 from seraphim.storage.atomic import locked
 from seraphim.storage.models import ModelFolder
@@ -124,7 +124,8 @@ class _Sender:
     ) -> None:
         if importlib.util.find_spec("mlflow") is None:
             raise SettingsError(
-                "MLflow is not installed: pip install -e '.[tracking]', or run without --mlflow and MLFLOW_TRACKING_URI"
+                f"MLflow is not installed: {how_to_install('tracking')}, "
+                "or run without --mlflow and MLFLOW_TRACKING_URI"
             )
         for name, value in _ENVIRONMENT.items():
             os.environ.setdefault(name, value)

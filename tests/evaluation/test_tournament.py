@@ -266,7 +266,7 @@ def test_too_few_openings_are_reported(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which players? Try: arena.py NAME random minimax:4"),
+        ((), "which players? Try: seraphim arena NAME random minimax:4"),
         (("fresh",), "a match needs two players, but there is only fresh"),
         (("fresh", "nobody"), "'nobody' is not a player: "),
         (("random", "minimax:2"), "which game? No model is among the players: give --game as well"),

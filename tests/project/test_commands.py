@@ -177,7 +177,7 @@ def test_the_address_of_a_bucket_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_missing_game_data_is_an_error(run: Run) -> None:
-    assert "run bin/generate_games.py first" in refused(run("tictactoe/train.py", "fresh"))
+    assert "run seraphim generate first" in refused(run("tictactoe/train.py", "fresh"))
 
 
 def test_an_existing_model_is_not_made_again(run: Run) -> None:

@@ -22,10 +22,10 @@ def test_tic_tac_toe_is_a_draw(tmp_path: Path) -> None:
     first, second, last = done.stdout.splitlines()
     assert first.startswith("the second player at least draws: proven in ")
     assert second.startswith("the first player at least draws: proven in ")
-    assert last == "tictactoe-start.proof: bin/check_proof.py checks it"
+    assert last == "tictactoe-start.proof: seraphim check-proof checks it"
     assert [path.name for path in tmp_path.iterdir()] == ["tictactoe-start.proof"]
     again = prove(tmp_path, "--game=tictactoe")
-    assert again.stdout == "tictactoe-start.proof holds this proof already: bin/check_proof.py checks it\n"
+    assert again.stdout == "tictactoe-start.proof holds this proof already: seraphim check-proof checks it\n"
     check = [sys.executable, str(ROOT / "bin" / "check_proof.py"), "tictactoe-start.proof"]
     assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 0
 

@@ -1,5 +1,4 @@
 import errno
-import fcntl
 import os
 import subprocess
 import sys
@@ -548,7 +547,7 @@ def test_a_file_system_without_links_is_refused_before_a_game_is_written(tmp_pat
 
 def test_no_other_writer_enters_while_the_file_system_is_checked(tmp_path, monkeypatch):
     def check(folder):
-        with pytest.raises(BlockingIOError), atomic.locked(folder / ".writers.lock", fcntl.LOCK_EX | fcntl.LOCK_NB):
+        with pytest.raises(BlockingIOError), atomic.locked(folder / ".writers.lock", wait=False):
             pass
 
     monkeypatch.setattr(atomic, "check_links", check)
@@ -814,7 +813,7 @@ def test_data_of_a_game_whose_rules_have_changed_is_refused():
 
 def test_no_data_says_what_to_run(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(RecordError, match=r"no game data in .*: run bin/generate_games.py first"):
+        with pytest.raises(RecordError, match=r"no game data in .*: run seraphim generate first"):
             read_window(folder, GAME, ALL)
 
 

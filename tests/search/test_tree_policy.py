@@ -1,4 +1,4 @@
-"""Tree policies and evaluations from outside: those of docs/your-own-search.md, against the naive search and the default one."""
+"""Tree policies and evaluations from outside: those of docs/your-own-search.md, against naive and default searches."""
 
 import math
 from collections.abc import Callable

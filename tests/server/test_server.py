@@ -26,7 +26,7 @@ from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 
 import connectfour
-from seraphim.errors import CapacityError, ModelError
+from seraphim.errors import CapacityError, ModelError, SettingsError
 from seraphim.game import Game
 from seraphim.game.saved_games import to_text
 from seraphim.game.tree import GameTree
@@ -36,6 +36,7 @@ from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 from seraphim.search.analysis import Analysis
 from seraphim.server import middleware
+from seraphim.server.engine import model_host
 from seraphim.server.engine.limits import SearchLimits
 from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.service import ServerLimits
@@ -806,9 +807,17 @@ def test_the_program_fails_with_a_one_line_error(served: Running, arguments: lis
     assert out == ""
 
 
-def test_without_a_model_the_program_says_how_to_make_one(tmp_path: Path) -> None:
-    _, errors = Program(tmp_path, "--port=0").process.communicate(timeout=PATIENCE)
-    assert "make one with bin/learn.py" in errors
+def test_without_a_model_those_that_come_with_it_are_served(tmp_path: Path, fresh_root: Path) -> None:
+    assert [model.name for model in ModelHost(tmp_path).models()] == ["connectfour", "tictactoe"]
+    assert [model.name for model in ModelHost(tmp_path, "tictactoe").models()] == ["tictactoe"]
+    assert [model.name for model in ModelHost(fresh_root).models()] == ["fresh"]
+    assert [model.name for model in ModelHost(fresh_root, "tictactoe").models()] == ["tictactoe", "fresh"]
+
+
+def test_without_any_model_it_is_said_how_to_make_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_host, "SHIPPED", tmp_path)
+    with pytest.raises(SettingsError, match="make one with seraphim learn"):
+        ModelHost(tmp_path)
 
 
 # ---------------------------------------------------------------- models

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from seraphim.errors import ModelError, SettingsError
+from seraphim.records.files import reading
 from seraphim.settings import default_settings
 from seraphim.storage import atomic
 from seraphim.storage.models import ModelFolder, Snapshot
@@ -128,16 +129,39 @@ def test_a_snapshot_from_before_there_were_lists_of_files_counts(folder: ModelFo
     assert champion.metrics() == {"loss": 0.5}
 
 
-def test_a_champion_that_is_a_file_is_reported_and_replaced(folder: ModelFolder) -> None:
-    # As git writes a link on a file system without links.
-    champion = folder.champion()
+def test_a_champion_that_is_a_file_is_read_and_replaced(folder: ModelFolder) -> None:
+    # As Git writes a link where there are none, and as a wheel has it.
+    champion, other = folder.champion(), folder.snapshots()[2]
     (folder.path / "champion").unlink()
     (folder.path / "champion").write_text(champion.name)
+    assert folder.champion() == champion
+    assert not folder.is_new()
+    folder.promote(other)
+    assert folder.champion() == other
+    assert (folder.path / "champion").is_symlink()
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"../other/00000001-20250101T000000Z", b"\xff\0"])
+def test_a_champion_that_names_no_snapshot_is_reported(folder: ModelFolder, content: bytes) -> None:
+    (folder.path / "champion").unlink()
+    (folder.path / "champion").write_bytes(content)
     with pytest.raises(ModelError, match=f"leads nowhere; try: ln -sfn {folder.snapshots()[2].name} "):
         folder.champion()
     assert not folder.is_new()
-    folder.promote(champion)
-    assert folder.champion() == champion
+
+
+def test_without_flock_writing_is_refused_and_reading_goes_on(
+    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(atomic, "fcntl", None)  # as on Windows
+    champion = folder.champion()
+    with pytest.raises(SettingsError, match="not written on Windows, which has no flock: run Seraphim in WSL"):
+        folder.promote(champion)
+    with pytest.raises(SettingsError, match="run Seraphim in WSL"), folder.learner():
+        pass
+    assert not atomic.is_locked(folder.path / ".lock")
+    with reading(folder.path):
+        assert folder.champion() == champion
 
 
 def test_the_announced_champion_counts_once_its_snapshot_is_there(folder: ModelFolder) -> None:

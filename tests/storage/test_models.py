@@ -68,14 +68,15 @@ def test_created_model_has_its_settings(folder: ModelFolder) -> None:
 
 def test_settings_of_another_game_are_refused(folder: ModelFolder) -> None:
     assert folder.settings("tictactoe") == SETTINGS
-    expected = "model 'first' plays tictactoe, not connectfour: use tictactoe's train.py, or choose another name"
+    expected = "model 'first' plays tictactoe, not connectfour: use seraphim train first, or choose another name"
     with pytest.raises(ModelError, match=f"^{expected}$"):
         folder.settings("connectfour")
 
 
 def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
-    message = f"model 'first' does not exist below {tmp_path / 'models'}: create it with train.py first --init"
+    cure = "create it with seraphim train first --init --game=GAME"
+    message = f"model 'first' does not exist below {tmp_path / 'models'}: {cure}"
     for method in (folder.settings, folder.champion, lambda: folder.publish(0, write)):
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             method()
@@ -84,7 +85,7 @@ def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
 
 
 def test_missing_champion_names_the_cure(folder: ModelFolder) -> None:
-    with pytest.raises(ModelError, match=r"^model 'first' has no champion: create it with train\.py first --init$"):
+    with pytest.raises(ModelError, match="^model 'first' has no champion: create it with seraphim train first --init"):
         folder.champion()
 
 

@@ -89,7 +89,7 @@ def problem(folder: ModelFolder) -> str:
         if folder.champion().step == 2:
             return "the champion did not pass the gate"
     except ModelError as error:
-        return "" if folder.is_new() and "train.py first --init" in str(error) else str(error)
+        return "" if folder.is_new() and "seraphim train first --init" in str(error) else str(error)
     return ""
 
 

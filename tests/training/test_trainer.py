@@ -219,7 +219,7 @@ def test_damaged_files_are_named_and_skipped(folder: ModelFolder) -> None:
 def test_missing_game_data_is_an_error_before_tensorflow_is_imported(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
     bootstrap(folder, GAME, SETTINGS, seed=0)
-    with pytest.raises(RecordError, match=r"no game data in .*first: run bin/generate_games\.py"):
+    with pytest.raises(RecordError, match=r"no game data in .*first: run seraphim generate first"):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert len(folder.snapshots()) == 1
 
@@ -284,7 +284,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["first"], "model 'first' does not exist below "),
-        (["other"], "model 'other' plays connectfour, not tictactoe: use connectfour's train.py"),
+        (["other"], "model 'other' plays connectfour, not tictactoe: use seraphim train other"),
         (["../x", "--init"], "'../x' is not a valid model name"),
         ([], "which model? Try: train.py NAME"),
     ],

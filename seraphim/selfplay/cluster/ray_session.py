@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import SettingsError, WorkerError
+from seraphim.errors import SettingsError, WorkerError, how_to_install
 from seraphim.machine import count_cores
 
 AUTO = "auto"
@@ -35,7 +35,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise SettingsError("--cluster needs Ray: pip install -e '.[cluster]'") from error
+        raise SettingsError(f"--cluster needs Ray: {how_to_install('cluster')}") from error
     logging.getLogger("ray").setLevel(logging.ERROR)
     # Ray reports each lost worker and node at length, which no option prevents; our own pool reports them.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None

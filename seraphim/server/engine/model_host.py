@@ -1,5 +1,7 @@
 """The models that are served: found in `models/`, loaded when a client opens them, unloaded when others need room.
 
+Where there is none, those that come with Seraphim are served.
+
 Models without sessions are unloaded first. One place is for champions alone; a champion also replaces another snapshot
 that is in use, whose clients open it again with their next search.
 
@@ -8,6 +10,7 @@ Knows models and engines; knows nothing of connections.
 
 import threading
 from collections import OrderedDict
+from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +27,7 @@ from seraphim.server.engine.limits import SearchLimits
 from seraphim.server.engine.messages import Message
 from seraphim.server.engine.shared_search import SharedSearch
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import SHIPPED, find_model
 
 CARD = "README.md"
 """The description in a model's folder."""
@@ -71,7 +75,7 @@ class ModelHost:
         max_loaded: int = 4,
         trust: bool = False,
     ) -> None:
-        """Check that there is a model below `root`; nothing is loaded yet.
+        """Check that there is a model, below `root` or with Seraphim; nothing is loaded yet.
 
         The model `first` is listed first; `limits` hold for each engine; `max_loaded` snapshots are loaded at a time;
         `trust` allows links to models elsewhere.
@@ -91,20 +95,26 @@ class ModelHost:
         if first is not None:
             self._folder(first).champion()
         elif not self.models():
-            raise SettingsError(f"there is no model in {root / 'models'}: make one with bin/learn.py, then serve it")
+            raise SettingsError(f"there is no model in {root / 'models'}: make one with seraphim learn, then serve it")
 
     def models(self) -> list[ModelInfo]:
         """Return the models that have a champion, by name, the first one first."""
+        names = {path.name for path in (self.root / "models").glob("*")} | ({self._first} if self._first else set())
+        own = self._openable(names)
+        found = own or self._openable({path.name for path in (SHIPPED / "models").glob("*")})
+        return sorted(found, key=lambda model: model.name != self._first)
+
+    def _openable(self, names: Collection[str]) -> list[ModelInfo]:
         found = []
-        for path in sorted((self.root / "models").glob("*")):
+        for name in sorted(names):
             try:
-                folder = self._folder(path.name)
+                folder = self._folder(name)
                 snapshots = [snapshot.name for snapshot in reversed(folder.snapshots())]
                 card = (folder.path / CARD).is_file()
                 found.append(ModelInfo(folder.name, folder.settings().game, folder.champion().name, snapshots, card))
             except (SeraphimError, OSError):
                 continue  # a model that cannot be opened is not listed
-        return sorted(found, key=lambda model: model.name != self._first)
+        return found
 
     def folder(self, model: str) -> ModelFolder:
         """Return the folder of a model that exists.
@@ -154,7 +164,7 @@ class ModelHost:
             loaded.engine.close()
 
     def _folder(self, model: str) -> ModelFolder:
-        return ModelFolder(self.root, model, self._trust)
+        return find_model(self.root, model, self._trust)
 
     def _load(self, folder: ModelFolder, snapshot: str, future: Future[LoadedModel]) -> None:
         key = (folder.name, snapshot)
