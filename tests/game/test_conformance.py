@@ -734,8 +734,8 @@ def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "which game? Try: check_game.py tictactoe"),
-        (("tictactoe", "tictactoe.plain", "connectfour"), "which game? Try: check_game.py tictactoe"),
+        ((), "which game? Try: seraphim check-game tictactoe"),
+        (("tictactoe", "tictactoe.plain", "connectfour"), "which game? Try: seraphim check-game tictactoe"),
         (
             ("tictactoe", "connectfour", "--games=5"),
             "num_actions must be the same, but tictactoe has 9 and connectfour 7",
