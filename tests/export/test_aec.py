@@ -13,7 +13,7 @@ from games import ENDLESS, MOVES_TWICE
 import seraphim
 from seraphim.errors import GameError, SettingsError
 from seraphim.export import aec
-from seraphim.game import Game, PlainRules
+from seraphim.game import Game, PlainRules, name_of
 
 # What PettingZoo's tests also say of its own board games, but for those that they know by name.
 pytestmark = [
@@ -32,7 +32,7 @@ def seeded(env: Any, seed: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("make", [aec.env, aec.GameEnv])
-@pytest.mark.parametrize("game", [*GAMES, PlainRules(MOVES_TWICE), PlainRules(ENDLESS)], ids=str)
+@pytest.mark.parametrize("game", [*GAMES, PlainRules(MOVES_TWICE), PlainRules(ENDLESS)], ids=name_of)
 def test_pettingzoo_finds_no_fault_with_the_interface(make: Callable[..., Any], game: str | Game) -> None:
     from pettingzoo.test import api_test
 
