@@ -18,8 +18,8 @@ SHARE = 0.03  # of the time that matches may take
 ANCHORS = (ANCHOR, "mcts:10", "mcts:100", "mcts:1000", "mcts:10000")  # weakest first; random is rated 0
 _CONDITIONS = Conditions(games=40, readouts=100)
 _MASTERED = 0.9  # share of points against an anchor from which the next one is met as well
-_FIRST_SECONDS = 2.0  # that the first matches are expected to take
-_NEXT_FACTOR = 10  # and those with the next anchor, compared with the last ones
+_FIRST_SECONDS = 2.0  # that the first matches are expected to take, and the match of the two weakest anchors
+_NEXT_FACTOR = 10  # of the time that the match of the next two anchors takes, which search ten times as much
 
 
 class Strength:
@@ -42,12 +42,13 @@ class Strength:
         met = {match.first for match in self._matches} | {match.second for match in self._matches}
         self._anchor = max((place for place, name in enumerate(ANCHORS) if name in met), default=0)
         self._spent, self._expected = 0.0, _FIRST_SECONDS
+        self._introduction = _FIRST_SECONDS * _NEXT_FACTOR**self._anchor  # seconds expected for the next two anchors
 
     def measure(self, champion: Snapshot, elapsed: float) -> Rating | None:
         """Return the rating of a champion; None if it was rated before, or if its matches would take too much time.
 
         It meets the strongest of ANCHORS that was met so far, and the champion that was rated before it, if that is
-        still stored. Once it makes nearly all points against the anchor, the next anchor is introduced.
+        still stored. Once it makes nearly all points against the anchor, and there is time, the next one is introduced.
 
         Args:
             champion: a snapshot of the model.
@@ -64,12 +65,17 @@ class Strength:
         if self._rated in [f"{self._folder.name}/{each.name}" for each in self._folder.snapshots()]:
             self._play(name, self._rated)
         self._rated = name
-        stronger = score > _MASTERED and self._anchor + 1 < len(ANCHORS)
-        if stronger:
-            self._anchor += 1
-            self._play(ANCHORS[self._anchor], ANCHORS[self._anchor - 1])
         seconds = time.perf_counter() - started
-        self._spent, self._expected = self._spent + seconds, seconds * (_NEXT_FACTOR if stronger else 1)
+        self._expected = seconds  # for the next champion
+        if score > _MASTERED and self._anchor + 1 < len(ANCHORS):
+            if self._spent + seconds + self._introduction <= SHARE * elapsed:
+                self._anchor += 1
+                self._play(ANCHORS[self._anchor], ANCHORS[self._anchor - 1])
+                self._expected = time.perf_counter() - started  # against the next champion it searches as much
+                self._introduction = _NEXT_FACTOR * (self._expected - seconds)
+            else:
+                self._expected += self._introduction
+        self._spent += time.perf_counter() - started
         return next(each for each in rate(self._matches) if each.name == name)
 
     def _play(self, first: str, second: str) -> float:

@@ -35,22 +35,49 @@ def test_a_champion_is_rated_once_against_random_play(folder: ModelFolder, small
     assert Strength(folder, small_settings, "auto").measure(champion, elapsed=1e6) is None  # nor in another run
 
 
+class Clock:
+    """Advances by 30 s in each match; `result` is that of all matches."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, result: MatchResult) -> None:
+        self.now, self._result = 0, result
+        monkeypatch.setattr(strength.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(strength, "play_match", self._play)
+
+    def _play(self, *_: object) -> MatchResult:
+        self.now += 30
+        return self._result
+
+
 def test_matches_take_no_more_than_their_share(
     folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = iter(range(0, 10_000, 30))  # a measurement takes 30 s
-    monkeypatch.setattr(strength.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(strength, "play_match", lambda *_: LOST)
+    clock = Clock(monkeypatch, LOST)
     matches = Strength(folder, small_settings, "auto")
-    champion, spent = folder.champion(), 0
+    champion = folder.champion()
     assert matches.measure(champion, elapsed=10) is None
     for minute in range(1, 200):
         matches._rated = ""  # as if the champion were new
-        if matches.measure(champion, elapsed=60 * minute):
-            spent += 30
-            # The first measurement was expected to take less.
-            assert spent <= max(30, SHARE * 60 * minute) + 1e-6
-    assert spent == 330  # of 11,940 s
+        matches.measure(champion, elapsed=60 * minute)
+        # The first measurement was expected to take less.
+        assert clock.now <= max(30, SHARE * 60 * minute) + 1e-6
+    assert clock.now == 330  # of 11,940 s
+
+
+def test_a_stronger_player_is_introduced_when_there_is_time_for_it(
+    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch, WON)
+    matches = Strength(folder, small_settings, "auto")
+    introduced = []
+    for minute in range(1, 1000):
+        matches._rated = ""
+        before = clock.now
+        if matches.measure(folder.champion(), elapsed=60 * minute) and clock.now - before > 30:
+            introduced.append(minute)
+            expected = 2 if len(introduced) == 1 else 300  # seconds; each pair is expected to take ten times the last
+            assert before + 30 + expected <= SHARE * 60 * minute + 1e-6
+    assert len(introduced) == len(ANCHORS) - 1
+    assert clock.now <= SHARE * 60_000
 
 
 def test_a_champion_that_beats_a_player_meets_the_next_one(
