@@ -68,10 +68,8 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
     },
     "othello": {
         BASELINE: [],
-        "32 filters and 3 blocks": ["--filters=32", "--blocks=3"],
-        "48 filters and 4 blocks": ["--filters=48", "--blocks=4"],
+        "64 filters and 5 blocks": ["--filters=64", "--blocks=5"],
         "step size 0.02": ["--learning_rate=0.02"],
-        "8 samples a position": ["--samples_per_position=8"],
         "random openings of up to 30 plies": ["--random_plies=30"],
         "32 readouts": ["--self_play_readouts=32"],
         "128 readouts": ["--self_play_readouts=128"],

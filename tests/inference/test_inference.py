@@ -123,7 +123,7 @@ def test_a_model_of_another_game_is_reported(
 
 @RUNTIMES
 def test_a_missing_model_is_reported(tmp_path: Path, runtime: str) -> None:
-    with pytest.raises(ModelError, match="holds no SavedModel: retrain"):
+    with pytest.raises(ModelError, match="holds no SavedModel: train again"):
         loaded(tmp_path, runtime)
 
 
