@@ -622,10 +622,10 @@ class TerminalSession:
         os.write(self._master, keys.encode())
 
     def leave(self, again: str = "", seconds: float = 60) -> tuple[str, int]:
-        """Return the rest of what is printed, and the exit code; type `again` each second until it ends."""
+        """Return the rest of what is printed, and the exit code; type `again` every ten seconds until it ends."""
         printed, end = self.seen, time.monotonic() + seconds
         while True:
-            if not select.select([self._master], [], [], 1)[0]:
+            if not select.select([self._master], [], [], 10)[0]:
                 assert time.monotonic() < end, f"it does not end: {printed}"
                 self.type(again)
                 continue
