@@ -1,5 +1,6 @@
 """A player that asks programs for its moves: a few processes, each of which follows one game at a time."""
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -79,14 +80,19 @@ class EnginePlayer(FollowsMoves):
             # An engine that already follows the game only needs what is new; otherwise they take turns.
             known = [moves[: len(engine.moves)] == engine.moves and bool(engine.moves) for engine in self._engines]
             shares[known.index(True) if any(known) else row % len(shares)].append(row)
-        actions = np.empty(len(lines), np.int64)
+        actions, interrupted = np.empty(len(lines), np.int64), threading.Event()
 
         def work(place: int) -> None:
             for row in shares[place]:
+                if interrupted.is_set():
+                    return
                 actions[row] = self._choose(place, tuple(lines[row]))
 
         with ThreadPoolExecutor(len(shares)) as pool:
-            list(pool.map(work, range(len(shares))))
+            try:
+                list(pool.map(work, range(len(shares))))
+            finally:
+                interrupted.set()  # by an error or Ctrl-C: the others finish the moves that they think about
         return actions
 
     def _choose(self, place: int, moves: Moves) -> int:

@@ -4,13 +4,15 @@ import os
 import shlex
 import shutil
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.engines import gtp, uci
+from seraphim.evaluation.engines import gtp, player, uci
 from seraphim.evaluation.engines.gtp import gtp_player
 from seraphim.evaluation.engines.move_names import action_named, uci_names, vertex_names
 from seraphim.evaluation.engines.uci import uci_player
@@ -216,6 +218,38 @@ def test_a_silent_program_is_no_uci_engine(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(uci, "ANSWER_SECONDS", 0.5)
     with pytest.raises(GameError, match="uci:cat did not answer in time"):
         uci_player(load_game("openspiel:chess"), "cat")
+
+
+def test_an_error_of_one_program_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "count_cores", lambda: 2)
+    begun, failed, asked = threading.Event(), threading.Event(), []
+
+    class Stub:
+        title = "stub"
+        moves: tuple[int, ...] = ()
+
+        def __init__(self) -> None:
+            self.is_first = not engines
+            engines.append(self)
+
+        def choose(self, moves: tuple[int, ...]) -> int:
+            if self.is_first:
+                begun.wait()
+                failed.set()
+                raise GameError("it plays nonsense")
+            begun.set()
+            failed.wait()
+            time.sleep(0.01)
+            asked.append(moves)
+            return 0
+
+        def close(self) -> None:
+            pass
+
+    engines: list[Stub] = []
+    with pytest.raises(GameError, match="nonsense"):
+        player.EnginePlayer("stub", Stub).after([(row,) for row in range(1000)])
+    assert len(asked) < 400  # of 500
 
 
 def test_a_player_that_follows_games_needs_them(script: Path) -> None:
