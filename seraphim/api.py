@@ -75,9 +75,10 @@ def new(
         SettingsError: there is no such option or preset, or a value is out of range.
         GameError: there is no such game, or it is an object that no module offers.
 
-    >>> import seraphim
-    >>> seraphim.new("mine", "tictactoe", width=16).settings().network.width
-    16
+    Examples:
+        >>> import seraphim
+        >>> seraphim.new("mine", "tictactoe", width=16).settings().network.width
+        16
     """
     from seraphim.training.trainer import bootstrap
 
@@ -113,11 +114,12 @@ def learn(
         ModelError: there is no such model in `folder`, or another program trains it.
         SettingsError: nothing would ever end it, or its settings contradict each other.
 
-    >>> import seraphim
-    >>> made = seraphim.new("pupil", "tictactoe", width=16, games_per_generation=16, concurrent_games=16, steps=4)
-    >>> lines = []
-    >>> seraphim.learn("pupil", generations=1, callback=lines.append).generations
-    1
+    Examples:
+        >>> import seraphim
+        >>> made = seraphim.new("pupil", "tictactoe", width=16, games_per_generation=16, concurrent_games=16, steps=4)
+        >>> lines = []
+        >>> seraphim.learn("pupil", generations=1, callback=lines.append).generations
+        1
     """
     from seraphim.training.loop import Run, learn
 
@@ -149,10 +151,11 @@ def self_play(
     Raises:
         ModelError, SettingsError: as `load`; or the model's options contradict each other.
 
-    >>> import seraphim
-    >>> games = seraphim.self_play("tictactoe", games=2, seed=1)
-    >>> sorted(game.observations.shape for game in games)  # from random openings
-    [(2, 3, 3, 2), (8, 3, 3, 2)]
+    Examples:
+        >>> import seraphim
+        >>> games = seraphim.self_play("tictactoe", games=2, seed=1)
+        >>> sorted(game.observations.shape for game in games)  # from random openings
+        [(2, 3, 3, 2), (8, 3, 3, 2)]
     """
     player = _model(model, folder)
     settings = player.settings
@@ -174,10 +177,11 @@ def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = 
         ModelError: there is no such model.
         RecordError: there are no games, or all of them are damaged.
 
-    >>> import seraphim
-    >>> games = seraphim.read_games("pupil")  # which learned above
-    >>> int(games.ends.sum()), games.observations.shape[1:], games.policies.shape[1:]
-    (16, (3, 3, 2), (9,))
+    Examples:
+        >>> import seraphim
+        >>> games = seraphim.read_games("pupil")  # which learned above
+        >>> int(games.ends.sum()), games.observations.shape[1:], games.policies.shape[1:]
+        (16, (3, 3, 2), (9,))
     """
     made = model_folder(name, folder)
     return read_window(made.game_data, load_game(made.settings().game), max_positions)[0]
@@ -211,9 +215,10 @@ def match(
     Raises:
         SettingsError, ModelError, GameError: see `seraphim.evaluation.tournament`.
 
-    >>> import seraphim
-    >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
-    0
+    Examples:
+        >>> import seraphim
+        >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
+        0
     """
     models = [each for each in (first, second) if isinstance(each, Model)]
     given = next((each.origin for each in models), None) if game is None else game
@@ -251,10 +256,11 @@ def evaluate(
         SettingsError: the game offers no such sets.
         ModelError: there is no such model, or it is damaged.
 
-    >>> import seraphim
-    >>> found = seraphim.evaluate("tictactoe", searches=[0, 50], max_positions=500)
-    >>> [(each.player, each.weak.events) for each in found.errors]
-    [('network', 0), ('50 readouts', 0)]
+    Examples:
+        >>> import seraphim
+        >>> found = seraphim.evaluate("tictactoe", searches=[0, 50], max_positions=500)
+        >>> [(each.player, each.weak.events) for each in found.errors]
+        [('network', 0), ('50 readouts', 0)]
     """
     asked = _model(model, folder)
     split = split or default_split(asked.origin)
@@ -297,9 +303,10 @@ def prove(
         SettingsError: it is not clear which game.
         RecordError: the file is damaged, or holds something else.
 
-    >>> import seraphim
-    >>> seraphim.prove("a1 b1 a2 b2", game="tictactoe").value  # X has two in a row, and is to move
-    1
+    Examples:
+        >>> import seraphim
+        >>> seraphim.prove("a1 b1 a2 b2", game="tictactoe").value  # X has two in a row, and is to move
+        1
     """
     if (game is None) == (model is None):
         raise SettingsError("give either game or model: a proof without a model needs the game, a model knows its own")

@@ -27,10 +27,11 @@ _EFFECTIVE = ("search", SELF_PLAY_SEARCH, "self_play")  # sections of the option
 class Move:
     """A legal move, as a search sees it.
 
-    >>> import seraphim
-    >>> move = seraphim.load("tictactoe").analyze("a1 b1 a2 b2").moves[0]
-    >>> move.label, move.value, move.proven
-    ('a3', 1.0, True)
+    Examples:
+        >>> import seraphim
+        >>> move = seraphim.load("tictactoe").analyze("a1 b1 a2 b2").moves[0]
+        >>> move.label, move.value, move.proven
+        ('a3', 1.0, True)
     """
 
     label: str
@@ -51,15 +52,16 @@ class Move:
 class PositionAnalysis:
     """What a search found in a position. Prints as a table; a notebook shows it with the board.
 
-    >>> import seraphim
-    >>> analysis = seraphim.load("tictactoe").analyze("a1 b1 a2 b2")
-    >>> print(analysis.board)
-      1 2 3
-    a X X ·
-    b O O ·
-    c · · ·
-    >>> analysis.best, len(analysis.moves)
-    ('a3', 5)
+    Examples:
+        >>> import seraphim
+        >>> analysis = seraphim.load("tictactoe").analyze("a1 b1 a2 b2")
+        >>> print(analysis.board)
+          1 2 3
+        a X X ·
+        b O O ·
+        c · · ·
+        >>> analysis.best, len(analysis.moves)
+        ('a3', 5)
     """
 
     board: str
@@ -106,12 +108,13 @@ class Model:
     `seraphim.load` makes one of a snapshot. One without a network takes a function in its place, or nothing: then all
     moves are equally likely, and all values 0.
 
-    >>> import seraphim
-    >>> model = seraphim.Model("tictactoe", solver=True, readouts=1000)
-    >>> model
-    <uniform: tictactoe by no network>
-    >>> model.play("a1 b1 a2 b2")
-    'a3'
+    Examples:
+        >>> import seraphim
+        >>> model = seraphim.Model("tictactoe", solver=True, readouts=1000)
+        >>> model
+        <uniform: tictactoe by no network>
+        >>> model.play("a1 b1 a2 b2")
+        'a3'
     """
 
     def __init__(
@@ -264,10 +267,11 @@ def load(
         ModelError: there is no such model or snapshot, or it is damaged.
         SettingsError: the name or an option is not valid, or the runtime is not installed.
 
-    >>> import seraphim
-    >>> model = seraphim.load("tictactoe")
-    >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
-    1
+    Examples:
+        >>> import seraphim
+        >>> model = seraphim.load("tictactoe")
+        >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
+        1
     """
     if "/" in name and (Path(name).parent / "settings.json").is_file():
         name, snapshot = str(Path(name).parent), Path(name).name
