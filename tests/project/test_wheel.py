@@ -21,7 +21,7 @@ from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("seraphim", "connectfour", "hex", "othello", "tictactoe")
-MODELS = ("connectfour", "tictactoe")
+MODELS = ("connectfour", "othello", "tictactoe")
 # All that the build reads.
 FILES = ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in", "LICENSE", "package.json", "docs/install.md")
 FOLDERS = ("bin", *PACKAGES, *(f"models/{name}" for name in MODELS))
@@ -53,7 +53,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "models/tictactoe", folder / "models/mine", symlinks=True)
     model = ModelFolder(folder, "tictactoe")
     shutil.copytree(model.champion().path, model.path / "00009999-20990101T000000Z")
-    (model.path / "logs").mkdir()
+    (model.path / "logs").mkdir(exist_ok=True)
     (model.path / "logs" / "events").touch()
     (folder / "build/lib/seraphim").mkdir(parents=True)
     (folder / "build/lib/seraphim/removed.py").touch()
@@ -225,7 +225,7 @@ def test_the_models_that_come_with_it_are_served(environment: Path, tmp_path: Pa
         try:
             assert server.stdout is not None
             names, address = server.stdout.readline().split(" (")[0].split(" at ")
-            assert names == "connectfour, tictactoe"
+            assert names == "connectfour, othello, tictactoe"
             for path, content in pages.items():
                 with urllib.request.urlopen(address + path, timeout=LIMIT) as answer:
                     assert content in answer.read(), path
