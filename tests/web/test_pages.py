@@ -484,7 +484,7 @@ def test_a_lost_connection_is_noticed_and_the_search_goes_on(visitor: Visitor) -
     page.route_web_socket("**/api/engine", through)
     expect(page.locator("#connection")).to_be_hidden()
     expect(page.locator("#figures")).to_have_class(re.compile("busy"))
-    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d\d,\d{3} readouts"))
+    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d{2,3},\d{3} readouts"))
     assert number(page) > before
     assert shared(page)["moves"] == "4435"
 
