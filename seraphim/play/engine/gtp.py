@@ -8,7 +8,6 @@ import math
 import re
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +20,7 @@ from seraphim.play.engine.clock import Clock
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.opponent import Reading
 from seraphim.play.sgf import from_sgf, is_in_sgf
+from seraphim.storage.shipped import version
 
 _COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
 _CENTISECONDS = 100
@@ -45,7 +45,7 @@ class GtpServer:
         self._commands: dict[str, Callable[[list[str]], str | None]] = {
             "protocol_version": lambda _: "2",
             "name": lambda _: "Seraphim",
-            "version": lambda _: version("seraphim"),
+            "version": lambda _: version(),
             "known_command": lambda words: str(_only(words) in self._commands).lower(),
             "list_commands": lambda _: "\n".join(self._commands),
             "quit": self._quit,

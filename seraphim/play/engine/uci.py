@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import IO
 
 import numpy as np
@@ -14,6 +13,7 @@ from seraphim.game.features import features_of
 from seraphim.play.engine.clock import Clock
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.opponent import Reading
+from seraphim.storage.shipped import version
 
 _INTERVAL = 1.0  # seconds between two reports of a search without a limit
 
@@ -57,7 +57,7 @@ class UciServer:
 
     def _uci(self, _: list[str]) -> None:
         variant = features_of(self._thinker.game).uci_variant
-        self._say(f"id name Seraphim {version('seraphim')}")
+        self._say(f"id name Seraphim {version()}")
         self._say(f"option name UCI_Variant type combo default {variant} var {variant}")
         self._say("uciok")
 
