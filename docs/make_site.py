@@ -102,7 +102,7 @@ def build(out: Path) -> None:
         said, _, trace = done.stdout.partition("Traceback (most recent call last)")
         print(said if "--strict" in trace else done.stdout, end="")
         if done.returncode:
-            sys.exit("make_site.py: the site was not built: mend what is named above")
+            sys.exit("make_site.py: the site was not built: fix the problems above")
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(Path(made) / "site", out)
 

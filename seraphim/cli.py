@@ -33,7 +33,7 @@ FLAGS = flags.FLAGS
 
 _DEFINE: dict[Any, Any] = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
 
-_PIPE_CLOSED = 128 + 13  # what a shell says of SIGPIPE, which Windows has not
+_PIPE_CLOSED = 128 + 13  # the exit code that a shell gives for SIGPIPE, a signal that Windows lacks
 
 # How to fix an error of the operating system, by its number.
 _CURES = {

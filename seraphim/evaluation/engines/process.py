@@ -82,7 +82,7 @@ class EngineProcess:
         return line
 
     def close(self) -> None:
-        """End the program; who waits for a line gets an EngineLostError."""
+        """End the program; a thread that waits for a line gets an EngineLostError."""
         self._finalizer()
 
     def _last_words(self) -> str:
@@ -92,7 +92,7 @@ class EngineProcess:
         try:
             self._errors.seek(0)
             written = self._errors.read().decode(errors="replace").strip().splitlines()
-        except ValueError:  # `close` was faster
+        except ValueError:  # closed in the meantime
             written = []
         return f"ended with status {self._process.returncode}" + (f": {written[-1].strip()}" if written else "")
 

@@ -1,6 +1,6 @@
-"""A program of others that clients can play with: `gtp:COMMAND` or `uci:COMMAND`, as whoever starts the server says.
+"""Another engine that clients can play against, as `serve --engine` names it: `gtp:COMMAND` or `uci:COMMAND`.
 
-Each client that plays with it has a process of its own, which ends when the client leaves. No message of a client can
+Each client that plays against it has its own process, which ends when the client leaves. No message of a client can
 choose the command.
 """
 
