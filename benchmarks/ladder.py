@@ -12,7 +12,7 @@ import seraphim
 ANCHORS = {
     "tictactoe": ["random", "mcts:100", "mcts:1000", "solver"],
     "connectfour": ["random", "mcts:1000", "mcts:10000"],
-    "othello": ["random", "mcts:2000", *(f"gtp:gtp-rhino --level={level}" for level in range(1, 6))],
+    "othello": ["random", "mcts:2000", *(f"gtp:gtp-rhino --level={level}" for level in range(1, 4))],
 }
 
 

@@ -28,15 +28,16 @@ def kind_of(game: Game) -> str:
     """
     if not is_in_sgf(game):
         raise RecordError(f"the Smart Game Format has Go, Othello and Hex, not {game.name}")
-    return _kind(game)
+    return bare_name(game)
 
 
 def is_in_sgf(game: Game) -> bool:
     """Return whether the format has a game."""
-    return _kind(game) in _NUMBERS
+    return bare_name(game) in _NUMBERS
 
 
-def _kind(game: Game) -> str:
+def bare_name(game: Game) -> str:
+    """Return the name of a game without its library and its size: `othello`, `hex`."""
     return re.split(r"[:(]", game.name.removeprefix("openspiel:"))[0]
 
 

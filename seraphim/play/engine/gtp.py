@@ -5,7 +5,6 @@ move in the game: `d3` in Othello, `4` in connect four.
 """
 
 import math
-import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from seraphim.game.features import features_of
 from seraphim.play.engine.clock import Clock
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.opponent import Reading
-from seraphim.play.sgf import from_sgf, is_in_sgf
+from seraphim.play.sgf import bare_name, from_sgf, is_in_sgf
 from seraphim.storage.shipped import version
 
 _COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
@@ -38,7 +37,7 @@ class GtpServer:
         """Wait for commands; `out` gets the answers."""
         self._thinker, self._out = thinker, out
         self._name_of = vertex_names(thinker.game)
-        self._title = re.split(r"[:(]", thinker.game.name.removeprefix("openspiel:"))[0].capitalize()
+        self._title = bare_name(thinker.game).capitalize()
         self._clocks: dict[int, Clock] = {}  # of the players that have one
         self._settings: Clock | None = None  # that a game begins with
         self._ended = False
