@@ -2,12 +2,13 @@
 
     seraphim engine NAME                     # GTP: for Go, Othello, connect four, Hex and games like these
     seraphim engine NAME --protocol=uci      # for chess and breakthrough by OpenSpiel
-    gogui-twogtp -black "seraphim engine NAME" -white "gtp-rhino --level=3"
+    gogui-twogtp -size 9 -black "seraphim engine NAME" -white "gnugo --mode gtp"     # a referee, for a model of Go
 
 Without a clock it searches as long as its settings say, --readouts. Given one, it divides its time among the moves that
 the game may still have. docs/engines.md lists the commands.
 """
 
+import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.play.opponent import Opponent, PlayOptions
     from seraphim.search.analysis import LEAVES
 
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
     folder = cli.model_to_read(arguments)
     settings = cli.with_flags(folder.settings(), ["analysis"])
     game = load_game(settings.game)

@@ -97,7 +97,7 @@ def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Op
     """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
 
     Raises:
-        GameError: a player chose an illegal action.
+        GameError: a player chose an illegal action, or returned something else.
         ModelError: the model of a player returned a NaN or an infinity.
     """
     states, moves = openings.states.copy(), [list(opening) for opening in openings.moves]
@@ -123,7 +123,10 @@ def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Op
 
 def _legal_choices(game: Game, player: Choose, states: Array, lines: list[list[int]]) -> Array:
     actions = np.asarray(player.after(lines) if isinstance(player, FollowsMoves) else player(states))
-    legal = game.legal(states)[np.arange(len(states)), actions]
+    if actions.shape != (len(states),) or actions.dtype.kind not in "iu":
+        raise GameError(f"a player must return an action, an integer, for each of {len(states)} states, not {actions}")
+    inside = (actions >= 0) & (actions < game.num_actions)
+    legal = inside & game.legal(states)[np.arange(len(states)), np.where(inside, actions, 0)]
     if not legal.all():
         row = int(legal.argmin())
         raise GameError(f"a player chose the illegal action {actions[row]} here:\n{game.render(states[row])}")

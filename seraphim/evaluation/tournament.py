@@ -21,7 +21,7 @@ from seraphim.evaluation.match import SeriesResult, default_plies, make_openings
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import Match
-from seraphim.game import AnyGame, Game, load_game, name_of
+from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
 from seraphim.proof.certificate import proof_player
@@ -103,7 +103,7 @@ class Roster:
             raise SettingsError("which game? No model is among the players: give --game as well")
         (one, game), *others = games.items()
         for other, another in others:
-            if name_of(another) != name_of(game):
+            if not is_same(another, game):
                 played = f"{one} is for {name_of(game)} and {other} for {name_of(another)}"
                 raise SettingsError(f"players must share a game, but {played}")
         return game
@@ -127,6 +127,13 @@ class Roster:
             for entrant in entrants:
                 found.setdefault(entrant.name, entrant)
         return list(found.values())
+
+    def entrant(self, name: str) -> Entrant:
+        """Return the player of a name; errors as `entrants`, and a SettingsError if it means several players."""
+        found, *others = self.entrants([name])
+        if others:
+            raise SettingsError(f"{name!r} is {1 + len(others)} players: name one of them, such as {found.name}")
+        return found
 
     def folder_of(self, names: Iterable[str]) -> ModelFolder:
         """Return the folder of the first model among these players, to write it.
@@ -196,10 +203,11 @@ class Roster:
         def load() -> Choose:
             batch = 1 + self.conditions.games // 2
             inference = load_inference(snapshot.path, game, self.runtime, batch=batch, trust=self.trust)
-            if name.endswith(_RAW):
+            options, readouts = settings().search, self.conditions.readouts
+            if name.endswith(_RAW) or readouts == 0:
                 return players.raw_player(game, inference)
-            options = settings().search
-            readouts = self.conditions.readouts or options.readouts
+            if readouts is None:
+                readouts = options.readouts
             return players.search_player(game, [inference], dataclasses.replace(options, readouts=readouts))
 
         return Entrant(name, load)

@@ -4,23 +4,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
+from seraphim.effects import Part, find_idle
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.players import Choose, raw_player, search_player
 from seraphim.game import AnyGame, Array, load_game
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Evaluate, Inference, Runtime, StateFunction, Uniform, inputs_of, load_inference
+from seraphim.options import Natural, SearchOptions, check
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
-from seraphim.settings import OPTIONS, SELF_PLAY_SEARCH, Settings, default_settings
+from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import find_model
 
 _BATCH = 256  # positions that the network gets at a time
-_EFFECTIVE = ("search", SELF_PLAY_SEARCH, "self_play")  # sections of the options that a model follows here
+_PARTS: tuple[Part, ...] = ("self_play", "evaluation", "analysis")  # what a model does here
+_PUCT = {"cpuct", "cpuct_base", "fpu", "fpu_reduction"}  # options that another selection rule does not read
 
 
 @dataclass(frozen=True)
@@ -140,21 +144,24 @@ class Model:
             GameError: there is no such game.
             SettingsError: there is no such option, it has no effect here, or a value is out of range.
         """
-        for option in options:
-            if option in OPTIONS and OPTIONS[option] not in _EFFECTIVE:
-                raise SettingsError(
-                    f"{option} changes nothing here: a model that is loaded searches, but does not train"
-                )
         self.game = load_game(game)
         self.settings = (settings or default_settings(game)).override(options)
+        idle = dict.fromkeys(_PUCT.intersection(options), "PUCT") if tree_policy else {}
+        for option, needs in (find_idle(options, self.settings, _PARTS) | idle).items():
+            raise SettingsError(f"{option} changes nothing here: it needs {needs}")
         self.origin = game  # as it was given
         self.tree_policy = tree_policy
         if evaluation is None:
             self.inference: Inference = Uniform(self.game)
+        elif hasattr(evaluation, "infer"):
+            self.inference = cast(Inference, evaluation)
+        elif callable(evaluation):
+            self.inference = StateFunction(self.game, evaluation)
         else:
-            self.inference = StateFunction(self.game, evaluation) if callable(evaluation) else evaluation
+            raise SettingsError(f"evaluation must be an Inference or a function of states, not {evaluation!r}")
         self.name, self.snapshot = self.inference.name, ""
         self._load: Callable[[int], Inference] | None = None
+        self._path = Path()  # of the snapshot
 
     def __repr__(self) -> str:
         """Return the name, the snapshot, the game and the runtime."""
@@ -166,13 +173,14 @@ class Model:
 
         Args:
             position: moves such as `4453`, a drawn board, or a state int64 [W].
-            readouts: of the search, by default the model's own number.
+            readouts: of the search, at least 1; by default the model's own number.
 
         Raises:
             GameError: it is no position, or the game is over in it.
+            SettingsError: the readouts are out of range.
         """
         state, game = self._unfinished(position), self.game
-        options = replace(self.settings.search, root="puct", readouts=readouts or self.settings.search.readouts)
+        options = replace(self._search(readouts), root="puct")
         leaves = LEAVES if self.tree_policy is None else 1  # so that a policy need not know leaves under way
         analysis = Analysis(game, self.inference, options, leaves, self.tree_policy)
         analysis.start(state)
@@ -208,7 +216,10 @@ class Model:
 
         Raises:
             GameError: one is no position, or the game is over in it.
+            SettingsError: `positions` is a text, or empty.
         """
+        if isinstance(positions, str) or not len(positions):
+            raise SettingsError(f"expected a list of positions, such as ['4453'], not {positions!r}")
         states = np.stack([self._unfinished(each) for each in positions])
         inputs, legal = inputs_of(self.game, self.inference, states), self.game.legal(states)
         found = [self.inference.infer(inputs[start : start + _BATCH]) for start in range(0, len(states), _BATCH)]
@@ -218,8 +229,13 @@ class Model:
         return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
 
     def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
-        """Return what evaluates positions in batches of this size: a network for each thread, a function only once."""
-        return [self.inference] if self._load is None else [self._load(batch) for _ in range(threads)]
+        """Return what evaluates positions in batches of this size: a network for each thread, a function only once.
+
+        A network whose snapshot has been removed since it was loaded is there only once, too.
+        """
+        if self._load is None or not self._path.is_dir():
+            return [self.inference]
+        return [self._load(batch) for _ in range(threads)]
 
     def player(self, readouts: int | None = None, inferences: Sequence[Inference] = ()) -> Choose:
         """Return a function that chooses an action in each of some unfinished states, int64 [P, W] -> int [P].
@@ -229,10 +245,14 @@ class Model:
             inferences: one for each thread, from `inferences(…)`; by default there is one thread.
         """
         used = inferences or [self.inference]
+        check(Natural, readouts=readouts)
         if readouts == 0:
             return raw_player(self.game, used[0])
-        options = replace(self.settings.search, readouts=readouts or self.settings.search.readouts)
-        return search_player(self.game, used, options, self.tree_policy)
+        return search_player(self.game, used, self._search(readouts), self.tree_policy)
+
+    def _search(self, readouts: int | None) -> SearchOptions:
+        options = self.settings.search
+        return options if readouts is None else replace(options, readouts=readouts)
 
     def _unfinished(self, position: str | Array) -> Array:
         state = read_state(self.origin, position)
@@ -242,7 +262,7 @@ class Model:
 
 
 def load(
-    name: str,
+    name: str | Path,
     *,
     snapshot: str | None = None,
     folder: str | Path = ".",
@@ -254,8 +274,8 @@ def load(
     """Load a model.
 
     Args:
-        name: of the folder `models/NAME`, in `folder` or among those that come with Seraphim; or the path of that
-            folder or of a snapshot in it, with a `/`.
+        name: of the folder `models/NAME`, in `folder` or among those that come with Seraphim; or a path, seen from
+            `folder`: `models/NAME`, or that of a snapshot in it.
         snapshot: one of the model's, by default its champion.
         folder: that holds `models/`.
         runtime: what runs the network.
@@ -273,27 +293,37 @@ def load(
         >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
         1
     """
-    if "/" in name and (Path(name).parent / "settings.json").is_file():
-        name, snapshot = str(Path(name).parent), Path(name).name
+    check(Runtime, runtime=runtime)
+    if _is_path(name) and Path(folder, name).parent.joinpath("settings.json").is_file():
+        if snapshot is not None:
+            raise SettingsError(f"{str(name)!r} is the path of a snapshot already: leave snapshot={snapshot!r} out")
+        name, last = Path(name).parent, Path(name).name
+        snapshot = None if last == "champion" else last
     found = model_folder(name, folder, trust)
-    settings, path = found.settings(), found.choose(snapshot).path
+    settings, path = found.settings(), found.choose(snapshot).path.resolve()
     game = load_game(settings.game)
 
     def load_for(batch: int) -> Inference:
         return load_inference(path, game, runtime, batch=batch, trust=trust)
 
     model = Model(settings.game, load_for(LEAVES), settings=settings, tree_policy=tree_policy, **options)
-    model.name, model.snapshot, model._load = found.name, path.name, load_for
+    model.name, model.snapshot, model._load, model._path = found.name, path.name, load_for, path
     return model
 
 
-def model_folder(name: str, folder: str | Path, trust: bool = False) -> ModelFolder:
-    """Return the folder of a model, to read it: by its name as `load` takes it, or by `models/NAME` or `gamedata/NAME`.
+def model_folder(name: str | Path, folder: str | Path, trust: bool = False) -> ModelFolder:
+    """Return the folder of a model, to read it: by its name, or by the path `models/NAME` or `gamedata/NAME`.
 
     Raises:
         SettingsError: the name is not valid.
     """
-    path = Path(name)
-    if "/" in name:
-        return ModelFolder(path.absolute().parents[1], path.name, trust)
-    return find_model(Path(folder), name, trust)
+    if not _is_path(name):
+        return find_model(Path(folder), str(name), trust)
+    path = Path(folder, name).absolute()
+    if path.parent.name not in ("models", "gamedata"):
+        raise SettingsError(f"{str(name)!r} is not the path of a model: expected models/NAME, or the name alone")
+    return ModelFolder(path.parents[1], path.name, trust)
+
+
+def _is_path(name: str | Path) -> bool:
+    return "/" in str(name)

@@ -8,11 +8,12 @@ import re
 from types import ModuleType
 
 from seraphim.errors import RecordError, SeraphimError, SettingsError, how_to_install
-from seraphim.evaluation.engines.move_names import action_named, board_size, vertex_names
+from seraphim.evaluation.engines.move_names import action_named, board_size, must_pass, vertex_names
 from seraphim.game import Game
 from seraphim.game.tree import GameTree, Node
 
 _NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
+_GO_SIZE = 19  # of a board, where a file does not say it
 _GO_COLUMNS = "abcdefghjklmnopqrstuvwxyz"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SETUP = {"AB", "AW", "AE", "PL"}
@@ -63,6 +64,8 @@ def from_sgf(game: Game, text: str) -> GameTree:
     size = board_size(game)
     if "SZ" in root and root["SZ"] not in (str(size), f"{size}:{size}"):
         raise RecordError(f"this is a game on a board of size {root['SZ']}, not {size}")
+    if "SZ" not in root and kind == "go" and size != _GO_SIZE:
+        raise RecordError(f"this file has no SZ, so its board has size {_GO_SIZE}: expected SZ[{size}]")
     tree = GameTree(game)
     todo = [(coarse, tree.root)]
     while todo:
@@ -82,14 +85,16 @@ def from_sgf(game: Game, text: str) -> GameTree:
 
 
 def _play(tree: GameTree, kind: str, color: str, value: str) -> None:
-    game, names = tree.game, vertex_names(tree.game)
+    game, names, vertex = tree.game, vertex_names(tree.game), _vertex(value, kind, board_size(tree.game) or 0)
+    legal = tree.legal()
+    if not legal and vertex == "pass":
+        return  # in many files players pass once the game has ended
     try:
-        legal = tree.legal()
-        if game.to_play(tree.node.state[None])[0] != "BW".index(color) and len(legal) == 1:
-            tree.play(legal[0])  # a forced pass, which many files leave out
-        if game.to_play(tree.node.state[None])[0] != "BW".index(color):
-            raise RecordError(f"move {tree.node.ply + 1} is {color}'s, but it is the other player's turn")
-        tree.play(action_named(game, names, tree.node.state, _vertex(value, kind, board_size(game) or 0)))
+        if legal and game.to_play(tree.node.state[None])[0] != "BW".index(color):
+            if not must_pass(game, tree.node.state):
+                raise RecordError(f"move {tree.node.ply + 1} is {color}'s, but it is the other player's turn")
+            tree.play(legal[0])  # which many files leave out
+        tree.play(action_named(game, names, tree.node.state, vertex))
     except RecordError:
         raise
     except SeraphimError as error:

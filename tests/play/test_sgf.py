@@ -83,6 +83,35 @@ def test_a_forced_pass_may_be_left_out() -> None:
         assert [game.action_label(action) for action in actions] == [*moves, "pass", white]
 
 
+def test_a_move_that_is_no_pass_is_never_left_out() -> None:
+    game, random, found = load_game("othello"), np.random.default_rng(1), 0
+    while found < 3:
+        tree = GameTree(game)
+        while (legal := tree.legal()) and (len(legal) > 1 or legal == [64]):
+            tree.play(int(random.choice(legal)))
+        if not legal:
+            continue
+        tree.play(legal[0])
+        mover = "BW"[int(game.to_play(tree.node.state[None])[0])]
+        for action in tree.legal():
+            # The file lacks the player's only move.
+            lacking = to_sgf(tree).strip().removesuffix(")").rpartition(";")[0]
+            with pytest.raises(RecordError, match="but it is the other player's turn"):
+                from_sgf(game, f"{lacking};{mover}[{game.action_label(action)}])")
+            found += 1
+
+
+def test_passes_after_the_end_are_no_moves() -> None:
+    for name in ("othello", "hex:3", GO):
+        game, random = load_game(name), np.random.default_rng(2)
+        tree = GameTree(game)
+        while legal := tree.legal():
+            tree.play(int(random.choice(legal)))
+        whole = to_sgf(tree).strip().removesuffix(")")
+        for last in (";B[];W[]", ";W[];B[]", ";B[pass]"):
+            assert from_sgf(game, f"{whole}{last})").actions() == tree.actions()
+
+
 @pytest.mark.parametrize(
     ("game", "text", "message"),
     [
@@ -92,6 +121,9 @@ def test_a_forced_pass_may_be_left_out() -> None:
         ("othello", "(;GM[2]SZ[10];B[f5])", "a board of size 10, not 8"),
         ("othello", "(;GM[2]SZ[8]AB[a1];B[f5])", "sets up a board"),
         ("othello", "(;GM[2]SZ[8];B[a1])", "move 1 of the SGF file: a1 is not legal here"),
+        (GO, "(;GM[1];B[cc])", r"this file has no SZ, so its board has size 19: expected SZ\[9\]"),
+        (GO, "(;GM[1]SZ[9];B[cc];B[dd])", "move 2 is B's, but it is the other player's turn"),
+        (GO, "(;GM[1]SZ[9];B[];W[];B[cc])", "move 3 of the SGF file: c7 is not legal here: expected none"),
         ("othello", "(;GM[2]SZ[8];W[f5])", "move 1 is W's, but it is the other player's turn"),
         ("othello", "(;GM[2]SZ[8];B[f5];W[é])", "move 2 of the SGF file"),
         ("connectfour", "(;GM[2])", "the Smart Game Format has Go, Othello and Hex, not connectfour"),

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.engines.move_names import COLORS, board_size, vertex_names
+from seraphim.evaluation.engines.move_names import COLORS, board_size, must_pass, vertex_names
 from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
 from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Array, Game
@@ -58,8 +58,7 @@ class GtpEngine:
         command = f"play {color} {vertex}"
         ok, reply = self._send(command)
         # Where a player can only pass, some engines do that by themselves, and refuse the command.
-        is_forced_pass = vertex == "PASS" and self._game.legal(state[None]).sum() == 1
-        if not (ok or is_forced_pass):
+        if not (ok or must_pass(self._game, state)):
             raise self._broken(f"? {reply}", f"another answer to {command}")
 
     def close(self) -> None:

@@ -25,6 +25,12 @@ def vertex_names(game: Game) -> NameOf:
     return lambda state, action: label_in(game, state, action).rpartition("_")[2]  # B_c3 in OpenSpiel's Go
 
 
+def must_pass(game: Game, state: Array) -> bool:
+    """Return whether a pass is the only legal action in a state int64 [W]."""
+    legal = np.flatnonzero(game.legal(state[None])[0])
+    return len(legal) == 1 and vertex_names(game)(state, int(legal[0])).lower() == "pass"
+
+
 def uci_names(game: Game) -> NameOf:
     """Return what names the moves of a game in UCI.
 

@@ -2,14 +2,14 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Protocol
 
 import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.evaluation.engines.move_names import NameOf, action_named
-from seraphim.evaluation.engines.process import EngineLostError
+from seraphim.evaluation.engines.process import EngineLostError, EngineSilentError
 from seraphim.evaluation.players import FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.machine import count_cores
@@ -38,7 +38,10 @@ class Engine(Protocol):
 
 
 class EnginePlayer(FollowsMoves):
-    """Plays the moves of programs, as many of them as there are cores; one that dies is started again, once a move."""
+    """Plays the moves of programs, as many of them as there are cores.
+
+    One that dies is started again, once a move; one that is silent or breaks the rules, when it is needed next.
+    """
 
     def __init__(self, name: str, start: Callable[[], Engine]) -> None:
         """Start the first program.
@@ -83,31 +86,52 @@ class EnginePlayer(FollowsMoves):
         actions, interrupted = np.empty(len(lines), np.int64), threading.Event()
 
         def work(place: int) -> None:
-            for row in shares[place]:
-                if interrupted.is_set():
-                    return
-                actions[row] = self._choose(place, tuple(lines[row]))
+            try:
+                for row in shares[place]:
+                    if interrupted.is_set():
+                        return
+                    actions[row] = self._choose(place, tuple(lines[row]))
+            except BaseException:
+                interrupted.set()  # the others finish the moves that they think about
+                raise
 
         with ThreadPoolExecutor(len(shares)) as pool:
+            turns = [pool.submit(work, place) for place in range(len(shares))]
             try:
-                list(pool.map(work, range(len(shares))))
-            finally:
-                interrupted.set()  # by an error or Ctrl-C: the others finish the moves that they think about
+                wait(turns)
+            except KeyboardInterrupt:
+                interrupted.set()
+                self._closed = True
+                for engine in self._engines:  # all at once, as one that thinks takes a while to end
+                    threading.Thread(target=engine.close).start()
+                raise
+        for turn in turns:
+            turn.result()  # raises its error
         return actions
 
     def _choose(self, place: int, moves: Moves) -> int:
         try:
-            return self._engines[place].choose(moves)
+            return self._ask(place, moves)
         except EngineLostError as error:
-            if not self._closed:
-                self._engines[place].close()
-                self._engines[place] = self._started()
-            if self._closed:  # by now; `close` may not have seen the new one
+            if self._closed or isinstance(error, EngineSilentError):
                 raise GameError(f"{self._name} {error}") from error
+        self._engines[place] = self._started()
+        if self._closed:  # by now; `close` may not have seen the new one
+            self._engines[place].close()
         try:
-            return self._engines[place].choose(moves)
+            return self._ask(place, moves)
         except EngineLostError as error:
             raise GameError(f"{self._name} {error}") from error
+
+    def _ask(self, place: int, moves: Moves) -> int:
+        engine = self._engines[place]
+        try:
+            return engine.choose(moves)
+        except (EngineLostError, GameError):
+            # What it writes next may answer this request, and what it follows may be another game: it is not asked
+            # again. The next request finds that it has ended, and starts another one.
+            engine.close()
+            raise
 
 
 def chosen(game: Game, name_of: NameOf, state: Array, player: str, name: str) -> int:

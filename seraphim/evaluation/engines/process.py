@@ -1,8 +1,10 @@
 """A program that answers lines with lines, over its standard input and output."""
 
 import contextlib
+import os
 import queue
 import shlex
+import signal
 import subprocess
 import tempfile
 import threading
@@ -19,8 +21,14 @@ class EngineLostError(Exception):
     """The program has ended, or did not answer in time."""
 
 
+class EngineSilentError(EngineLostError):
+    """The program did not answer in time."""
+
+
 class EngineProcess:
-    """A program that was started by a command, and is ended with this object at the latest.
+    """A program that was started by a command, and ends with all that it has started, with this object at the latest.
+
+    It does not get the Ctrl-C of our terminal: whoever uses it ends it.
 
     Raises:
         SettingsError: there is no such program, or it cannot be started.
@@ -43,7 +51,14 @@ class EngineProcess:
     def _started(self, words: list[str]) -> "subprocess.Popen[str]":
         try:
             return subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, bufsize=1
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                encoding="utf-8",
+                errors="replace",
+                bufsize=1,
+                start_new_session=True,  # so that it can be killed with all that it starts
             )
         except OSError as error:
             self._errors.close()
@@ -70,12 +85,13 @@ class EngineProcess:
             deadline: the time of `time.monotonic` until which to wait.
 
         Raises:
-            EngineLostError: there is none.
+            EngineLostError: the program has ended.
+            EngineSilentError: there is none in time.
         """
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise EngineLostError("did not answer in time") from None
+            raise EngineSilentError("did not answer in time") from None
         if line is None:
             self._lines.put(None)  # for the next call
             raise EngineLostError(self._last_words())
@@ -98,7 +114,8 @@ class EngineProcess:
 
 
 def _read(stream: IO[str], lines: "queue.Queue[str | None]") -> None:
-    with contextlib.suppress(OSError, ValueError):
+    # This thread closes the stream: another one would have to wait for the end of the reading.
+    with contextlib.suppress(OSError, ValueError), stream:
         for line in stream:
             lines.put(line.rstrip("\r\n"))
     lines.put(None)
@@ -108,9 +125,18 @@ def _end(process: Any, errors: IO[bytes]) -> None:
     with contextlib.suppress(OSError, ValueError):
         process.stdin.close()
     try:
-        process.wait(GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+    finally:  # also on a second Ctrl-C
+        _kill(process)
         process.wait()
-    process.stdout.close()
-    errors.close()
+        errors.close()
+
+
+def _kill(process: Any) -> None:
+    # With all that it has started, even where it has ended itself.
+    if os.name != "posix":
+        process.kill()
+        return
+    with contextlib.suppress(OSError):  # there is nobody left
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,10 +1,12 @@
 """Engines that speak the Universal Chess Interface (Huber and Meyer-Kahlen 2000)."""
 
+import itertools
 import time
 
 import numpy as np
 
-from seraphim.evaluation.engines.move_names import uci_names
+from seraphim.errors import SettingsError
+from seraphim.evaluation.engines.move_names import SHOWN, uci_names
 from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
 from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Game
@@ -25,7 +27,7 @@ class UciEngine:
             command: how to start it, and the limit of its searches behind ` go `, by default `movetime 1000`.
 
         Raises:
-            SettingsError: there is no such program, or UCI does not play this game.
+            SettingsError: there is no such program, or UCI, or the program, does not play this game.
             EngineLostError: it does not speak UCI.
         """
         self.moves: Moves = ()
@@ -33,10 +35,10 @@ class UciEngine:
         program, _, limit = command.partition(" go ")
         self._limit = limit or LIMIT
         self._process = EngineProcess(program)
-        self.title = program.split()[0]
-        self._ask("uci", "uciok")
-        if (variant := features_of(game).uci_variant) != "chess":  # which not every engine has as a variant
-            self._process.send(f"setoption name UCI_Variant value {variant}")
+        lines = self._ask("uci", "uciok")
+        names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]
+        self.title = names[0] if names else program.split()[0]
+        self._set_variant(_variants(lines))
         self._new_game()
 
     def choose(self, moves: Moves) -> int:
@@ -50,7 +52,7 @@ class UciEngine:
             (state,) = game.step(state[None], np.array([action]))
         played = f" moves {' '.join(names)}" if moves else ""
         self._process.send(f"position startpos{played}")
-        words = self._ask(f"go {self._limit}", "bestmove").split()
+        words = self._ask(f"go {self._limit}", "bestmove")[-1].split()
         action = chosen(game, self._name_of, state, self._name, words[1] if len(words) > 1 else "")
         self.moves = (*moves, action)
         return action
@@ -59,21 +61,35 @@ class UciEngine:
         """End the program."""
         self._process.close()
 
+    def _set_variant(self, offered: list[str]) -> None:
+        variant, played = features_of(self._game).uci_variant, offered or ["chess"]
+        if variant not in played:
+            shown = " ".join(played[:SHOWN]) + (" …" if len(played) > SHOWN else "")
+            expected = f"expected an engine whose option UCI_Variant has {variant}, such as fairy-stockfish"
+            raise SettingsError(f"{self._name} plays {shown}, not {variant}: {expected}")
+        if offered:
+            self._process.send(f"setoption name UCI_Variant value {variant}")
+
     def _new_game(self) -> None:
         self._process.send("ucinewgame")
         self._ask("isready", "readyok")
         self.moves = ()
 
-    def _ask(self, command: str, expected: str) -> str:
-        # The first line of the answer that begins with a word.
+    def _ask(self, command: str, expected: str) -> list[str]:
+        # The lines of the answer, up to the first that begins with a word.
         self._process.send(command)
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while True:
-            line = self._process.receive(deadline).strip()
-            if line.startswith("id name "):
-                self.title = line.removeprefix("id name ")
-            if line.split(" ")[0] == expected:
-                return line
+        deadline, lines = time.monotonic() + ANSWER_SECONDS, list[str]()
+        while not lines or lines[-1].split(" ")[0] != expected:
+            lines.append(self._process.receive(deadline).strip())
+        return lines
+
+
+def _variants(lines: list[str]) -> list[str]:
+    # The values of the option UCI_Variant, none if there is no such option; case does not matter.
+    for words in (line.lower().split() for line in lines):
+        if words[:3] == ["option", "name", "uci_variant"]:
+            return [value for word, value in itertools.pairwise(words) if word == "var"]
+    return []
 
 
 def uci_player(game: Game, command: str) -> EnginePlayer:

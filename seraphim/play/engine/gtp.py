@@ -5,6 +5,7 @@ move in the game: `d3` in Othello, `4` in connect four.
 """
 
 import math
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import IO
 import numpy as np
 
 from seraphim.errors import SeraphimError
-from seraphim.evaluation.engines.move_names import action_named, board_size, vertex_names
+from seraphim.evaluation.engines.move_names import action_named, board_size, must_pass, vertex_names
 from seraphim.game.features import features_of
+from seraphim.game.tree import Node
 from seraphim.play.engine.clock import Clock
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.opponent import Reading
@@ -24,6 +26,8 @@ from seraphim.storage.shipped import version
 _COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
 _CENTISECONDS = 100
 _INTERVAL = 0.5  # seconds between two results of an analysis
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # characters that the protocol ignores
+_INTEGER = re.compile("[0-9]{1,9}")
 
 
 class _CommandError(Exception):
@@ -40,7 +44,9 @@ class GtpServer:
         self._title = bare_name(thinker.game).capitalize()
         self._clocks: dict[int, Clock] = {}  # of the players that have one
         self._settings: Clock | None = None  # that a game begins with
+        self._earlier: list[Node] = []  # to which `undo` goes back: before each move that was played
         self._ended = False
+        self._number = ""  # of the command that is carried out, if the other program gave it one
         self._commands: dict[str, Callable[[list[str]], str | None]] = {
             "protocol_version": lambda _: "2",
             "name": lambda _: "Seraphim",
@@ -74,18 +80,21 @@ class GtpServer:
 
     def answer(self, line: str) -> None:
         """Carry out a command, and write its answer."""
-        words = line.partition("#")[0].split()
-        number = words.pop(0) if words and words[0].isdecimal() else ""
+        words = _CONTROLS.sub("", line).partition("#")[0].split()
+        self._number = words.pop(0) if words and words[0].isdecimal() else ""
         if not words:
             return
+        tree = self._thinker.tree
+        before = tree.node
         try:
             if words[0] not in self._commands:
                 raise _CommandError("unknown command")
             text = self._commands[words[0]](words[1:])
             if text is not None:
-                self._say(f"={number} ", text)
+                self._say(f"={self._number} ", text)
         except (_CommandError, SeraphimError) as error:
-            self._say(f"?{number} ", str(error))
+            tree.go(before)  # a command that fails changes nothing
+            self._say(f"?{self._number} ", str(error))
 
     def _say(self, mark: str, text: str) -> None:
         # An empty line ends an answer, so there is none in it.
@@ -97,42 +106,51 @@ class GtpServer:
         return ""
 
     def _boardsize(self, words: list[str]) -> str:
-        (size,) = _numbers(words, 1)
-        if size != (board_size(self._thinker.game) or size):
+        (size,) = _integers(words, 1)
+        if size != board_size(self._thinker.game):
             raise _CommandError("unacceptable size")
         return self._clear_board([])
 
     def _clear_board(self, _: list[str]) -> str:
         self._thinker.new()
+        self._earlier = []
         if self._settings:
             self._clocks = dict.fromkeys((0, 1), self._settings)
         return ""
 
     def _komi(self, words: list[str]) -> str:
-        _numbers(words, 1)  # programs for Go always send it; the rules of the game have their own
+        # Programs for Go always send it; the rules of the game have their own.
+        try:
+            is_number = math.isfinite(float(_only(words)))
+        except ValueError:
+            is_number = False
+        if not is_number:
+            raise _CommandError("syntax error: expected a number")
         return ""
 
     def _time_settings(self, words: list[str]) -> str:
-        main, period, moves = _numbers(words, 3)
+        main, period, moves = _integers(words, 3)
         unlimited = period > 0 and moves == 0  # by the definition of the command
-        self._settings = None if unlimited else Clock(main, period, int(moves))
+        self._settings = None if unlimited else Clock(main, period, moves)
         self._clocks = {} if self._settings is None else dict.fromkeys((0, 1), self._settings)
         return ""
 
     def _time_left(self, words: list[str]) -> str:
-        player, (seconds, moves) = _color(words), _numbers(words[1:], 2)
+        player, (seconds, moves) = _color(words), _integers(words[1:], 2)
         period = self._settings or Clock()
-        self._clocks[player] = Clock(0.0, seconds, int(moves)) if moves else Clock(seconds, period.period, period.moves)
+        self._clocks[player] = Clock(0.0, seconds, moves) if moves else Clock(seconds, period.period, period.moves)
         return ""
 
-    def _turn_to(self, words: list[str]) -> None:
-        # Lets a player pass who can do nothing else, where the other program leaves such a pass out.
-        thinker, player = self._thinker, _color(words)
-        legal = thinker.tree.legal()
-        if thinker.mover != player and len(legal) == 1 and self._label(legal[0]) == "pass":
-            thinker.tree.play(legal[0])
-        if thinker.tree.legal() and thinker.mover != player:
-            raise _CommandError(f"it is not {words[0]}'s turn")
+    def _turn_to(self, words: list[str]) -> Node:
+        # Lets a player pass who can do nothing else, where the other program leaves such a pass out. Returns the
+        # position before that.
+        tree, player = self._thinker.tree, _color(words)
+        before = tree.node
+        if tree.legal() and self._thinker.mover != player:
+            if not must_pass(tree.game, tree.node.state):
+                raise _CommandError(f"it is not {words[0]}'s turn")
+            tree.play(tree.legal()[0])
+        return before
 
     def _label(self, action: int) -> str:
         return self._name_of(self._thinker.tree.node.state, action).lower()
@@ -140,22 +158,23 @@ class GtpServer:
     def _play(self, words: list[str]) -> str:
         if len(words) != 2:
             raise _CommandError("syntax error: expected a color and a vertex")
-        self._turn_to(words)
-        tree = self._thinker.tree
-        try:
-            tree.play(action_named(self._thinker.game, self._name_of, tree.node.state, words[1]))
-        except SeraphimError as error:
-            raise _CommandError(f"illegal move: {error}") from error
+        before, tree = self._turn_to(words), self._thinker.tree
+        if tree.legal() or words[1].lower() != "pass":  # once the game has ended, players pass
+            try:
+                tree.play(action_named(tree.game, self._name_of, tree.node.state, words[1]))
+            except SeraphimError as error:
+                raise _CommandError(f"illegal move: {error}") from error
+        self._earlier.append(before)
         return ""
 
     def _genmove(self, words: list[str]) -> str:
         began = time.monotonic()
-        player, thinker = _color(words), self._thinker
-        self._turn_to(words)
+        player, thinker, before = _color(words), self._thinker, self._turn_to(words)
         clock = self._clocks.get(player)
         label = self._choose(None if clock is None else clock.budget(thinker.own_moves))
         if clock is not None:
             self._clocks[player] = clock.after(time.monotonic() - began)
+        self._earlier.append(before)
         return label
 
     def _choose(self, seconds: float | None) -> str:
@@ -169,12 +188,15 @@ class GtpServer:
         return label
 
     def _reg_genmove(self, words: list[str]) -> str:
-        self._turn_to(words)
-        return self._label(self._thinker.choose()) if self._thinker.tree.legal() else "pass"
+        before = self._turn_to(words)
+        label = self._choose(None)
+        self._thinker.tree.go(before)
+        return label
 
     def _undo(self, _: list[str]) -> str:
-        if not self._thinker.tree.undo():
+        if not self._earlier:
             raise _CommandError("cannot undo")
+        self._thinker.tree.go(self._earlier.pop())
         return ""
 
     def _final_score(self, _: list[str]) -> str:
@@ -198,7 +220,7 @@ class GtpServer:
         # A file, and the move before which to stop.
         if not words or len(words) > 2:
             raise _CommandError("syntax error: expected a file and perhaps the number of a move")
-        before = int(_numbers(words[1:], 1)[0]) if len(words) > 1 else None
+        before = _integers(words[1:], 1)[0] if len(words) > 1 else None
         try:
             text = Path(words[0]).read_text(errors="replace")
         except OSError as error:
@@ -209,20 +231,22 @@ class GtpServer:
             tree.go(path[min(max(before - 1, 0), len(path) - 1)])
         self._clear_board([])
         self._thinker.tree = tree
+        self._earlier = tree.path()[:-1]
         return ""
 
     def _analyze(self, words: list[str]) -> None:
-        intervals = [word for word in words if word.isdecimal()]
-        colors = [word for word in words if not word.isdecimal()]
+        intervals = [int(word) for word in words if _INTEGER.fullmatch(word)]
+        colors = [word for word in words if not _INTEGER.fullmatch(word)]
         if len(intervals) > 1 or len(colors) > 1:
             raise _CommandError("syntax error: expected a color, and an interval in hundredths of a second")
-        if colors:
-            self._turn_to(colors)
+        before = self._turn_to(colors) if colors else self._thinker.tree.node
         if not self._thinker.tree.legal():
             raise _CommandError("the game is over")
-        self._write("=\n")
-        self._thinker.analyze(int(intervals[0]) / _CENTISECONDS if intervals else _INTERVAL, self._show)
+        self._write(f"={self._number}\n")
+        interval = intervals[0] / _CENTISECONDS if intervals else _INTERVAL
+        self._thinker.analyze(interval, self._show, lambda: self._thinker.has_line)
         self._write("\n")
+        self._thinker.tree.go(before)
 
     def _show(self, reading: Reading) -> None:
         # One line, in the format that Leela Zero introduced: shares of 10,000, for the player to move.
@@ -263,11 +287,7 @@ def _only(words: list[str]) -> str:
     return words[0]
 
 
-def _numbers(words: list[str], count: int) -> list[float]:
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count or not all(0 <= abs(number) < math.inf for number in numbers):
-        raise _CommandError(f"syntax error: expected {count} number{'s' * (count > 1)}")
-    return numbers
+def _integers(words: list[str], count: int) -> list[int]:
+    if len(words) != count or not all(map(_INTEGER.fullmatch, words)):
+        raise _CommandError(f"syntax error: expected {count} non-negative integer{'s' * (count > 1)}")
+    return [int(word) for word in words]

@@ -3,6 +3,7 @@
 Commands come from a stream that a thread reads, so that they are noticed while the search runs.
 """
 
+import contextlib
 import queue
 import threading
 import time
@@ -37,8 +38,9 @@ class Thinker:
         threading.Thread(target=self._read, args=(commands,), daemon=True).start()
 
     def _read(self, commands: IO[str]) -> None:
-        for line in commands:
-            self._lines.put(line)
+        with contextlib.suppress(OSError, UnicodeError):  # where a line cannot be read, the commands end
+            for line in commands:
+                self._lines.put(line)
         self._lines.put(None)
 
     def next_line(self) -> str | None:
@@ -64,13 +66,19 @@ class Thinker:
         """Return how many more moves a player may make: half of the most that are possible, if players alternate."""
         return max(1.0, (self.game.max_plies - self.tree.node.ply) / 4)
 
-    def choose(self, readouts: int | None = None, seconds: float | None = None) -> int:
+    def choose(
+        self,
+        readouts: int | None = None,
+        seconds: float | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> int:
         """Return the action to play in the current, unfinished position.
 
         Args:
             readouts: how many the search adds at most; by default the model's own number, or, given `seconds`, as many
                 as there is time for.
             seconds: time for the search.
+            is_stopped: ends the search early; it is asked after each batch.
 
         Raises:
             ModelError: the model gave a NaN or an infinity.
@@ -83,23 +91,24 @@ class Thinker:
         if readouts is None:
             readouts = self._opponent.search.readouts if seconds is None else MOST_READOUTS
 
-        def is_late(_: Callable[[], Reading]) -> bool:
-            # Whether the next step of the search may end too late, if it takes as long as the longest one so far.
+        def is_over(_: Callable[[], Reading]) -> bool:
+            # Also where the next step of the search may end too late, if it takes as long as the longest one so far.
             nonlocal last
             now = time.monotonic()
             self._longest_step, last = max(self._longest_step, now - last), now
-            return deadline is not None and now + self._longest_step >= deadline
+            return is_stopped() or (deadline is not None and now + self._longest_step >= deadline)
 
         self._longest_step *= _FORGETTING
-        self._opponent.read(self.tree, readouts, is_late)
+        self._opponent.read(self.tree, readouts, is_over)
         return self._opponent.choose(self.tree)
 
-    def analyze(self, seconds: float, show: Callable[[Reading], None]) -> None:
-        """Search the current, unfinished position until a command comes.
+    def analyze(self, seconds: float, show: Callable[[Reading], None], is_stopped: Callable[[], bool]) -> None:
+        """Search the current, unfinished position until it is stopped.
 
         Args:
             seconds: between two results.
             show: is called with each result.
+            is_stopped: ends the search; it is asked after each batch.
 
         Raises:
             ModelError: the model gave a NaN or an infinity.
@@ -111,8 +120,8 @@ class Thinker:
             if time.monotonic() - shown >= seconds:
                 shown = time.monotonic()
                 show(reading())
-            return self.has_line
+            return is_stopped()
 
         show(self._opponent.read(self.tree, MOST_READOUTS, watch))
-        while not self.has_line:
+        while not is_stopped():
             time.sleep(WAIT_SECONDS)

@@ -1,7 +1,8 @@
 """The Universal Chess Interface (Huber and Meyer-Kahlen 2000): Seraphim as an engine of programs that speak it."""
 
-import itertools
 import math
+import re
+from collections import deque
 from collections.abc import Callable
 from typing import IO
 
@@ -13,9 +14,13 @@ from seraphim.game.features import features_of
 from seraphim.play.engine.clock import Clock
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.opponent import Reading
+from seraphim.play.session import MOST_READOUTS
 from seraphim.storage.shipped import version
 
 _INTERVAL = 1.0  # seconds between two reports of a search without a limit
+_CHESS = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"  # its initial position
+_LIMITS = ("movetime", "nodes", "wtime", "btime", "winc", "binc", "movestogo")
+_INTEGER = re.compile("[+-]?[0-9]+")
 
 
 class UciServer:
@@ -29,6 +34,8 @@ class UciServer:
         """
         self._thinker, self._out = thinker, out
         self._name_of = uci_names(thinker.game)
+        self._later: deque[str] = deque()  # lines that came during a search
+        self._is_known = True  # whether the position that was sent last was understood
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "uci": self._uci,
             "isready": lambda _: self._say("readyok"),
@@ -39,8 +46,12 @@ class UciServer:
 
     def run(self) -> None:
         """Answer until `quit`, or the end of the input."""
-        while (line := self._thinker.next_line()) is not None and line.strip() != "quit":
+        while (line := self._later.popleft() if self._later else self._next_line()) != "quit":
             self.answer(line)
+
+    def _next_line(self) -> str:
+        line = self._thinker.next_line()
+        return "quit" if line is None else line.strip()
 
     def answer(self, line: str) -> None:
         """Carry out a command, and write its answer; what is not known is ignored, as the protocol demands."""
@@ -58,30 +69,57 @@ class UciServer:
     def _uci(self, _: list[str]) -> None:
         variant = features_of(self._thinker.game).uci_variant
         self._say(f"id name Seraphim {version()}")
+        self._say("id author The Seraphim Authors")
         self._say(f"option name UCI_Variant type combo default {variant} var {variant}")
         self._say("uciok")
 
     def _position(self, words: list[str]) -> None:
-        if words[:1] != ["startpos"]:
+        self._is_known = False
+        chess = ["fen", *_CHESS.split()]
+        if features_of(self._thinker.game).uci_variant == "chess" and words[: len(chess)] == chess:
+            words = ["startpos", *words[len(chess) :]]
+        if words[:1] != ["startpos"] or words[1:2] not in ([], ["moves"]):
             self._say("info string only positions from the start are known: position startpos moves ...")
             return
         tree = self._thinker.tree
         tree.go(tree.root)
         for move in words[2:]:
             tree.play(action_named(self._thinker.game, self._name_of, tree.node.state, move))
+        self._is_known = True
 
     def _go(self, words: list[str]) -> None:
         thinker = self._thinker
-        if not thinker.tree.legal():
+        if not (self._is_known and thinker.tree.legal()):
             self._say("bestmove 0000")
             return
-        given = dict(itertools.pairwise([*words, ""]))
-        numbers = {name: float(text) for name, text in given.items() if text.isdecimal()}
-        if "infinite" in given:
-            thinker.analyze(_INTERVAL, self._show)
-        readouts = int(numbers["nodes"]) if "nodes" in numbers else None
-        action = thinker.choose(0 if "infinite" in given else readouts, _seconds(numbers, thinker))
+        limits, unknown = _limits(words)
+        if unknown:
+            self._say(f"info string not understood: {' '.join(unknown)}")
+        is_stopped, readouts = self._watch(), None
+        if "infinite" in words:
+            thinker.analyze(_INTERVAL, self._show, is_stopped)
+            readouts = 0
+        elif "nodes" in limits:
+            readouts = int(min(limits["nodes"], MOST_READOUTS))
+        action = thinker.choose(readouts, _seconds(limits, thinker), is_stopped)
         self._say(f"bestmove {self._name_of(thinker.tree.node.state, action)}")
+
+    def _watch(self) -> Callable[[], bool]:
+        # Returns whether a search was stopped since. Answers what may be asked meanwhile, and keeps the rest for later.
+        stopped = False
+
+        def is_stopped() -> bool:
+            nonlocal stopped
+            while not stopped and self._thinker.has_line:
+                line = self._next_line()
+                if line == "isready":
+                    self._say("readyok")
+                elif line != "stop":
+                    self._later.append(line)
+                stopped = line in ("stop", "quit")
+            return stopped
+
+        return is_stopped
 
     def _show(self, reading: Reading) -> None:
         best = reading.candidates[0]
@@ -93,6 +131,18 @@ class UciServer:
             f"info nodes {reading.total} time {round(1000 * reading.seconds)} score cp {_centipawns(reading.value)} "
             f"pv {' '.join(names)}"
         )
+
+
+def _limits(words: list[str]) -> tuple[dict[str, float], list[str]]:
+    # The numbers that limit a search, none below 0, and the words that are not understood.
+    limits, unknown, rest = dict[str, float](), list[str](), deque(words)
+    while rest:
+        word = rest.popleft()
+        if word in _LIMITS and rest and _INTEGER.fullmatch(rest[0]):
+            limits[word] = max(0.0, float(rest.popleft()))
+        elif word != "infinite":
+            unknown.append(word)
+    return limits, unknown
 
 
 def _seconds(numbers: dict[str, float], thinker: Thinker) -> float | None:

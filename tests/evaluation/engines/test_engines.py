@@ -61,7 +61,9 @@ for line in sys.stdin:
             sys.exit(3)
         if how == "silent":
             continue
-        answer = "a1" if how == "illegal" else "resign" if how == "resigning" else ""
+        if how == "stray" and starts == 0:
+            print("low on memory")
+        answer = {{"illegal": "a1", "resigning": "resign", "mistaken": "" if starts else "a1"}}.get(how, "")
         if not answer:
             action = int(GAME.legal(state)[0].argmax())
             answer = GAME.action_label(action)
@@ -177,21 +179,37 @@ def test_a_program_that_dies_is_started_again(script: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("how", "message", "starts"),
     [
-        ("dying", "ended with status 3: out of ideas"),
-        ("silent", "did not answer in time"),
-        ("illegal", "plays a1 is not legal here: expected one of d3 c4 f5 e6"),
-        ("resigning", "plays resign is not legal here"),
+        ("dying", "ended with status 3: out of ideas", 2),
+        ("silent", "did not answer in time", 1),  # who waits once more waits twice as long as was promised
+        ("illegal", "plays a1 is not legal here: expected one of d3 c4 f5 e6", 1),
+        ("resigning", "plays resign is not legal here", 1),
     ],
 )
 def test_what_a_program_does_wrong_is_said(
-    script: Path, how: str, message: str, monkeypatch: pytest.MonkeyPatch
+    script: Path, how: str, message: str, starts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     player = gtp_player(OTHELLO, command(script, how))
     monkeypatch.setattr(gtp, "ANSWER_SECONDS", 3.0 if how == "silent" else 60.0)
     with pytest.raises(GameError, match=message):
         player.after([()])
+    assert int(script.with_suffix(".txt").read_text()) == starts
+
+
+@pytest.mark.parametrize(
+    ("how", "message"), [("stray", "answered 'low on memory': expected = or ?"), ("mistaken", "plays a1 is not legal")]
+)
+def test_a_program_that_is_out_of_step_is_not_asked_again(script: Path, how: str, message: str) -> None:
+    player, moves = gtp_player(OTHELLO, command(script, how)), list[int]()
+    with pytest.raises(GameError, match=message):
+        player.after([moves])
+    state = OTHELLO.initial(1)
+    for _ in range(4):
+        moves.append(int(first_legal(state)[0]))
+        state = OTHELLO.step(state, np.array(moves[-1:]))
+        assert player.after([moves]) == first_legal(state)
+    assert int(script.with_suffix(".txt").read_text()) == 2
 
 
 def test_a_board_that_a_program_does_not_have_is_refused(script: Path) -> None:
@@ -220,7 +238,54 @@ def test_a_silent_program_is_no_uci_engine(monkeypatch: pytest.MonkeyPatch) -> N
         uci_player(load_game("openspiel:chess"), "cat")
 
 
-def test_an_error_of_one_program_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+# Accepts everything, as UCI engines do; arguments: what it says of its variants.
+UCI_SCRIPT = """
+import sys
+for line in sys.stdin:
+    command = line.split()[0]
+    if command == "uci":
+        print("id name Only", *sys.argv[1:], "uciok", sep="\\n", flush=True)
+    elif command == "isready":
+        print("readyok", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("game", "options", "plays"),
+    [
+        ("openspiel:chess", [], None),
+        (
+            "openspiel:chess",
+            ["option name uci_variant type combo default breakthrough var breakthrough"],
+            "breakthrough",
+        ),
+        ("openspiel:breakthrough", [], "chess"),
+        ("openspiel:breakthrough", ["option name Style type combo default breakthrough var breakthrough"], "chess"),
+        (
+            "openspiel:breakthrough",
+            ["option name UCI_Variant type combo default chess var chess var atomic"],
+            "chess atomic",
+        ),
+        (
+            "openspiel:breakthrough",
+            ["option name UCI_Variant type combo default chess var chess var breakthrough"],
+            None,
+        ),
+    ],
+)
+def test_a_uci_engine_must_offer_the_variant(tmp_path: Path, game: str, options: list[str], plays: str | None) -> None:
+    (file := tmp_path / "engine.py").write_text(UCI_SCRIPT)
+    engine = shlex.join([sys.executable, str(file), *options])
+    if plays is None:
+        assert uci_player(load_game(game), engine).title == "Only"
+    else:
+        wanted = game.removeprefix("openspiel:")
+        with pytest.raises(SettingsError, match=f"plays {plays}, not {wanted}: expected an engine whose option UCI_V"):
+            uci_player(load_game(game), engine)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_an_error_of_one_program_stops_the_others(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player, "count_cores", lambda: 2)
     begun, failed, asked = threading.Event(), threading.Event(), []
 
@@ -229,11 +294,11 @@ def test_an_error_of_one_program_stops_the_others(monkeypatch: pytest.MonkeyPatc
         moves: tuple[int, ...] = ()
 
         def __init__(self) -> None:
-            self.is_first = not engines
+            self.fails = len(engines) == failing
             engines.append(self)
 
         def choose(self, moves: tuple[int, ...]) -> int:
-            if self.is_first:
+            if self.fails:
                 begun.wait()
                 failed.set()
                 raise GameError("it plays nonsense")

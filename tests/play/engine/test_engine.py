@@ -1,36 +1,45 @@
 """Seraphim as an engine, by GTP and UCI: commands in a process of its own and in this one, and the clock."""
 
 import io
+import itertools
 import os
 import queue
 import shlex
 import shutil
+import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
-from seraphim.errors import SettingsError
+from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation.engines.gtp import GtpEngine, gtp_player
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.players import random_player
 from seraphim.game import Game, load_game
 from seraphim.options import SearchOptions
+from seraphim.play.engine import uci
 from seraphim.play.engine.clock import FEWEST_MOVES, Clock
 from seraphim.play.engine.gtp import GtpServer
 from seraphim.play.engine.thinker import Thinker
 from seraphim.play.engine.uci import UciServer
 from seraphim.play.opponent import Opponent, PlayOptions
+from seraphim.play.session import MOST_READOUTS
 
 GTP_COMMANDS = {
     *("protocol_version", "name", "version", "known_command", "list_commands", "quit", "boardsize", "clear_board"),
     *("komi", "play", "genmove", "reg_genmove", "undo", "showboard", "time_settings", "time_left"),
     *("analyze", "lz-analyze", "final_score", "list_games", "set_game"),
 }
+
+
+PATIENCE = 60.0  # seconds, with a busy machine
 
 
 class Input:
@@ -46,6 +55,8 @@ class Input:
         line = self._lines.get()
         if line == "end":
             raise StopIteration
+        if line == "unreadable":
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
         return line
 
     def send(self, line: str) -> None:
@@ -67,6 +78,27 @@ class Conversation:
         before = self.out.tell()
         self._server.answer(command)
         return self.out.getvalue()[before:]
+
+    @contextmanager
+    def running(self, last: str = "quit") -> Iterator[None]:
+        """Answers what is sent, in a thread that a last line ends."""
+        thread = threading.Thread(target=self._server.run, daemon=True)
+        thread.start()
+        yield
+        self.send(last)
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+    def send(self, *lines: str) -> None:
+        for line in lines:
+            self.input.send(line)
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Waits until a text was answered."""
+        deadline = time.monotonic() + PATIENCE
+        while self.out.getvalue().count(text) < times:
+            assert time.monotonic() < deadline, f"no {text} in {self.out.getvalue()}"
+            time.sleep(0.01)
 
     def ask_all(self, commands: Sequence[str]) -> list[str]:
         return [self.ask(command) for command in commands]
@@ -95,6 +127,17 @@ def test_answers_have_the_form_of_the_protocol(tictactoe: Conversation) -> None:
     assert tictactoe.ask_all(["known_command play", "known_command dance"]) == ["= true\n\n", "= false\n\n"]
 
 
+def test_characters_that_the_protocol_ignores_are_dropped(tictactoe: Conversation, othello: Conversation) -> None:
+    assert tictactoe.ask("17\tna\0me\x7f\r\n") == "=17 Seraphim\n\n"
+    assert tictactoe.ask("\0\r") == ""
+    assert othello.ask("loadsgf no\0ne") == "? cannot load file: No such file or directory\n\n"
+
+
+@pytest.mark.parametrize("size", [6, 7, 19])
+def test_a_board_that_is_not_square_has_no_size(size: int) -> None:
+    assert Conversation(load_game("connectfour"), GtpServer).ask(f"boardsize {size}") == "? unacceptable size\n\n"
+
+
 def test_a_game_is_played_and_taken_back(tictactoe: Conversation) -> None:
     empty = tictactoe.ask("showboard")
     assert tictactoe.ask_all(["boardsize 3", "clear_board", "komi 6.5", "play b B2", "play white a1"]) == ["=\n\n"] * 5
@@ -118,11 +161,20 @@ def test_a_move_that_is_only_asked_for_is_not_played(tictactoe: Conversation) ->
     ("command", "answer"),
     [
         ("boardsize 4", "unacceptable size"),
-        ("boardsize", "syntax error: expected 1 number"),
-        ("boardsize x", "syntax error: expected 1 number"),
-        ("time_settings 1 2", "syntax error: expected 3 numbers"),
-        ("time_left b 1", "syntax error: expected 2 numbers"),
-        ("komi nan", "syntax error: expected 1 number"),
+        ("boardsize", "syntax error: expected 1 non-negative integer"),
+        ("boardsize x", "syntax error: expected 1 non-negative integer"),
+        ("boardsize 3.0", "syntax error: expected 1 non-negative integer"),
+        ("boardsize -3", "syntax error: expected 1 non-negative integer"),
+        ("time_settings 1 2", "syntax error: expected 3 non-negative integers"),
+        ("time_settings -5 0 0", "syntax error: expected 3 non-negative integers"),
+        ("time_settings 1 1 -3", "syntax error: expected 3 non-negative integers"),
+        (f"time_settings {'9' * 5000} 0 0", "syntax error: expected 3 non-negative integers"),
+        ("time_left b 1", "syntax error: expected 2 non-negative integers"),
+        ("time_left b -1 -1", "syntax error: expected 2 non-negative integers"),
+        ("komi nan", "syntax error: expected a number"),
+        ("komi x", "syntax error: expected a number"),
+        ("komi", "syntax error: expected one word"),
+        (f"analyze {'9' * 5000}", "syntax error: expected a color, black or white"),
         ("play b", "syntax error: expected a color and a vertex"),
         ("play red a1", "syntax error: expected a color, black or white"),
         ("genmove", "syntax error: expected a color, black or white"),
@@ -147,6 +199,11 @@ def test_players_pass_after_the_end(tictactoe: Conversation) -> None:
         assert tictactoe.ask(f"play {color} {move}") == "=\n\n"
     assert tictactoe.ask("genmove w") == tictactoe.ask("reg_genmove b") == "= pass\n\n"
     assert tictactoe.ask("play w c3").startswith("? illegal move: c3 is not legal here: expected none")
+    assert tictactoe.ask_all(["play b pass", "play w PASS"]) == ["=\n\n"] * 2
+    assert tictactoe.ask_all(["undo"] * 3) == ["=\n\n"] * 3  # and the pass of genmove
+    assert len(tictactoe.thinker.tree.actions()) == 5
+    assert tictactoe.ask_all(["undo", "genmove b"])[0] == "=\n\n"
+    assert tictactoe.ask_all(["undo", "play b a3"]) == ["=\n\n"] * 2
     assert tictactoe.ask("analyze") == "? the game is over\n\n"
     assert tictactoe.ask("final_score") == "= B+\n\n"
     assert tictactoe.ask_all(["set_game tictactoe", "list_games"]) == ["=\n\n", "= Tictactoe\n\n"]
@@ -211,12 +268,56 @@ def test_a_forced_pass_may_be_left_out(othello: Conversation) -> None:
     assert passes
 
 
+@pytest.fixture
+def forced_pass(othello: Conversation) -> Conversation:
+    """A game of Othello in which a player can only pass, and is not the one to win."""
+    random = np.random.default_rng(0)
+    while othello.thinker.tree.legal() != [64]:
+        if not (legal := othello.thinker.tree.legal()):
+            othello.ask("clear_board")
+        else:
+            color, label = "bw"[othello.thinker.mover], othello.thinker.game.action_label(int(random.choice(legal)))
+            assert othello.ask(f"play {color} {label}") == "=\n\n"
+    return othello
+
+
+def test_a_pass_that_is_left_out_is_played_with_the_next_move_alone(forced_pass: Conversation) -> None:
+    tree = forced_pass.thinker.tree
+    passer, other = "bw"[forced_pass.thinker.mover], "wb"[forced_pass.thinker.mover]
+    before, moves = forced_pass.ask("showboard"), tree.actions()
+    forced_pass.input.send("")
+    for command in (f"reg_genmove {other}", f"play {other} a9", f"play {other} pass", f"analyze {other}"):
+        forced_pass.ask(command)
+        assert tree.actions() == moves
+        assert forced_pass.ask("showboard") == before
+    label = forced_pass.ask(f"genmove {other}")[2:].strip()
+    assert tree.actions()[:-1] == [*moves, 64]
+    assert forced_pass.ask("undo") == "=\n\n"  # both
+    assert tree.actions() == moves
+    assert forced_pass.ask_all([f"play {passer} pass", f"play {other} {label}", "undo"]) == ["=\n\n"] * 3
+    assert tree.actions() == [*moves, 64]
+    assert forced_pass.ask_all(["undo", f"play {other} {label}", "undo", "undo"]) == ["=\n\n"] * 4
+    assert tree.actions() == moves[:-1]
+
+
+def test_a_search_that_fails_changes_nothing(forced_pass: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise ModelError("the model gave a NaN")
+
+    moves = forced_pass.thinker.tree.actions()
+    monkeypatch.setattr(forced_pass.thinker, "choose", fail)
+    for command in ("genmove", "reg_genmove"):
+        answer = forced_pass.ask(f"{command} {'wb'[forced_pass.thinker.mover]}")
+        assert answer == "? the model gave a NaN\n\n"
+        assert forced_pass.thinker.tree.actions() == moves
+
+
 def test_an_analysis_goes_on_until_a_command_comes(tictactoe: Conversation) -> None:
     tictactoe.ask("play b b2")
     tictactoe.input.send("")
-    answer = tictactoe.ask("lz-analyze w 1")
+    answer = tictactoe.ask("17 lz-analyze w 1")
     first, *lines = answer.split("\n")
-    assert first == "="
+    assert first == "=17"
     assert lines[-2:] == ["", ""]
     moves = [part.split() for part in lines[-3].split("info ")[1:]]
     assert {words[1] for words in moves} <= {"a1", "b1", "c1", "a2", "c2", "a3", "b3", "c3"}
@@ -234,6 +335,61 @@ def test_other_programs_play_with_it() -> None:
     result = play_match(game, gtp_player(game, command), random_player(game), make_openings(game, 4, 2))
     assert result.games == 8
     assert result.tally.losses == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii:strict", "utf-8:strict"])
+def test_characters_of_any_kind_are_read_and_written(encoding: str) -> None:
+    game, commands = load_game("tictactoe"), b"1 \xff\n2 name\n3 showboard\nquit\n"
+    done = subprocess.run(
+        [sys.executable, "bin/engine.py", "tictactoe"],
+        input=commands,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    board = game.render(game.initial(1)[0])
+    assert done.stdout.decode().split("\n\n") == ["?1 unknown command", "=2 Seraphim", f"=3\n{board}", "=", ""]
+
+
+def test_a_referee_carries_all_moves_between_it_and_another_program(
+    othello: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join([os.environ["PATH"], "/usr/games"]))
+    if not shutil.which("gtp-rhino"):
+        pytest.skip("not installed: apt install grhino")
+    rhino, random = GtpEngine(othello.thinker.game, "gtp-rhino --level=1"), np.random.default_rng(4)
+    forced = 0
+    for rhinos in (0, 1) * 4:
+        othello.ask("clear_board")
+        rhino.ask("clear_board")
+        asked = 0
+        for color in itertools.islice(itertools.cycle("bw"), 200):
+            tree = othello.thinker.tree
+            forced += tree.legal() == [64]
+            if "bw".index(color) == rhinos:
+                vertex = rhino.ask(f"genmove {color}").lower()
+                assert othello.ask(f"play {color} {vertex}") == "=\n\n"
+            else:
+                if len(tree.legal()) > 1 and random.random() < 0.5:  # so that games differ
+                    vertex = tree.label(int(random.choice(tree.legal())))
+                    assert othello.ask(f"play {color} {vertex}") == "=\n\n"
+                else:
+                    vertex = othello.ask(f"genmove {color}")[2:].strip()
+                if vertex != "pass":  # which Rhino plays by itself
+                    rhino.ask(f"play {color} {vertex.upper()}")
+            asked += 1
+            if not tree.legal() and vertex == "pass":
+                break
+        assert asked >= len(tree.actions()) > 30
+        assert not tree.legal()
+        if int(tree.game.observe(tree.node.state[None]).sum()) == 64:  # else it counts empty cells, too
+            assert othello.ask("final_score")[2:].strip() == rhino.ask("final_score")
+        for _ in range(asked):
+            assert othello.ask("undo") == "=\n\n"
+        assert othello.ask("undo") == "? cannot undo\n\n"
+    assert forced
+    rhino.close()
 
 
 # ---------------------------------------------------------------- the clock
@@ -266,12 +422,12 @@ def test_a_search_ends_by_the_clock(tictactoe: Conversation, monkeypatch: pytest
         return choose(readouts, seconds)
 
     monkeypatch.setattr(tictactoe.thinker, "choose", watched)
-    for command in ("genmove b", "time_settings 0 0.2 1", "genmove w", "time_settings 1 0 0", "genmove b"):
+    for command in ("genmove b", "time_settings 0 1 1", "genmove w", "time_settings 1 0 0", "genmove b"):
         assert tictactoe.ask(command)[0] == "="
     for command in (
-        "time_left w 0.5 0",
+        "time_left w 2 0",
         "genmove w",
-        "time_left b 0.6 2",
+        "time_left b 3 2",
         "genmove b",
         "time_settings 0 1 0",
         "genmove w",
@@ -279,10 +435,10 @@ def test_a_search_ends_by_the_clock(tictactoe: Conversation, monkeypatch: pytest
         assert tictactoe.ask(command)[0] == "="
     budgets = [seconds for _, seconds in seen]
     assert budgets[0] is None
-    assert budgets[1] == Clock(0, 0.2, 1).budget(1)
+    assert budgets[1] == Clock(0, 1, 1).budget(1)
     assert budgets[2] == Clock(1).budget(1.75)
-    assert budgets[3] == Clock(0.5).budget(1.5)
-    assert budgets[4] == Clock(0, 0.6, 2).budget(1)
+    assert budgets[3] == Clock(2).budget(1.5)
+    assert budgets[4] == Clock(0, 3, 2).budget(1)
     assert budgets[5] is None
 
 
@@ -311,6 +467,7 @@ def breakthrough() -> Conversation:
 def test_uci_is_spoken(breakthrough: Conversation) -> None:
     answer = breakthrough.ask("uci").splitlines()
     assert answer[0].startswith("id name Seraphim ")
+    assert answer[1] == "id author The Seraphim Authors"
     assert answer[-1] == "uciok"
     assert any("UCI_Variant" in line for line in answer)
     assert breakthrough.ask("isready") == "readyok\n"
@@ -332,20 +489,120 @@ def test_uci_chooses_a_legal_move(breakthrough: Conversation, limit: str) -> Non
     assert len(tree.actions()) == 2
 
 
-def test_uci_searches_until_it_is_stopped(breakthrough: Conversation) -> None:
-    breakthrough.ask("position startpos")
-    breakthrough.input.send("stop")
-    lines = breakthrough.ask("go infinite").splitlines()
+def test_uci_searches_until_it_is_stopped(breakthrough: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uci, "_INTERVAL", 0.01)
+    with breakthrough.running():
+        breakthrough.send("position startpos", "go infinite", "isready", "setoption name Hash value 1", "dance")
+        breakthrough.wait_for("readyok")
+        breakthrough.wait_for("info nodes ", 3)  # more than the first
+        assert "bestmove" not in breakthrough.out.getvalue()
+        breakthrough.send("stop")
+        breakthrough.wait_for("bestmove ")
+    lines = breakthrough.out.getvalue().splitlines()
     assert lines[-1].startswith("bestmove ")
     assert lines[-2].startswith("info nodes ")
     assert lines[-1].split()[1] == lines[-2].split(" pv ")[1].split()[0]
 
 
+def test_uci_is_answered_during_a_search_with_a_limit(breakthrough: Conversation) -> None:
+    with breakthrough.running():
+        breakthrough.send("go movetime 3600000", "isready", "position startpos moves a2a3")
+        breakthrough.wait_for("readyok")
+        assert "bestmove" not in breakthrough.out.getvalue()
+        breakthrough.send("stop")
+        breakthrough.wait_for("bestmove ")
+        breakthrough.send("go nodes 1")  # in the position that came meanwhile
+        breakthrough.wait_for("bestmove ", 2)
+    assert len(breakthrough.thinker.tree.actions()) == 1
+
+
+@pytest.mark.parametrize("last", ["quit", "end"])
+@pytest.mark.parametrize("go", ["go infinite", "go movetime 3600000"])
+def test_uci_ends_during_a_search(breakthrough: Conversation, go: str, last: str) -> None:
+    with breakthrough.running(last):
+        breakthrough.send(go, "isready")
+        breakthrough.wait_for("readyok")
+
+
+@pytest.mark.parametrize(
+    ("limit", "unknown"),
+    [
+        ("depth 1 searchmoves a2a3 b2b3", "depth 1 searchmoves a2a3 b2b3"),
+        ("depth 1 nodes 5", "depth 1"),
+        ("nodes many", "nodes many"),
+        ("nodes", "nodes"),
+        ("ponder movetime 100", "ponder"),
+    ],
+)
+def test_uci_says_which_limits_it_does_not_have(breakthrough: Conversation, limit: str, unknown: str) -> None:
+    first, second = breakthrough.ask(f"go {limit}").splitlines()
+    assert first == f"info string not understood: {unknown}"
+    assert second.startswith("bestmove ")
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("nodes 7", (7, None)),
+        ("nodes -7", (0, None)),
+        ("nodes 99999999999999 movetime 1000", (MOST_READOUTS, Clock(0, 1, 1).budget(1))),
+        (f"nodes {'9' * 5000}", (MOST_READOUTS, None)),
+        ("wtime -100 btime 1000", (None, 0)),
+        ("wtime 60000 btime 1000 movestogo 1", (None, Clock(60).budget(1))),
+        ("wtime 1000 winc -100 movestogo 0", (None, Clock(1).budget(1))),
+    ],
+)
+def test_uci_reads_numbers(
+    breakthrough: Conversation, monkeypatch: pytest.MonkeyPatch, limit: str, expected: tuple[int | None, float | None]
+) -> None:
+    seen = list[tuple[int | None, float | None]]()
+
+    def choose(readouts: int | None, seconds: float | None, _: object) -> int:
+        seen.append((readouts, seconds))
+        return breakthrough.thinker.tree.legal()[0]
+
+    monkeypatch.setattr(breakthrough.thinker, "choose", choose)
+    assert breakthrough.ask(f"go {limit}").startswith("bestmove ")
+    assert seen == [expected]
+
+
 def test_uci_says_what_it_cannot_do(breakthrough: Conversation) -> None:
     assert breakthrough.ask("position fen 8/8 w").startswith("info string only positions from the start")
+    assert breakthrough.ask("position startpos a2a3").startswith("info string only positions from the start")
     assert breakthrough.ask("position startpos moves a2a5").startswith("info string a2a5 is not legal here")
     with pytest.raises(SettingsError, match="UCI plays games such as"):
         Conversation(load_game("tictactoe"), UciServer)
+
+
+@pytest.mark.parametrize("refused", ["fen 8/8 w", "startpos moves a2a3 a2a3", "startpos a2a3", ""])
+def test_uci_has_no_move_for_a_position_that_it_refused(breakthrough: Conversation, refused: str) -> None:
+    breakthrough.ask("position startpos moves a2a3")
+    breakthrough.ask(f"position {refused}")
+    for command in ("go nodes 5", "go infinite"):
+        assert breakthrough.ask(command) == "bestmove 0000\n"
+    assert breakthrough.ask("position startpos moves a2a3") == ""
+    assert breakthrough.ask("go nodes 5") != "bestmove 0000\n"
+
+
+def test_uci_takes_the_initial_position_of_chess_as_fen() -> None:
+    pytest.importorskip("pyspiel")
+    chess = Conversation(load_game("openspiel:chess"), UciServer)
+    fen = str(chess.thinker.game._game.new_initial_state())  # type: ignore[attr-defined]
+    assert chess.ask(f"position fen {fen} moves e2e4 e7e5") == ""
+    assert len(chess.thinker.tree.actions()) == 2
+    assert chess.ask(f"position fen {fen}") == ""
+    assert chess.thinker.tree.actions() == []
+    assert chess.ask(f"position fen {fen.replace('KQkq', 'KQ')}").startswith(
+        "info string only positions from the start"
+    )
+    assert chess.ask("go nodes 5") == "bestmove 0000\n"
+
+
+def test_a_line_that_cannot_be_read_ends_the_conversation() -> None:
+    conversation = Conversation(load_game("tictactoe"), GtpServer)
+    with conversation.running("unreadable"):
+        conversation.send("name")
+    assert conversation.out.getvalue() == "= Seraphim\n\n"
 
 
 @pytest.mark.parametrize("server", [GtpServer, UciServer])
