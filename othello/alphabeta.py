@@ -129,6 +129,34 @@ def _slot_of(own: Bits, other: Bits, slots: int) -> int:
 
 
 @kernel
+def _sort_moves(own: Bits, other: Bits, moves: Bits, known: int, row: Array) -> int:
+    # Writes the moves to `row`, modulo CELLS, and returns their number: the one that was best before comes first, then
+    # those that leave few moves, corners and odd regions.
+    found, odd, rest = 0, odd_regions(~(own | other)), moves
+    while rest:
+        stone = lowest(rest)
+        rest ^= stone
+        cell = count(stone - _ONE)
+        flips = flips_of(own, other, stone)
+        replies = moves_of(other & ~flips, own | stone | flips)
+        score = 4 * count(replies) + 2 * count(replies & _CORNERS)
+        if stone & _CORNERS:
+            score -= 6
+        if stone & odd:
+            score -= 1
+        if cell == known:
+            score = -50
+        entry = (score + 64) * CELLS + cell
+        place = found
+        while place > 0 and row[place - 1] > entry:
+            row[place] = row[place - 1]
+            place -= 1
+        row[place] = entry
+        found += 1
+    return found
+
+
+@kernel
 def search(
     own: Bits, other: Bits, alpha: int, beta: int, empty: int, table: Array, moves_at: Array, control: Array
 ) -> int:
@@ -171,30 +199,8 @@ def search(
             return upper
         known = to_int(table[slot, 3]) - 1
     window_low, window_high = max(alpha, lower), min(beta, upper)
-    # Sort the moves: the one that was best before, then those that leave few moves, corners and odd regions first.
-    found, row = 0, moves_at[empty]
-    odd = odd_regions(~(own | other))
-    rest = moves
-    while rest:
-        stone = lowest(rest)
-        rest ^= stone
-        cell = count(stone - _ONE)
-        flips = flips_of(own, other, stone)
-        replies = moves_of(other & ~flips, own | stone | flips)
-        score = 4 * count(replies) + 2 * count(replies & _CORNERS)
-        if stone & _CORNERS:
-            score -= 6
-        if stone & odd:
-            score -= 1
-        if cell == known:
-            score = -50
-        entry = (score + 64) * CELLS + cell
-        place = found
-        while place > 0 and row[place - 1] > entry:
-            row[place] = row[place - 1]
-            place -= 1
-        row[place] = entry
-        found += 1
+    row = moves_at[empty]
+    found = _sort_moves(own, other, moves, known, row)
     best, best_cell, low = -BEST - 1, 0, window_low
     for place in range(found):
         cell = row[place] % CELLS

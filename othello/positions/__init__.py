@@ -23,7 +23,7 @@ from seraphim.game import Array
 from seraphim.game.features import PositionSet, Split
 
 FOLDER = Path(__file__).parent
-EMPTY_CELLS = {"12-empty": 12, "16-empty": 16}
+EMPTY_CELLS = {"12-empty": 12, "16-empty": 16, "20-empty": 20}
 """The empty cells of each set, by name."""
 
 SIGNS = {"+": 1.0, "=": 0.0, "-": -1.0}

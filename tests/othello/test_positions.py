@@ -55,7 +55,7 @@ def test_no_position_is_in_a_set_twice_nor_in_both(name: str) -> None:
     assert len(set(keys)) == 2 * COUNT
 
 
-@pytest.mark.parametrize(("name", "count"), [("12-empty", 60), ("16-empty", 12)])
+@pytest.mark.parametrize(("name", "count"), [("12-empty", 60), ("16-empty", 12), ("20-empty", 1)])
 def test_results_are_those_of_the_solver(name: str, count: int) -> None:
     random = np.random.default_rng(0)
     for split in SPLITS:
