@@ -4,7 +4,8 @@
 
 A proof says what a player gets at least from a position, whatever the other one plays. It is a move for each position
 in which that player is to move, and nothing else. This program plays these moves against all replies to the end of
-every game. It trusts the rules, with the symmetries that they state, and shares no code with what made the proof.
+every game. It trusts the rules: what they say, the symmetries that they state, and that observations tell positions
+apart. It shares no code with what made the proof.
 
     file     the line MAGIC · a line of JSON · the moves, little-endian, compressed by zlib · the SHA-256 of all that
     JSON     game, its name · position, the words of its state · symmetric, whether symmetric positions are one ·
@@ -13,7 +14,7 @@ every game. It trusts the rules, with the symmetries that they state, and shares
     moves    claim after claim, ply after ply: one for each position of the player that play can have reached by then.
              Equal positions are one; they come in the order of their keys.
     key      the player to move, then the words of the state; or if symmetric positions are one, the least of the
-             observations under all symmetries, as bits. Then the first of them to be reached stands for all.
+             observations under all symmetries. Then the first of them to be reached stands for all.
 """
 
 import hashlib
@@ -53,18 +54,19 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
     header, _, body = data[len(MAGIC) : -DIGEST].partition(b"\n")
     try:
         facts = json.loads(header)
+        if name not in (None, facts["game"]):
+            raise RefusedError(f"it is of {facts['game']}")
         moves = np.frombuffer(zlib.decompress(body), {8: "u1", 32: "<u4"}[facts["bits"]]).astype(np.int64)
         game, symmetric, claims = load_game(str(facts["game"])), bool(facts["symmetric"]), facts["claims"]
         position = np.array(facts["position"], np.int64).reshape(game.state_words)
         counts = [int(claim["moves"]) for claim in claims]
         results = [(int(claim["player"]), bool(claim["wins"])) for claim in claims]
-    except (KeyError, TypeError, ValueError, OverflowError, zlib.error, GameError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error, GameError) as error:
         raise RefusedError(f"it cannot be read ({error})") from error
-    if name not in (None, facts["game"]):
-        raise RefusedError(f"it is of {facts['game']}")
     if min(counts, default=-1) < 0 or sum(counts) != len(moves) or not {player for player, _ in results} <= {0, 1}:
         raise RefusedError("it claims nothing, or its moves are not those of its claims")
-    yield f"{facts['game']}, from\n{game.render(position)}"
+    start = "the initial position" if (position == game.initial(1)[0]).all() else f"the state {position.tolist()}"
+    yield f"{facts['game']}, from {start}\n{game.render(position)}"
     for (player, wins), count in zip(results, counts, strict=True):
         positions = sum(play(game, position, symmetric, (player, wins), moves[:count]))
         moves = moves[count:]
@@ -116,8 +118,8 @@ def keys_of(game: Game, states: Array, symmetric: bool) -> tuple[Array, Array]:
         own = as_elements(np.hstack([players, states.astype(">i8").view(np.uint8)]))
         return own, own
     seen = game.observe(states).reshape(len(states), -1)
-    turned = (seen[:, cells] for cells in game.symmetries().observations)  # the first as it is
-    own, *others = (as_elements(np.hstack([players, np.packbits(bits, axis=1)])) for bits in turned)
+    turned = (seen[:, order] for order in game.symmetries().observations)  # the first as it is
+    own, *others = (as_elements(np.hstack([players, cells])) for cells in turned)
     least = own
     for keys in others:
         least = np.where(keys < least, keys, least)
@@ -136,7 +138,7 @@ def main(arguments: list[str]) -> int:
         (path,) = arguments[1:] or [""]
         for line in check(Path(path).read_bytes(), GAME.value):
             print(line, flush=True)
-    except (RefusedError, OSError, ValueError) as error:
+    except (RefusedError, OSError, ValueError, LookupError, RuntimeError) as error:  # of the rules, too
         print(f"{Path(arguments[0]).name}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1
     print(f"checked in {time.perf_counter() - start:.1f} s")

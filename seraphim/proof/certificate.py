@@ -99,9 +99,9 @@ def _order(game: Game, states: Array, is_symmetric: bool) -> Array:
     if not is_symmetric:
         return _join(players, states.astype(">i8").view(np.uint8))
     seen = game.observe(states).reshape(len(states), -1)
-    least = _join(players, np.packbits(seen, axis=1))
+    least = _join(players, seen)
     for cells in game.symmetries().observations[1:]:
-        turned = _join(players, np.packbits(seen[:, cells], axis=1))
+        turned = _join(players, seen[:, cells])
         least = np.where(turned < least, turned, least)
     return least
 

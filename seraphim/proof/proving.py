@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, RecordError
+from seraphim.errors import GameError, RecordError, SettingsError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
 from seraphim.inference import Inference
 from seraphim.machine import on_interrupt
@@ -107,6 +107,8 @@ def prove(
 
 
 def _begin(out: Path, name: str, game: Game, position: Array) -> Certificate:
+    if not out.parent.is_dir():
+        raise SettingsError(f"there is no folder {out.parent} to write the proof to: make it, or name another")
     if not out.exists():
         is_symmetric = len(game.symmetries().actions) > 1
         return Certificate(name, position, is_symmetric, 1 if game.num_actions <= _MOST_IN_A_BYTE else 4)

@@ -24,10 +24,11 @@ class Question:
     def __init__(
         self, game: Game, inferences: Sequence[Inference], claim: Claim, position: Array, megabytes: int
     ) -> None:
-        """Begin; see `Prover`. Each of the two searches takes half of the memory."""
+        """Begin; see `Prover`. Each of the two searches takes half of the memory, and at least a megabyte."""
         self._claim = claim
         self._facts = np.array([game.name, str(claim), str(position.tolist())])
-        self._provers = [Prover(game, inferences, each, position, megabytes // 2) for each in (claim, claim.opposite)]
+        half = max(1, megabytes // 2)
+        self._provers = [Prover(game, inferences, each, position, half) for each in (claim, claim.opposite)]
         self._going_on = list(self._provers)  # those that have memory left
 
     @property

@@ -15,7 +15,7 @@ from checker import PROGRAM, check_proof
 from games import MOVES_TWICE, NIM
 
 from connectfour.game import ConnectFour
-from seraphim.game import Array, Game, PlainRules
+from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries, load_game
 from seraphim.inference import Uniform
 from seraphim.proof.certificate import MAGIC, KnownMoves, read_certificate
 from seraphim.proof.proving import Limits, prove
@@ -161,6 +161,68 @@ def test_damaged_files_are_refused(draw: bytes) -> None:
 def test_headers_without_sense_are_refused(draw: bytes, key: str, value: object) -> None:
     header, moves = opened(draw)
     assert not accepts(sealed({**header, key: value}, moves))
+
+
+class Duel(PlainGame):
+    """The first player chooses a side, which changes nothing; the second player then wins on the left and loses right.
+
+    The sides are symmetric only to one who cannot tell a 1 from a 2 in the observation.
+    """
+
+    name, num_actions, observation_shape, state_words, max_plies = "duel", 2, (2,), 3, 3
+
+    def initial(self) -> tuple[int, ...]:
+        return (4, 0, 0)
+
+    def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
+        cells, value = [0, 0], max(state[:2])
+        cells[action] = 3 if value == 4 else value + 4 if value < 3 else 1 if state[action] else 2
+        return (*cells, 1 - state[2])
+
+    def legal(self, state: tuple[int, ...]) -> list[int]:
+        return [0, 1] if 3 in state[:2] else [0 if state[0] else 1]
+
+    def to_play(self, state: tuple[int, ...]) -> int:
+        return state[2]
+
+    def outcome(self, state: tuple[int, ...]) -> float | None:
+        return 1.0 if 5 in state[:2] else -1.0 if 6 in state[:2] else None
+
+    def observe(self, state: tuple[int, ...]) -> Array:
+        return np.array(state[:2], np.uint8)
+
+    def symmetries(self) -> Symmetries:
+        sides = np.array([[0, 1], [1, 0]], np.int32)
+        return Symmetries(sides, sides)
+
+
+def test_observations_are_compared_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = PlainRules(Duel())
+    for module in (sys.modules["seraphim.proof.proving"], check_proof):
+        monkeypatch.setattr(module, "load_game", lambda _: game)
+    header = {"game": "duel", "position": [4, 0, 0], "symmetric": True, "bits": 8}
+    forged = [{"player": 0, "wins": True, "moves": 2}]
+    assert not accepts(sealed({**header, "claims": forged}, np.zeros(2)))
+    found = proof_of("duel", game, tmp_path / "proof")
+    assert accepts(found)
+    assert {(claim["player"], claim["wins"]) for claim in opened(found)[0]["claims"]} == {(1, True)}
+
+
+def test_another_state_is_not_taken_for_the_initial_one(draw: bytes) -> None:
+    game = load_game("hex:3")
+    honest = game.initial(1)[0]
+    hidden = honest.copy()
+    hidden[0] |= 1 << 50  # which no cell shows
+    header, moves = opened(draw)
+    for position, start in ((honest, "the initial position"), (hidden, f"the state {hidden.tolist()}")):
+        data = sealed({**header, "game": "hex:3", "position": position.tolist()}, moves)
+        assert next(check_proof.check(data)).startswith(f"hex:3, from {start}\n")
+
+
+def test_a_game_that_is_not_asked_for_is_not_imported(draw: bytes) -> None:
+    header, moves = opened(draw)
+    with pytest.raises(check_proof.RefusedError, match="it is of no_such_game"):
+        list(check_proof.check(sealed({**header, "game": "no_such_game"}, moves), "tictactoe"))
 
 
 @pytest.mark.parametrize(
