@@ -33,6 +33,8 @@ In dependency order (each folder or module imports only from those above it):
 
 from typing import TYPE_CHECKING, Any
 
+from seraphim import errors as errors
+
 if TYPE_CHECKING:
     from seraphim.api import (
         Model,
@@ -65,6 +67,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Everything is imported when it is first used, so that `import seraphim` takes no time.
+    if name == "__version__":
+        from seraphim.storage.shipped import version
+
+        return version()
     if name not in __all__:
         raise AttributeError(f"module 'seraphim' has no attribute {name!r}")
     from seraphim import api

@@ -17,12 +17,13 @@ from seraphim.evaluation.match_csv import Conditions
 from seraphim.evaluation.players import Choose
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.evaluation.tournament import Roster
-from seraphim.game import AnyGame, Array, load_game, module_name, name_of
+from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
 from seraphim.game.features import Split
 from seraphim.game.saved_games import read_state
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
+from seraphim.options import Count, Natural, NotNegative, check
 from seraphim.play.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.proof.certificate import read_certificate
 from seraphim.proof.display import Proof
@@ -82,6 +83,7 @@ def new(
     """
     from seraphim.training.trainer import bootstrap
 
+    check(Natural, seed=seed)
     made = ModelFolder(Path(folder), name)
     settings = default_settings(module_name(game), preset).override(options)
     bootstrap(made, load_game(game), settings, seed)
@@ -121,8 +123,11 @@ def learn(
         >>> seraphim.learn("pupil", generations=1, callback=lines.append).generations
         1
     """
-    from seraphim.training.loop import Run, learn
+    from seraphim.training.loop import Goal, Run, learn
 
+    check(Goal, goal=goal)
+    check(Natural, seed=seed)
+    check(Count, generations=generations)
     made = own_model(Path(folder), name)
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
@@ -136,7 +141,7 @@ def self_play(
 ) -> Generator[Positions, None, None]:
     """Let a model play against itself, in this process and without files; close the iterator to stop early.
 
-    A game depends on the model, the seed and its number alone. `learn` and `seraphim generate` use all cores.
+    A game depends on the model, the seed, its number and the runtime. `learn` and `seraphim generate` use all cores.
 
     Args:
         model: a model, or its name as `load` takes it.
@@ -157,10 +162,11 @@ def self_play(
         >>> sorted(game.observations.shape for game in games)  # from random openings
         [(2, 3, 3, 2), (8, 3, 3, 2)]
     """
+    check(Natural, games=games, seed=seed)
     player = _model(model, folder)
     settings = player.settings
     at_once = replace(settings.self_play, concurrent_games=max(1, min(games, settings.self_play.concurrent_games)))
-    (inference,) = player.inferences(at_once.concurrent_games)
+    (inference,) = player.inferences(settings.self_play.concurrent_games)
     stream = SelfPlay(player.game, inference, settings.self_play_search, at_once, str(seed), player.tree_policy)
     return (decode(player.game, encode(player.game, record)) for record in stream.play(iter(range(games))))
 
@@ -183,6 +189,7 @@ def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = 
         >>> int(games.ends.sum()), games.observations.shape[1:], games.policies.shape[1:]
         (16, (3, 3, 2), (9,))
     """
+    check(Count, max_positions=max_positions)
     made = model_folder(name, folder)
     return read_window(made.game_data, load_game(made.settings().game), max_positions)[0]
 
@@ -205,7 +212,7 @@ def match(
         second: another one.
         games: how many, an even number.
         game: by default that of the models.
-        readouts: of the models' searches, by default their own.
+        readouts: of the models' searches, by default their own; 0: the networks alone.
         seed: of the openings.
         folder: that holds `models/`.
 
@@ -220,16 +227,20 @@ def match(
         >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
         0
     """
+    check(Count, games=games)
+    check(Natural, seed=seed, readouts=readouts)
+    if games % 2:
+        raise SettingsError(f"games must be an even number, as each opening is played twice, not {games}")
     models = [each for each in (first, second) if isinstance(each, Model)]
-    given = next((each.origin for each in models), None) if game is None else game
+    given = models[0].origin if game is None and models else game
     roster = Roster(Path(folder), given, Conditions(games, None, readouts, seed))
     played = roster.game_of([each for each in (first, second) if isinstance(each, str)])
     for model in models:
-        if name_of(model.origin) != name_of(played):
+        if not is_same(model.origin, played):
             raise SettingsError(f"players must share a game, but {model!r} does not play {name_of(played)}")
     one, other = (_player(each, replace(roster, game=played)) for each in (first, second))
     rules = load_game(played)
-    return play_match(rules, one, other, make_openings(rules, max(1, games // 2), default_plies(rules), seed))
+    return play_match(rules, one, other, make_openings(rules, games // 2, default_plies(rules), seed))
 
 
 def evaluate(
@@ -263,7 +274,11 @@ def evaluate(
         [('network', 0), ('50 readouts', 0)]
     """
     asked = _model(model, folder)
+    check(Split, split=split)
     split = split or default_split(asked.origin)
+    for number in searches:
+        check(Natural, readouts=number)
+    check(Count, max_positions=max_positions)
     sets = load_sets(asked.origin, split, max_positions)
     if not sets:
         raise SettingsError(f"{name_of(asked.origin)} offers no {split} sets of solved positions")
@@ -310,6 +325,9 @@ def prove(
     """
     if (game is None) == (model is None):
         raise SettingsError("give either game or model: a proof without a model needs the game, a model knows its own")
+    check(ProofGoal, goal=goal)
+    check(NotNegative, hours=hours)
+    check(Count, megabytes=megabytes)
     guide = Model(game) if game is not None else _model(model, ".")  # type: ignore[arg-type]
     name = module_name(guide.origin) if out is not None else guide.origin
     state = read_state(guide.origin, position)
@@ -328,4 +346,4 @@ def _model(model: str | Model, folder: str | Path) -> Model:
 def _player(player: str | Model | Choose, roster: Roster) -> Choose:
     if isinstance(player, Model):
         return player.player(roster.conditions.readouts, player.inferences(1 + roster.conditions.games // 2))
-    return roster.entrants([player])[0].load() if isinstance(player, str) else player
+    return roster.entrant(player).load() if isinstance(player, str) else player

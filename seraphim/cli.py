@@ -75,10 +75,14 @@ def main() -> int:
         print(f"seraphim {version()}")
         return 0
     if command in ("--help", "-h"):
-        print("usage: seraphim COMMAND …; seraphim COMMAND --help explains its flags\n")
+        lines = ["usage: seraphim COMMAND …; seraphim COMMAND --help explains its flags", ""]
         for name, program in PROGRAMS.items():
             docstring = ast.get_docstring(ast.parse((SHIPPED / "bin" / f"{program}.py").read_bytes())) or ""
-            print(f"  {name:18}  {docstring.splitlines()[0]}")
+            lines.append(f"  {name:18}  {docstring.splitlines()[0]}")
+        try:
+            print("\n".join(lines), flush=True)
+        except BrokenPipeError:
+            return _pipe_closed()
         return 0
     if command not in PROGRAMS:
         print(f"seraphim: there is no command {command!r}: expected one of {', '.join(PROGRAMS)}", file=sys.stderr)
@@ -297,8 +301,7 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         except SeraphimError as error:
             return _failed(arguments, str(error))
         except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _PIPE_CLOSED
+            return _pipe_closed()
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root().resolve()
             reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")
@@ -311,6 +314,11 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return 130
 
     app.run(guarded)
+
+
+def _pipe_closed() -> int:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes when it ends
+    return _PIPE_CLOSED
 
 
 def _is_interruption(error: BaseException | None) -> bool:

@@ -6,6 +6,7 @@ A game overrides some defaults in its `SETTINGS`; `seraphim.settings` reads and 
 
 import math
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
 
 from seraphim.errors import SettingsError
@@ -49,11 +50,11 @@ class Options:
         """
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):  # type: ignore[arg-type]
-            value = _check(field.name, getattr(self, field.name), hints[field.name])
+            value = _checked(field.name, getattr(self, field.name), hints[field.name])
             object.__setattr__(self, field.name, value)  # as the class is frozen
 
 
-def _check(option: str, value: Any, expected: Any) -> Any:
+def _checked(option: str, value: Any, expected: Any) -> Any:
     kind, *ranges = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
     choices = get_args(kind)
     if choices:
@@ -61,12 +62,21 @@ def _check(option: str, value: Any, expected: Any) -> Any:
             raise SettingsError(f"{option} must be one of {', '.join(choices)}, not {value!r}")
     elif kind is float and type(value) is int:
         value = float(value)
+    elif kind is int and isinstance(value, Integral) and not isinstance(value, bool):
+        value = int(value)  # of NumPy
     elif type(value) is not kind:
         raise SettingsError(f"{option} must be {kind.__name__}, not {value!r}")
     for allowed in ranges:
         if not allowed.has(value):
             raise SettingsError(f"{option} must be {allowed}, not {value}")
     return value
+
+
+def check(kind: Any, **given: object) -> None:
+    """Raise a SettingsError, which has its name, unless each value is None or of that kind, such as `Count`."""
+    for name, value in given.items():
+        if value is not None:
+            _checked(name, value, kind)
 
 
 NetworkKind = Literal["mlp", "resnet"]
@@ -97,8 +107,8 @@ class NetworkOptions(Options):
     kernel_size: Count = 3
     """Rows and columns of a filter of a resnet (AGZ: 3)."""
     normalization: Normalization = "none"
-    """What follows a resnet's convolutions: `none`, but biases and the initial weights of Fixup (Zhang et al. 2019), or
-    `batch` normalization (AGZ)."""
+    """What follows a resnet's convolutions: `none`, but biases and initial weights like Fixup's (Zhang et al. 2019),
+    or `batch` normalization (AGZ)."""
     policy_filters: Count = 32
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
     value_filters: Count = 32
@@ -197,13 +207,14 @@ class TrainingOptions(Options):
     batch_size: Count = 512
     """Positions per batch (AGZ: 2048)."""
     samples_per_position: Above0 = 4.0
-    """How often a training draws each new position, in the mean (KataGo: 4); the number of its batches follows."""
+    """How often a position is drawn while it is in the window, in the mean (KataGo: 4). A training makes as many
+    batches as its new positions are worth."""
     steps: Natural = 0
     """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""
     precision: TrainingPrecision = "float32"
     """Arithmetic of convolutions and products: `float32`, or `bfloat16`, which is faster on processors that have it."""
     value_loss_weight: NotNegative = 1.0
-    """Weight of the value loss against the policy's cross-entropy (AGZ: 1)."""
+    """Weight of the value loss against the policy's cross-entropy (AGZ: 1, for up to twice our gradient)."""
     root_value_share: Share = 0.0
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
     average_positions: bool = False

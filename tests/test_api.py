@@ -6,8 +6,10 @@ import importlib
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import version
 from tictactoe.game import GAME
 from tictactoe.plain import PlainTicTacToe
 
@@ -48,6 +51,8 @@ def test_the_names_are_offered_and_nothing_is_imported_before_they_are_used() ->
     assert done.stdout.split() == sorted(seraphim.__all__)
     for name in seraphim.__all__:
         assert getattr(seraphim, name) is getattr(api, name)
+    assert seraphim.errors.SettingsError is SettingsError
+    assert seraphim.__version__ == version()
     with pytest.raises(AttributeError, match="has no attribute 'lode'"):
         seraphim.lode  # noqa: B018
 
@@ -154,7 +159,8 @@ def test_a_match_is_that_of_the_arena() -> None:
 
 
 def test_the_game_of_a_match_is_that_of_the_model() -> None:
-    assert seraphim.match("random", "tictactoe:raw", games=4).tally != (0, 0, 0)
+    expected = seraphim.match("random", "tictactoe:raw", games=4, game="tictactoe")
+    assert seraphim.match("random", "tictactoe:raw", games=4) == expected
 
 
 def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
@@ -165,6 +171,8 @@ def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
     result = seraphim.learn("mine", generations=1, folder=tmp_path, callback=lines.append)
     assert result.generations == 1
     assert any(line.startswith("generation 1, ") for line in lines)
+    with pytest.raises(SettingsError, match="'mine/all' is 2 players: name one"):
+        seraphim.match("mine/all", "random", games=2, folder=tmp_path)
     games = seraphim.read_games("mine", folder=tmp_path)
     assert games.ends.sum() == 8
     assert games.observations.shape == (len(games.plies), 3, 3, 2)
@@ -374,6 +382,8 @@ def test_models_and_functions_are_players(model: seraphim.Model) -> None:
     def first_legal(states: Array) -> Array:
         return GAME.legal(states).argmax(axis=1)
 
+    assert seraphim.match(model, "random", readouts=0) == seraphim.match("tictactoe", "random", readouts=0)
+    assert seraphim.match(model, "random", readouts=0) == seraphim.match("tictactoe:raw", "random")
     expected = seraphim.match("tictactoe", "minimax:2", games=10, readouts=20)
     assert seraphim.match(model, "minimax:2", games=10, readouts=20) == expected
     assert seraphim.match(model, minimax_player(GAME, 2), games=10, readouts=20) == expected
@@ -386,13 +396,106 @@ def test_models_and_functions_are_players(model: seraphim.Model) -> None:
         seraphim.match(first_legal, first_legal)
 
 
+@pytest.mark.parametrize(
+    ("choose", "message"),
+    [
+        (lambda states: np.full(len(states), -1), "chose the illegal action -1"),
+        (lambda states: np.full(len(states), 9), "chose the illegal action 9"),
+        (lambda states: [4], "must return an action, an integer, for each of 2 states"),
+        (lambda states: np.zeros(len(states)), "must return an action, an integer"),
+        (lambda states: None, "must return an action, an integer"),
+    ],
+)
+def test_what_is_no_action_is_refused(choose: Any, message: str) -> None:
+    with pytest.raises(GameError, match=message):
+        seraphim.match(choose, "random", games=4, game="tictactoe")
+
+
+class Swapped(PlainTicTacToe):
+    def outcome(self, state: Any) -> float | None:
+        found = super().outcome(state)
+        return None if found is None else -found
+
+
+class Same(PlainTicTacToe):
+    pass
+
+
+def test_games_of_one_name_with_other_rules_do_not_meet() -> None:
+    for games_ in ((Swapped(), Same()), (Swapped(), "tictactoe")):
+        with pytest.raises(SettingsError, match="players must share a game"):
+            seraphim.match(*map(seraphim.Model, games_), games=2)
+    with pytest.raises(SettingsError, match="players must share a game"):
+        seraphim.match(seraphim.Model(Swapped()), "random", games=2, game=Same())
+
+
+class Network(Uniform):
+    def __call__(self, states: Array) -> tuple[Array, Array]:
+        raise AssertionError("this is a network, and no function of states")
+
+
+def test_a_network_may_be_callable() -> None:
+    assert seraphim.Model("tictactoe", Network(GAME)).play("a1 b1 a2 b2", readouts=100)
+
+
+def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Path("models/tictactoe").absolute()
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(source, "models/copied", symlinks=True)
+    copied = seraphim.load("copied")
+    expected = seraphim.match(copied, "random", games=4, readouts=8)
+    monkeypatch.chdir("models")
+    assert seraphim.match(copied, "random", games=4, readouts=8) == expected
+    shutil.rmtree("copied")
+    assert seraphim.match(copied, "random", games=4, readouts=8).games == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: seraphim.load("/tictactoe"), "is not the path of a model: expected models/NAME"),
+        (lambda: seraphim.load("nowhere/tictactoe"), "is not the path of a model: expected models/NAME"),
+        (lambda: seraphim.read_games("nowhere/tictactoe"), "is not the path of a model: expected models/NAME"),
+        (lambda: seraphim.load("models/tictactoe/champion", snapshot="x"), "leave snapshot='x' out"),
+        (lambda: seraphim.load("tictactoe", runtime="onnx"), "runtime must be one of auto, openvino"),  # type: ignore[arg-type]
+        (lambda: seraphim.evaluate("tictactoe", [0], split="Test"), "split must be one of"),  # type: ignore[arg-type]
+        (lambda: seraphim.evaluate("tictactoe", [-1]), "readouts must be at least 0"),
+        (lambda: seraphim.evaluate("tictactoe", [0], max_positions=0), "max_positions must be at least 1"),
+        (lambda: seraphim.prove(game=GAME, goal="win"), "goal must be one of result, first"),  # type: ignore[arg-type]
+        (lambda: seraphim.prove(game=GAME, megabytes=0), "megabytes must be at least 1"),
+        (lambda: seraphim.prove(game="tictactoe", out="nowhere/proof"), "there is no folder nowhere"),
+        (lambda: seraphim.learn("x", goal="netwrok", hours=0), "goal must be one of"),  # type: ignore[arg-type]
+        (lambda: seraphim.learn("x", generations=0), "generations must be at least 1"),
+        (lambda: seraphim.new("x", GAME, seed=-1), "seed must be at least 0"),
+        (lambda: seraphim.self_play("tictactoe", games=-1), "games must be at least 0"),
+        (lambda: seraphim.match("random", "random", games=7, game=GAME), "games must be an even number"),
+        (lambda: seraphim.match("random", "random", games=0, game=GAME), "games must be at least 1"),
+        (lambda: seraphim.load("tictactoe").analyze(readouts=0), "readouts must be at least 1"),
+        (lambda: seraphim.load("tictactoe").network("b2"), "expected a list of positions"),
+        (lambda: seraphim.load("tictactoe").network([]), "expected a list of positions"),
+        (lambda: seraphim.Model(GAME, 5), "evaluation must be an Inference or a function"),  # type: ignore[arg-type]
+        (lambda: seraphim.load("tictactoe", games_per_generation=5), "games_per_generation changes nothing here"),
+        (lambda: seraphim.load("tictactoe", tree_policy=len, cpuct=2.0), "cpuct changes nothing here: it needs PUCT"),
+    ],
+)
+def test_arguments_out_of_range_or_without_effect_are_refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        call()
+
+
+def test_numbers_of_numpy_are_numbers(model: seraphim.Model) -> None:
+    assert model.analyze("b2", readouts=np.int64(17)).readouts == 17  # type: ignore[arg-type]
+
+
 def test_models_that_come_with_it_play_matches_anywhere(tmp_path: Path) -> None:
     assert seraphim.match("tictactoe", "random", games=2, readouts=5, folder=tmp_path).games == 2
 
 
 def test_a_model_is_found_by_its_path(model: seraphim.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in ("models/tictactoe", str(Path("models/tictactoe").absolute()), f"models/tictactoe/{model.snapshot}"):
+    paths = ["models/tictactoe", "models/tictactoe/champion", f"models/tictactoe/{model.snapshot}"]
+    for path in [*paths, *map(Path, paths), *(str(Path(path).absolute()) for path in paths)]:
         assert repr(seraphim.load(path)) == repr(model)
+        assert repr(seraphim.load(path, folder=Path.cwd())) == repr(model)
     with pytest.raises(ModelError, match="'nobody' does not exist below"):
         seraphim.load("models/nobody")
     monkeypatch.chdir("models")

@@ -5,15 +5,19 @@ It is made as PettingZoo's own board games are: observations have an action mask
 
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
-from gymnasium.utils import EzPickle
-from pettingzoo import AECEnv
-from pettingzoo.utils import wrappers
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, SettingsError, how_to_install
 from seraphim.game import Array, Game, load_game
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+    from gymnasium.utils import EzPickle
+    from pettingzoo import AECEnv
+    from pettingzoo.utils import wrappers
+except ModuleNotFoundError as error:
+    raise SettingsError(f"an environment needs {error.name}: {how_to_install('pettingzoo')}") from error
 
 RENDER_MODES = ("human", "ansi")
 
@@ -49,7 +53,7 @@ class GameEnv(AECEnv, EzPickle):  # type: ignore[misc]
         AECEnv.__init__(self)
         if render_mode not in (None, *RENDER_MODES):
             raise SettingsError(f"there is no render mode {render_mode!r}: expected {' or '.join(RENDER_MODES)}")
-        self.game = load_game(game) if isinstance(game, str) else game
+        self.game = load_game(game)
         self.render_mode = render_mode
         self.metadata = {"name": self.game.name, "render_modes": list(RENDER_MODES), "is_parallelizable": False}
         self.possible_agents = ["player_0", "player_1"]
@@ -114,7 +118,7 @@ class GameEnv(AECEnv, EzPickle):  # type: ignore[misc]
     def observe(self, agent: str) -> dict[str, Array]:
         """Return what an agent observes."""
         mask = self.game.legal(self._states)[0].astype(np.int8)
-        if agent != self.agent_selection:
+        if agent != self.agent_selection or self.truncations[agent]:
             mask[:] = 0
         return {"observation": self.game.observe(self._states)[0], "action_mask": mask}
 

@@ -27,7 +27,16 @@ from seraphim.game.interface import (
     identity_symmetry,
     random_actions,
 )
-from seraphim.game.loading import FAMILIES, AnyGame, load_features, load_game, load_game_module, module_name, name_of
+from seraphim.game.loading import (
+    FAMILIES,
+    AnyGame,
+    is_same,
+    load_features,
+    load_game,
+    load_game_module,
+    module_name,
+    name_of,
+)
 from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
@@ -44,6 +53,7 @@ __all__ = [
     "cell_name",
     "cells_from_drawing",
     "identity_symmetry",
+    "is_same",
     "load_features",
     "load_game",
     "load_game_module",

@@ -84,6 +84,17 @@ def name_of(game: AnyGame) -> str:
     return game.name if module is None else module.__name__
 
 
+def is_same(one: AnyGame, other: AnyGame) -> bool:
+    """Return whether two games, or names, mean the same rules.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    games = [load_game_module(each).GAME for each in (one, other)]
+    kinds = {type(game.plain if isinstance(game, PlainRules) else game) for game in games}
+    return name_of(one) == name_of(other) and len(kinds) == 1
+
+
 def module_name(game: AnyGame) -> str:
     """Return the name by which `load_game` finds a game, to be stored.
 

@@ -15,6 +15,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 """The shape of one position's input or output, by its name."""
 
 LARGEST_BATCH = 1024
+_LARGEST_VALUE = 1 + 1e-5  # with room for rounding
 FIXED_SIZES = (1, 8, 64, 128, 256, 512, LARGEST_BATCH)
 
 
@@ -69,7 +70,7 @@ class StateFunction:
         """See `Inference.infer`.
 
         Raises:
-            ModelError: the function returned arrays of other shapes.
+            ModelError: the function returned arrays of other shapes, a NaN, or a value out of range.
         """
         logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
         expected = (len(states), self._num_actions), (len(states),)
@@ -78,6 +79,8 @@ class StateFunction:
                 f"{self.name} returned logits of shape {logits.shape} and values of shape {values.shape}, but "
                 f"{expected[0]} and {expected[1]} are expected"
             )
+        if np.isnan(logits).any() or not (np.abs(values) <= _LARGEST_VALUE).all():
+            raise ModelError(f"{self.name} returned NaN among the logits, or a value that is not from -1 to 1")
         return logits, values
 
 

@@ -1,5 +1,6 @@
 """Games as environments of PettingZoo: its own tests, and its own connect four as an oracle."""
 
+import importlib
 import pickle
 import sys
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from games import ENDLESS, MOVES_TWICE
+from games import ENDLESS, MOVES_TWICE, PLAIN_TICTACTOE
 
 import seraphim
 from seraphim.errors import GameError, SettingsError
@@ -22,7 +23,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Observation space for each agent probably should be"),
     pytest.mark.filterwarnings("ignore:The old environment creation"),  # where pygame is installed
 ]
-GAMES = ["tictactoe", "connectfour", "othello", "hex:4", "openspiel:breakthrough", "openspiel:mancala"]
+GAMES: list[Any] = [
+    PLAIN_TICTACTOE,
+    "tictactoe",
+    "connectfour",
+    "othello",
+    "hex:4",
+    "openspiel:breakthrough",
+    "openspiel:mancala",
+]
 
 
 def seeded(env: Any, seed: int = 0) -> Any:
@@ -139,6 +148,7 @@ def test_a_game_that_is_cut_off_is_truncated() -> None:
     assert all(env.truncations.values())
     assert not any(env.terminations.values())
     assert set(env.rewards.values()) == {0}
+    assert not any(env.observe(agent)["action_mask"].any() for agent in env.agents)
 
 
 def test_a_player_may_move_twice() -> None:
@@ -193,3 +203,10 @@ def test_what_is_wrong_is_said() -> None:
     for action in (4, 9, -1, None):
         with pytest.raises(GameError, match=f"action {action} is not legal here"):
             env.step(action)
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "seraphim.export.aec")
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+    with pytest.raises(SettingsError, match=r"an environment needs pettingzoo: pip install .*\[pettingzoo\]"):
+        importlib.import_module("seraphim.export.aec")
