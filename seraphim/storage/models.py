@@ -72,7 +72,7 @@ class ModelFolder:
         """Raise a ModelError if the model exists."""
         if not self.is_new():
             raise ModelError(
-                f"model {self.name!r} exists: omit --init to continue training, or choose another name, "
+                f"model {self.name!r} exists: go on with it (omit --init), or choose another name, "
                 f"or remove {self.path}"
             )
 
@@ -229,11 +229,11 @@ class ModelFolder:
         with self.lock():  # which does that
             pass
 
-    def prune(self, keep: int) -> list[Snapshot]:
-        """Remove all but the newest `keep` snapshots and the champion; return those removed."""
+    def prune(self, keep: int, spared: str = "") -> list[Snapshot]:
+        """Remove all but the newest `keep` snapshots, the champion and the one `spared`; return those removed."""
         with self.lock():
             champion = _read_link(self._champion)
-            removed = [each for each in self.snapshots()[:-keep] if each.name != champion]
+            removed = [each for each in self.snapshots()[:-keep] if each.name not in (champion, spared)]
             for snapshot in removed:
                 self._remove(snapshot.path)
             return removed

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.evaluation.ratings import check_plot
 from seraphim.storage.atomic import replace_file
 
@@ -36,11 +37,18 @@ def add_to_curve(file: Path, step: int, done: Mapping[str, float], figures: Mapp
 
 
 def read_curve(file: Path) -> list[dict[str, float]]:
-    """Return the lines of a learning curve, each by column; an empty list if there is no such file."""
+    """Return the lines of a learning curve, each by column; an empty list if there is no such file.
+
+    Raises:
+        SettingsError: the file is damaged.
+    """
     if not file.is_file():
         return []
-    with file.open(newline="") as stream:
-        return [{name: float(text) for name, text in row.items() if text} for row in csv.DictReader(stream)]
+    try:
+        with file.open(newline="") as stream:
+            return [{name: float(text) for name, text in row.items() if text} for row in csv.DictReader(stream)]
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{file} is not a valid learning curve ({error}): mend it, or remove it") from error
 
 
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:

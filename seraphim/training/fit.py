@@ -167,7 +167,8 @@ class TrainingSteps:
     def train(self, positions: Positions, steps: int, log: Log | None = None, quiet: bool = False) -> Losses:
         """Train on random batches of the positions; return the means of the losses.
 
-        The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2.
+        The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2;
+        through a tanh the value learns by the gradient v - z, see `_saturation_proof_gradient`.
         A batch depends only on the positions, the seed and the model's step, so that a training that was interrupted,
         saved and loaded continues as if it had not been. Afterwards the model has the mean of its weights, if the
         optimizer averages them, and the optimizer has the last weights, from which the next training goes on.

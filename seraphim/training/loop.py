@@ -10,7 +10,7 @@ from textwrap import indent
 from typing import Literal
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.check import RAW, Evaluation, evaluate
+from seraphim.evaluation.check import RAW, SEARCHED, Evaluation, evaluate
 from seraphim.evaluation.players import raw_player, search_player
 from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
@@ -89,6 +89,7 @@ def learn(
             trainer.preload()
             check.resume(trainer.latest)
             while True:
+                trainer.spared = check.rated
                 stream = f"{run.seed}-{trainer.latest.step}"  # names the random streams of this generation's games
                 said = announce if generations == 0 else lambda _: None
                 generated = generate_games(pool, folder, settings, stream, games, said, trainer.log)
@@ -146,6 +147,10 @@ class _Check:
         self._curve = folder.path / CURVE
         self._strength = Strength(folder, settings, runtime)
         self._run_started = self._started = time.perf_counter()  # the latter of the current generation
+
+    @property
+    def rated(self) -> str:
+        return self._strength.rated
 
     @property
     def elapsed(self) -> float:
@@ -206,6 +211,6 @@ def _reached(run: Run, evaluation: Evaluation | None, generations: int, hours: f
         return True
     if run.hours is not None and hours >= run.hours:
         return True
-    if evaluation is None or run.goal == "none" or not evaluation.perfect:
+    if evaluation is None or run.goal == "none" or evaluation.mistakes(SEARCHED) or any(evaluation.losses or ()):
         return False
     return run.goal == "search" or not evaluation.mistakes(RAW)

@@ -41,14 +41,21 @@ class Strength:
         self._rated = champions[-1] if champions else ""  # the champion that was rated last
         met = {match.first for match in self._matches} | {match.second for match in self._matches}
         self._anchor = max((place for place, name in enumerate(ANCHORS) if name in met), default=0)
+        self._mastered = False  # the strongest anchor that was met, while there was no time for the next one
         self._spent, self._expected = 0.0, _FIRST_SECONDS
         self._introduction = _FIRST_SECONDS * _NEXT_FACTOR**self._anchor  # seconds expected for the next two anchors
+
+    @property
+    def rated(self) -> str:
+        """The name of the snapshot that was rated last, the next one's opponent; "" if none was."""
+        return self._rated.rpartition("/")[2]
 
     def measure(self, champion: Snapshot, elapsed: float) -> Rating | None:
         """Return the rating of a champion; None if it was rated before, or if its matches would take too much time.
 
         It meets the strongest of ANCHORS that was met so far, and the champion that was rated before it, if that is
-        still stored. Once it makes nearly all points against the anchor, and there is time, the next one is introduced.
+        still stored. Once it makes nearly all points against the anchor, and there is time, the next one is introduced;
+        until then, half of the time is saved for it.
 
         Args:
             champion: a snapshot of the model.
@@ -58,7 +65,8 @@ class Strength:
             ModelError: the champion is damaged.
         """
         name = f"{self._folder.name}/{champion.name}"
-        if name == self._rated or self._spent + self._expected > SHARE * elapsed:
+        share = SHARE / 2 if self._mastered else SHARE
+        if name == self._rated or self._spent + self._expected > share * elapsed:
             return None
         started = time.perf_counter()
         score = self._play(name, ANCHORS[self._anchor])
@@ -67,14 +75,12 @@ class Strength:
         self._rated = name
         seconds = time.perf_counter() - started
         self._expected = seconds  # for the next champion
-        if score > _MASTERED and self._anchor + 1 < len(ANCHORS):
-            if self._spent + seconds + self._introduction <= SHARE * elapsed:
-                self._anchor += 1
-                self._play(ANCHORS[self._anchor], ANCHORS[self._anchor - 1])
-                self._expected = time.perf_counter() - started  # against the next champion it searches as much
-                self._introduction = _NEXT_FACTOR * (self._expected - seconds)
-            else:
-                self._expected += self._introduction
+        self._mastered = score > _MASTERED and self._anchor + 1 < len(ANCHORS)
+        if self._mastered and self._spent + seconds + self._introduction <= SHARE * elapsed:
+            self._anchor, self._mastered = self._anchor + 1, False
+            self._play(ANCHORS[self._anchor], ANCHORS[self._anchor - 1])
+            self._expected = time.perf_counter() - started  # against the next champion it searches as much
+            self._introduction = _NEXT_FACTOR * (self._expected - seconds)
         self._spent += time.perf_counter() - started
         return next(each for each in rate(self._matches) if each.name == name)
 

@@ -121,6 +121,7 @@ class Trainer:
         """
         folder.champion()  # fails before anything is written if there is none
         folder.recover()
+        self.spared = ""  # a snapshot that pruning leaves, besides the newest
         self.latest = folder.champion()
         newest = folder.snapshots()[-1]
         if newest.metrics().get(_PASSED) == 0.0:  # training continues from a snapshot that the gate rejected
@@ -198,8 +199,8 @@ class Trainer:
 
     def _count_new(self, generated: int) -> int:
         # Positions that the latest snapshot was not trained on. Without any, training goes over the window once more.
-        new = generated - int(self.latest.metrics().get(_GENERATED, 0))
-        return min(new or generated, fit.window_size(generated, self._settings.training))
+        new = generated - int(self.latest.metrics().get(_GENERATED, 0))  # negative if games were removed
+        return min(new if new > 0 else generated, fit.window_size(generated, self._settings.training))
 
     def _publish(self, metrics: dict[str, float]) -> tuple[Snapshot, Verdict, float]:
         # Returns the snapshot, the gate's verdict, and the seconds that it took.
@@ -217,7 +218,7 @@ class Trainer:
                 metrics["gate_score"] = verdict.result.score
 
         self.latest = self._folder.publish(step, write, metrics, promote=lambda: judged[0][0].passed)
-        self._folder.prune(self._settings.training.max_snapshots)
+        self._folder.prune(self._settings.training.max_snapshots, self.spared)
         return self.latest, *judged[0]
 
     def _judge(self, candidate: Path, step: int) -> Verdict:

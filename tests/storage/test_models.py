@@ -191,9 +191,15 @@ def test_pruning_keeps_the_newest_and_the_champion(folder: ModelFolder) -> None:
     assert leftovers(folder) == []
 
 
+def test_pruning_spares_a_snapshot(folder: ModelFolder) -> None:
+    snapshots = [folder.publish(step, write) for step in range(4)]
+    folder.promote(snapshots[3])
+    assert folder.prune(1, spared=snapshots[1].name) == [snapshots[0], snapshots[2]]
+
+
 def test_existing_model_is_not_created_again(folder: ModelFolder) -> None:
     folder.promote(folder.publish(0, write))
-    message = f"model 'first' exists: omit --init to continue training, or choose another name, or remove {folder.path}"
+    message = f"model 'first' exists: go on with it (omit --init), or choose another name, or remove {folder.path}"
     with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
         folder.create(default_settings("tictactoe").override({"readouts": 7}))
     assert folder.settings() == SETTINGS

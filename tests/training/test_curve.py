@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from seraphim.errors import SettingsError
 from seraphim.training.curve import add_to_curve, read_curve
 
 
@@ -14,6 +17,13 @@ def test_a_curve_adds_up_totals_and_keeps_figures(tmp_path: Path) -> None:
         {"step": 100, "seconds": 5.5, "games": 10, "error": 0.5},
         {"step": 200, "seconds": 10.0, "games": 30, "error": 0.25},
     ]
+
+
+def test_a_damaged_curve_is_an_error(tmp_path: Path) -> None:
+    for content in ("step,games\n1,0x\n", "step\n1,2\n"):
+        (tmp_path / "curve.csv").write_text(content)
+        with pytest.raises(SettingsError, match=r"curve\.csv is not a valid learning curve"):
+            read_curve(tmp_path / "curve.csv")
 
 
 def test_lines_may_have_different_figures(tmp_path: Path) -> None:

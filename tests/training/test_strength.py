@@ -10,6 +10,7 @@ from seraphim.evaluation.match_csv import read_matches
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import strength
+from seraphim.training.loop import Run, learn
 from seraphim.training.strength import ANCHORS, MATCHES, SHARE, Strength
 
 WON, LOST = (
@@ -113,3 +114,35 @@ def test_a_champion_meets_the_one_rated_before_it_while_that_is_stored(
         (f"fresh/{second.name}", "random"),
         (f"fresh/{second.name}", f"fresh/{first.name}"),
     ]
+
+
+def test_half_of_the_time_is_saved_for_the_next_player(
+    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch, WON)
+    matches = Strength(folder, small_settings, "auto")
+    matches._introduction = 400  # seconds
+    rated = []
+    for minute in range(1, 500):
+        matches._rated = ""
+        before = clock.now
+        if matches.measure(folder.champion(), elapsed=60 * minute):
+            rated.append(minute)
+            if clock.now - before > 30:
+                break
+            assert clock.now <= max(30, SHARE / 2 * 60 * minute) + 1e-6
+    assert len(rated) > 10  # champions are rated while the next player has to wait
+    assert before + 30 + 400 <= SHARE * 60 * rated[-1] + 1e-6
+
+
+def test_the_champion_rated_last_is_kept_for_the_next(
+    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strength, "play_match", lambda *_: WON)
+    monkeypatch.setattr(strength, "SHARE", 1e9)
+    settings = small_settings.override({"max_snapshots": 1})
+    learn(folder, settings, Run("none", 3, num_workers=1, quiet=True), lambda _: None)
+    between = [pair for pair in names(folder) if set(pair).isdisjoint(ANCHORS)]
+    steps = [[int(name.split("/")[1].split("-")[0]) for name in pair] for pair in between]
+    step = small_settings.training.steps
+    assert steps == [[2 * step, step], [3 * step, 2 * step]]

@@ -1,6 +1,7 @@
 """Generations: a model is started, trained on its game data, published and promoted, and reports what prevents that."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -84,7 +85,7 @@ def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> N
 
 def test_existing_model_is_not_started_again(folder: ModelFolder) -> None:
     champion = folder.champion()
-    with pytest.raises(ModelError, match="model 'first' exists: omit --init"):
+    with pytest.raises(ModelError, match="model 'first' exists: go on with it .omit --init."):
         bootstrap(folder, GAME, SETTINGS, seed=1)
     assert folder.snapshots() == [champion]
 
@@ -118,6 +119,10 @@ def test_the_steps_follow_from_the_positions_that_are_new(folder: ModelFolder) -
     second = retrain(folder, GAME, settings, seed=0, quiet=True)  # another program knows as well what is new
     assert second.steps == round(2 * (second.generated - first.generated) / 32)
     assert retrain(folder, GAME, settings, seed=0, quiet=True).steps == round(2 * second.generated / 32)  # nothing is
+    shutil.rmtree(folder.game_data)
+    add_games(folder, 8, first=30)
+    rest = retrain(folder, GAME, settings, seed=0, quiet=True)
+    assert rest.steps == round(2 * rest.generated / 32) > 1  # all that is left counts as new
 
 
 @pytest.mark.slow
