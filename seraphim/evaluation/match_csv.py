@@ -68,7 +68,10 @@ def _rows(file: Path) -> list[dict[str, str]]:
     if not file.is_file():
         return []
     with file.open(newline="") as stream:
-        return list(csv.DictReader(stream))
+        rows = list(csv.DictReader(stream))
+    if any(None in row for row in rows):
+        raise ValueError("a line has too many cells")
+    return rows
 
 
 def _to_row(match: Match, conditions: Conditions) -> dict[str, str]:

@@ -132,7 +132,8 @@ class _Builder:
         shape = options.filters, options.kernel_size
         hidden = self._conv(planes, *shape, "stem")
         for number in range(options.blocks):
-            # Fixup: a block begins as the identity, and its first convolution smaller the more blocks there are.
+            # As in Fixup (section 3), a block begins as the identity, and its first convolution smaller the more blocks
+            # there are; its weights by L^(-1/4) where Fixup has L^(-1/2), and the heads are not zero.
             inner = self._conv(hidden, *shape, f"block_{number}_a", variance=2.0 / math.sqrt(options.blocks))
             hidden = self._conv(inner, *shape, f"block_{number}_b", variance=0.0, skip=hidden)
         policy = flatten(name="policy_flat")(self._conv(hidden, options.policy_filters, 1, "policy_conv"))

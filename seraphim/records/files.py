@@ -114,6 +114,7 @@ def _room_in(newest: Path, games: Sequence[Sequence[bytes]], games_per_file: int
     except DamageError:
         return []  # reported when it is read
     is_alike = all(one.get(name) == other.get(name) for name in ("schema", "game"))
-    if not is_alike or sum(end_of(example) > 0 for example in examples) + len(games) > games_per_file:
+    is_ours = list(one)[-1] == "end"  # other writers may sort the features otherwise, and `end_of` needs it as the last
+    if not (is_alike and is_ours) or sum(end_of(example) > 0 for example in examples) + len(games) > games_per_file:
         return []
     return [*examples[:-1], with_end(examples[-1], END_OF_GAME)]

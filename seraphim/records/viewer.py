@@ -77,6 +77,8 @@ def show_records(path: Path, console: Console, selected: RecordFilter, game: str
         raise RecordError(f"no game {selected.game_id!r} in {path}: omit --game_id to show the first game")
     if selected.record:
         raise RecordError(f"no record {selected.record} in {files[-1]}: records are counted from 0 in each file")
+    if not any(file.stat().st_size for file in files):
+        raise RecordError(f"no records in {path}: the file is empty")
 
 
 def show_summary(path: Path, console: Console, game: str | None = None) -> None:

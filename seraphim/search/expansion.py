@@ -155,8 +155,8 @@ def rejection(game: Game, model: str, state: Array, legal: Array, logits: Array,
             f"{game.render(state)}"
         )
     return ModelError(
-        f"{model} gave logits {logits[legal].tolist()} and value {value}, but finite numbers are expected: its "
-        "training has diverged; promote an older snapshot and lower the learning rate"
+        f"{model} gave logits {logits[legal].tolist()} and value {value}, but finite numbers are expected: if it was "
+        "trained, its training has diverged; promote an older snapshot and lower the learning rate"
     )
 
 

@@ -110,9 +110,9 @@ def select_by(tree_policy: TreePolicy) -> Callable[..., tuple[int, int]]:
             chosen = tree_policy(node, own, root_scores[scores_at : scores_at + count])
         else:
             chosen = tree_policy(node, own, own["prior"])
-        if chosen < 0 or chosen >= count:
+        if chosen is None or chosen < 0 or chosen >= count or chosen != int(chosen):
             raise SettingsError("the tree policy returned no index of an edge: expected 0 to len(edges) - 1")
-        return first + chosen
+        return first + int(chosen)
 
     return with_function(select, "best_edge", compiled_like(tree_policy, edge_by))
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.game import Array
 
 NO_CHILD = -1  # an edge whose successor is not in the tree
@@ -87,7 +88,12 @@ class NewPositions(NamedTuple):
 
 
 def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int) -> Trees:
-    """Return empty trees with room for `num_nodes` nodes and `num_edges` edges each."""
+    """Return empty trees with room for `num_nodes` nodes and `num_edges` edges each.
+
+    Raises:
+        SettingsError: their slots have numbers that no int32 holds.
+    """
+    _check_room(num_trees, num_nodes, num_edges)
     rows = np.zeros(num_trees * leaves, ROW)
     rows["node"] = AT_REST
     return Trees(
@@ -98,6 +104,11 @@ def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_ac
         progress=np.zeros(num_trees, TREE),
         rows=rows,
     )
+
+
+def _check_room(num_trees: int, num_nodes: int, num_edges: int) -> None:
+    if num_trees * max(num_nodes, num_edges) > np.iinfo(np.int32).max:
+        raise SettingsError("the search trees together would be too large: lower readouts or concurrent_games")
 
 
 def slots(trees: Trees) -> tuple[int, int]:
@@ -130,7 +141,11 @@ def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
     """Return the same trees with `num_nodes` node slots and `num_edges` edge slots each, in new memory.
 
     The slots in use must fit. Only those are copied: memory that was never touched takes no space.
+
+    Raises:
+        SettingsError: see `allocate`.
     """
+    _check_room(len(trees.progress), num_nodes, num_edges)
     num_trees, (old_nodes, old_edges) = len(trees.progress), slots(trees)
     # What is added to the indices of each tree's nodes and edges.
     node_shifts = np.arange(num_trees, dtype=np.int32) * np.int32(num_nodes - old_nodes)

@@ -102,7 +102,7 @@ def generate_games(
         tally = _Tally(len(played), log)
         bar = progress.add_task("games", total=None if count == ENDLESS else count, completed=len(played), rate="")
         runtime, ended = "", False
-        while not ended:
+        while not (ended or interrupted):
             champion = folder.champion()
             ended = True
             numbers = played.first_missing, count, frozenset(played.above)

@@ -34,7 +34,7 @@ def test_a_file_of_matches_has_readable_columns(tmp_path: Path) -> None:
     assert row.startswith('a,"b, or c",games=6 opening_plies=default readouts=5 seed=0,0.5417,')
 
 
-@pytest.mark.parametrize("content", ["nonsense\n1\n", "first,second,conditions\na,b,{conditions}\n"])
+@pytest.mark.parametrize("content", ["nonsense\n1\n", "first,second,conditions\na,b,{conditions}\n", "first\na,b\n"])
 def test_a_file_of_another_format_is_an_error(tmp_path: Path, content: str) -> None:
     file = tmp_path / "matches.csv"
     file.write_text(content.format(conditions=FEW))

@@ -354,6 +354,18 @@ def test_we_read_what_tensorflow_writes(tf, tmp_path):
         np.testing.assert_array_equal(column, expected)
 
 
+def test_games_are_not_added_to_a_file_whose_features_are_in_another_order(tmp_path):
+    write(tmp_path, range(2))
+    (file,) = published_files(tmp_path)
+    first, *rest = [dict(sorted(parse_example(example).items(), reverse=True)) for example in read_examples(file)]
+    assert list(first)[-1] != "end"
+    content = b"".join(frame(to_example(each)) for each in (first, *rest))
+    file.write_bytes(content)
+    write(tmp_path, [7])
+    assert file.read_bytes() == content
+    assert seeds_in(tmp_path) == [0, 1, 7]
+
+
 def test_tensorflow_frames_records_the_same(tf, tmp_path):
     payloads = [b"", b"one", bytes(range(256)) * 300]
     with tf.io.TFRecordWriter(str(tmp_path / "file")) as writer:

@@ -127,6 +127,9 @@ def test_a_choice_that_is_not_there_is_an_error(folder):
         shown(folder, show_records, RecordFilter(record=99))
     with pytest.raises(RecordError, match="there is no file or folder"):
         shown(folder / "nix", show_records, RecordFilter())
+    (folder / "batch-0000009.tfrecord").touch()
+    with pytest.raises(RecordError, match=r"no records in .*batch-0000009.tfrecord: the file is empty"):
+        shown(folder / "batch-0000009.tfrecord", show_records, RecordFilter())
     with pytest.raises(RecordError, match=r"no TFRecord file in .*: run seraphim generate first"):
         shown(Path(__file__).parent, show_records, RecordFilter())
 

@@ -16,7 +16,7 @@ from seraphim.inference import Uniform
 from seraphim.options import FirstPlayUrgency, Leaf, Root, SearchOptions
 from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, uniform_of
 from seraphim.search.search import Search
-from seraphim.search.tree import NO_CHILD, slots
+from seraphim.search.tree import NO_CHILD, allocate, slots
 from tictactoe.game import TicTacToe
 
 pytestmark = pytest.mark.kernels
@@ -289,6 +289,12 @@ def test_rounds_limit_a_step_when_the_cache_knows_every_position() -> None:
         steps += 1
     assert steps > 100
     assert visits(search).tolist() == whole.tolist()
+
+
+def test_trees_whose_slots_have_no_number_are_refused() -> None:
+    for sizes in ((1 << 11, 1 << 20), (1 << 20, 1 << 11)):
+        with pytest.raises(SettingsError, match="too large: lower readouts or concurrent_games"):
+            allocate(1 << 11, 1, *sizes, num_actions=9, state_words=2)
 
 
 def test_compact_trees_are_the_same_and_take_less_memory() -> None:

@@ -61,6 +61,14 @@ def before(node: Any, edges: Array, priors: Array) -> int:
     return -1
 
 
+def nothing(node: Any, edges: Array, priors: Array) -> None:
+    return None
+
+
+def half(node: Any, edges: Array, priors: Array) -> float:
+    return 0.5
+
+
 def searched(
     game: Game, network: Inference, states: Array, options: SearchOptions, policy: Any = None, leaves: int = 1
 ) -> Search:
@@ -131,7 +139,7 @@ def test_the_default_search_stays_itself() -> None:
     assert traversal.select_by(UCB1) is traversal.select_by(UCB1)
 
 
-@pytest.mark.parametrize("policy", [beyond, before, interpreted(beyond), interpreted(before)])
+@pytest.mark.parametrize("policy", [beyond, before, *map(interpreted, (beyond, before, nothing, half))])
 def test_a_policy_that_names_no_edge_is_refused(policy: Any) -> None:
     game = GAMES["tictactoe"]
     with pytest.raises(SettingsError, match="returned no index of an edge"):
@@ -162,11 +170,12 @@ def test_other_shapes_and_what_is_not_finite_are_refused(returned: tuple[Array, 
         seraphim.Model("tictactoe", lambda states: returned).analyze("b2", readouts=3)
 
 
-def test_values_that_are_not_finite_are_refused() -> None:
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1.5])
+def test_values_out_of_range_are_refused(value: float) -> None:
     def nowhere(states: Array) -> tuple[Array, Array]:
-        return np.zeros((len(states), 9)), np.full(len(states), np.nan)
+        return np.zeros((len(states), 9)), np.full(len(states), value)
 
-    with pytest.raises(ModelError, match="nowhere gave logits"):
+    with pytest.raises(ModelError, match="nowhere returned NaN among the logits, or a value that is not from -1 to 1"):
         seraphim.Model("tictactoe", nowhere).analyze("b2", readouts=3)
 
 

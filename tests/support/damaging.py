@@ -8,6 +8,7 @@ import numpy as np
 from pairs import play
 from rich.console import Console
 
+from seraphim.errors import RecordError
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
 from seraphim.records.examples import Positions, decode, encode
@@ -62,7 +63,11 @@ def look_at(good: Path, victim: Path, damaged: bytes) -> str:
         positions, report = read_window(good.parent, GAME, ALL)
         total_positions(good.parent)
         show_summary(good.parent, output)
-        show_records(victim, output, RecordFilter())
+        try:
+            show_records(victim, output, RecordFilter())
+        except RecordError:  # there is nothing to show of an empty file
+            if damaged:
+                raise
     except Exception as error:  # noqa: BLE001 (none is expected)
         return f"{len(damaged)} bytes: {error!r}"
     if [path for path, _ in report.damaged] != [victim]:
