@@ -8,7 +8,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-MODELS = [Path("models", name) for name in ("connectfour", "othello", "tictactoe")]
+MODELS = [Path("models", name) for name in ("connectfour", "hex", "othello", "tictactoe")]
 OF_A_MODEL = ("settings.json", "README.md", "curve.csv", "*.proof")
 
 

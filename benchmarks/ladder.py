@@ -12,6 +12,7 @@ import seraphim
 ANCHORS = {
     "tictactoe": ["random", "mcts:100", "mcts:1000", "solver"],
     "connectfour": ["random", "mcts:1000", "mcts:10000"],
+    "hex": ["random", "mcts:200", "mcts:2000"],
     "othello": ["random", "mcts:2000", *(f"gtp:gtp-rhino --level={level}" for level in range(1, 4))],
 }
 

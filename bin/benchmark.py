@@ -80,7 +80,8 @@ def write(measured: Mapping[str, Mapping[str, float]]) -> None:
 def show(figures: Mapping[str, float]) -> None:
     """Print one figure per line."""
     for name, value in figures.items():
-        print(f"{name:88} {value:14,.3f}" if value < 100 else f"{name:88} {value:14,.0f}", flush=True)
+        digits = 0 if value >= 100 or float(value).is_integer() else 3
+        print(f"{name:88} {value:14,.{digits}f}", flush=True)
 
 
 if __name__ == "__main__":

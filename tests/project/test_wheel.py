@@ -21,7 +21,7 @@ from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("seraphim", "connectfour", "hex", "othello", "tictactoe")
-MODELS = ("connectfour", "othello", "tictactoe")
+MODELS = ("connectfour", "hex", "othello", "tictactoe")
 # All that the build reads.
 FILES = ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in", "LICENSE", "package.json", "docs/install.md")
 FOLDERS = ("bin", *PACKAGES, *(f"models/{name}" for name in MODELS))
@@ -225,7 +225,7 @@ def test_the_models_that_come_with_it_are_served(environment: Path, tmp_path: Pa
         try:
             assert server.stdout is not None
             names, address = server.stdout.readline().split(" (")[0].split(" at ")
-            assert names == "connectfour, othello, tictactoe"
+            assert names == "connectfour, hex, othello, tictactoe"
             for path, content in pages.items():
                 with urllib.request.urlopen(address + path, timeout=LIMIT) as answer:
                     assert content in answer.read(), path

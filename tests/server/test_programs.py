@@ -1,9 +1,11 @@
 """Programs of others that pages play with: Rhino, an Othello program of Debian, and scripts that misbehave."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from serving_tests import Client, Running, until
+from serving_tests import PATIENCE, Client, Running, until
 
 from seraphim.game import load_game
 from seraphim.server.engine import programs
@@ -184,6 +186,40 @@ def test_the_processes_are_bounded_by_address(
     assert third.ask("move")["action"] == 0
     first.close()
     until(lambda: second.ask("move")["type"] == "move")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_server_ends_a_program_in_a_wrapper(fresh_root: Path, tmp_path: Path, sign: int) -> None:
+    (file := tmp_path / "fool.py").write_text(SCRIPT)
+    wrapper = shlex.join(["sh", "-c", f"{shlex.join([sys.executable, str(file), 'silence'])}; true"])
+    server = subprocess.Popen(
+        [sys.executable, "bin/serve.py", "fresh", "--port=0", f"--engine=gtp:{wrapper}"],
+        env={**os.environ, "SERAPHIM_DATA": str(fresh_root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def programs_of_it() -> list[str]:
+        listed = subprocess.run(["pgrep", "--full", str(file)], stdout=subprocess.PIPE, text=True).stdout.split()
+        return [process for process in listed if int(process) != server.pid]
+
+    try:
+        url = re.findall(r"http(://\S+)", server.stdout.readline())[0]
+        client = Client(f"ws{url}api/engine")
+        client.ask("open", model="fresh", snapshot=None)
+        client.place()
+        client.send("move")
+        until(lambda: len(programs_of_it()) == 2)
+        server.send_signal(sign)
+        _, errors = server.communicate(timeout=PATIENCE)
+        assert (server.returncode, errors) == (0, "")
+        until(lambda: not programs_of_it())
+    finally:
+        server.kill()
+        server.communicate()
+        for process in programs_of_it():
+            os.kill(int(process), signal.SIGKILL)
 
 
 def test_an_idle_client_gives_its_process_back(
