@@ -66,6 +66,8 @@ def from_sgf(game: Game, text: str) -> GameTree:
         raise RecordError(f"this is a game on a board of size {root['SZ']}, not {size}")
     if "SZ" not in root and kind == "go" and size != _GO_SIZE:
         raise RecordError(f"this file has no SZ, so its board has size {_GO_SIZE}: expected SZ[{size}]")
+    if root.get("HA", "0") not in ("", "0", "1"):
+        raise RecordError(f"this is a game with a handicap of {root['HA']} stones, which is not supported")
     tree = GameTree(game)
     todo = [(coarse, tree.root)]
     while todo:

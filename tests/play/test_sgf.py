@@ -120,6 +120,8 @@ def test_passes_after_the_end_are_no_moves() -> None:
         ("othello", "(;GM[1]SZ[8];B[f5])", "game number 1 of SGF, not othello, which is 2"),
         ("othello", "(;GM[2]SZ[10];B[f5])", "a board of size 10, not 8"),
         ("othello", "(;GM[2]SZ[8]AB[a1];B[f5])", "sets up a board"),
+        (GO, "(;GM[1]SZ[9]HA[2];W[cc])", "a handicap of 2 stones"),
+        (GO, "(;GM[1]SZ[9]HA[ 2 ];W[cc])", "a handicap of 2 stones"),
         ("othello", "(;GM[2]SZ[8];B[a1])", "move 1 of the SGF file: a1 is not legal here"),
         (GO, "(;GM[1];B[cc])", r"this file has no SZ, so its board has size 19: expected SZ\[9\]"),
         (GO, "(;GM[1]SZ[9];B[cc];B[dd])", "move 2 is B's, but it is the other player's turn"),

@@ -1,6 +1,7 @@
 """Engines that speak the Universal Chess Interface (Huber and Meyer-Kahlen 2000)."""
 
 import itertools
+import re
 import time
 
 import numpy as np
@@ -14,6 +15,7 @@ from seraphim.game.features import features_of
 
 ANSWER_SECONDS = 300.0  # for a move
 LIMIT = "movetime 1000"  # of a search, where the name does not say it
+_LIMITS = re.compile("( (depth|nodes|movetime) [1-9][0-9]*)+")
 
 
 class UciEngine:
@@ -27,13 +29,15 @@ class UciEngine:
             command: how to start it, and the limit of its searches behind ` go `, by default `movetime 1000`.
 
         Raises:
-            SettingsError: there is no such program, or UCI, or the program, does not play this game.
+            SettingsError: there is no such program, UCI or the program does not play this game, or the limit is none.
             EngineLostError: it does not speak UCI.
         """
         self.moves: Moves = ()
         self._game, self._name, self._name_of = game, f"uci:{command}", uci_names(game)
         program, _, limit = command.partition(" go ")
-        self._limit = limit or LIMIT
+        self._limit = " ".join(limit.split()) or LIMIT
+        if not _LIMITS.fullmatch(f" {self._limit}"):
+            raise SettingsError(f"{self._name}: expected depth, nodes or movetime and a number behind go")
         self._process = EngineProcess(program)
         lines = self._ask("uci", "uciok")
         names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]

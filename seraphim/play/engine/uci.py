@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import IO
@@ -12,7 +13,7 @@ from seraphim.errors import SeraphimError
 from seraphim.evaluation.engines.move_names import action_named, uci_names
 from seraphim.game.features import features_of
 from seraphim.play.engine.clock import Clock
-from seraphim.play.engine.thinker import Thinker
+from seraphim.play.engine.thinker import WAIT_SECONDS, Thinker
 from seraphim.play.opponent import Reading
 from seraphim.play.session import MOST_READOUTS
 from seraphim.storage.shipped import version
@@ -61,6 +62,8 @@ class UciServer:
                 self._commands[words[0]](words[1:])
         except SeraphimError as error:
             self._say(f"info string {' '.join(str(error).split())}")
+            if words[0] == "go":
+                self._say("bestmove 0000")  # the other program waits for one
 
     def _say(self, line: str) -> None:
         self._out.write(line + "\n")
@@ -88,14 +91,15 @@ class UciServer:
         self._is_known = True
 
     def _go(self, words: list[str]) -> None:
-        thinker = self._thinker
+        thinker, is_stopped, readouts = self._thinker, self._watch(), None
         if not (self._is_known and thinker.tree.legal()):
+            while "infinite" in words and not is_stopped():
+                time.sleep(WAIT_SECONDS)
             self._say("bestmove 0000")
             return
         limits, unknown = _limits(words)
         if unknown:
             self._say(f"info string not understood: {' '.join(unknown)}")
-        is_stopped, readouts = self._watch(), None
         if "infinite" in words:
             thinker.analyze(_INTERVAL, self._show, is_stopped)
             readouts = 0

@@ -578,10 +578,26 @@ def test_uci_says_what_it_cannot_do(breakthrough: Conversation) -> None:
 def test_uci_has_no_move_for_a_position_that_it_refused(breakthrough: Conversation, refused: str) -> None:
     breakthrough.ask("position startpos moves a2a3")
     breakthrough.ask(f"position {refused}")
-    for command in ("go nodes 5", "go infinite"):
-        assert breakthrough.ask(command) == "bestmove 0000\n"
+    assert breakthrough.ask("go nodes 5") == "bestmove 0000\n"
     assert breakthrough.ask("position startpos moves a2a3") == ""
     assert breakthrough.ask("go nodes 5") != "bestmove 0000\n"
+
+
+def test_uci_waits_for_stop_without_a_move_too(breakthrough: Conversation) -> None:
+    with breakthrough.running():
+        breakthrough.send("position startpos a2a3", "go infinite", "isready")
+        breakthrough.wait_for("readyok")
+        assert "bestmove" not in breakthrough.out.getvalue()
+        breakthrough.send("stop")
+        breakthrough.wait_for("bestmove 0000")
+
+
+def test_uci_answers_though_a_search_fails(breakthrough: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise ModelError("the model gave a NaN")
+
+    monkeypatch.setattr(breakthrough.thinker, "choose", fail)
+    assert breakthrough.ask("go nodes 5") == "info string the model gave a NaN\nbestmove 0000\n"
 
 
 def test_uci_takes_the_initial_position_of_chess_as_fen() -> None:
