@@ -3,12 +3,14 @@
 Each figure is a rate over some seconds, after everything has been compiled and loaded.
 """
 
+import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from itertools import count
@@ -26,7 +28,7 @@ from seraphim.search.search import batch_size
 from seraphim.selfplay.games import SelfPlay
 from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
-from seraphim.settings import Settings, default_settings
+from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import bootstrap
 
@@ -139,11 +141,13 @@ def precision_of(inference: Inference) -> Precision:
     return "bfloat16" if "bfloat16" in inference.description else "float32"
 
 
-def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_workers: int, seconds: float) -> Figures:
-    """Measure a game with its own settings, but PUCT in self-play, and a network of random weights.
+def benchmark(
+    settings: Settings, plain_name: str | None, runtime: Runtime, num_workers: int, seconds: float
+) -> Figures:
+    """Measure self-play of a game with some settings and a network of random weights.
 
     Args:
-        game_name: package or module of the game.
+        settings: of the game, the network, and the search.
         plain_name: module of the same game in plain Python, or None.
         runtime: runs the network.
         num_workers: 0 is one for each core.
@@ -152,9 +156,8 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
     Raises:
         GameError: there is no such game.
     """
-    settings = replace(default_settings(game_name), self_play_overrides={})  # like the searches of other programs
-    game = load_game(game_name)
-    figures = measure_start(game_name)
+    game = load_game(settings.game)
+    figures = measure_start(settings.game)
     with tempfile.TemporaryDirectory() as folder:
         snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0).path
         figures |= measure_workers(settings, snapshot, runtime, num_workers, seconds)
@@ -182,3 +185,16 @@ def benchmark(game_name: str, plain_name: str | None, runtime: Runtime, num_work
         figures["plain-Python rules: compiled ones are faster by"] = fast / slow
     figures["cores"] = count_cores()
     return figures
+
+
+def show(figures: Figures) -> None:
+    """Print one figure per line."""
+    for name, value in figures.items():
+        digits = 0 if value >= 100 or float(value).is_integer() else 3
+        print(f"{name:88} {value:14,.{digits}f}", flush=True)
+
+
+def write(measured: Mapping[str, Figures], file: str | None) -> None:
+    """Write the figures of each game to a file, in JSON; None: do not."""
+    if file:
+        Path(file).write_text(json.dumps(measured, indent=2, ensure_ascii=False) + "\n")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import os
 import shutil
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
+from seraphim.game import load_game
+from seraphim.options import NetworkOptions
 from seraphim.records.files import published_files, read_examples
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking.mlflow import local_store
@@ -286,13 +289,32 @@ def test_an_unknown_game_is_reported(run: Run, arguments: tuple[str, ...], messa
 @pytest.mark.slow
 def test_the_benchmark_prints_its_figures_and_writes_them(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    done = run("bin/benchmark.py", "tictactoe", "--seconds=0.4", f"--json={file}")
+    done = run("bin/benchmark.py", "tictactoe", "--seconds=0.4", "--depth=1", "--width=32", f"--json={file}")
     assert done.returncode == 0, done.stderr
     figures = json.loads(file.read_text())["tictactoe"]
+    game = load_game("tictactoe")
+    value_width = NetworkOptions().value_width
+    products = 32 * (math.prod(game.observation_shape) + game.num_actions + value_width) + value_width
+    assert figures["network's multiply-adds: M a position"] == pytest.approx(products / 1e6)  # of the flags' network
     assert figures["readouts/s"] > 0
     shares = [value for name, value in figures.items() if name.startswith("share in ")]
     assert sum(shares) == pytest.approx(1.0)
     assert "plain-Python rules: readouts/s" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["othello", "--l2=1"], "--l2 changes nothing here: no weights are learned"),
+        (
+            ["tictactoe", "othello", "--filters=64"],
+            "--filters changes nothing here: it needs a new model with kind=resnet",
+        ),
+        (["--gpu", "--readouts=50"], "--readouts changes nothing here: --gpu has settings of its own"),
+    ],
+)
+def test_the_benchmark_refuses_flags_that_it_would_not_use(run: Run, flags: list[str], message: str) -> None:
+    assert message in refused(run("bin/benchmark.py", *flags))
 
 
 def test_a_program_ends_silently_when_its_output_pipe_is_closed() -> None:
