@@ -96,8 +96,8 @@ class EnginePlayer(FollowsMoves):
                 raise
 
         with ThreadPoolExecutor(len(shares)) as pool:
-            turns = [pool.submit(work, place) for place in range(len(shares))]
             try:
+                turns = [pool.submit(work, place) for place in range(len(shares))]
                 wait(turns)
             except KeyboardInterrupt:
                 interrupted.set()

@@ -6,7 +6,9 @@ import shutil
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.engines import gtp, player, uci
 from seraphim.evaluation.engines.gtp import gtp_player
 from seraphim.evaluation.engines.move_names import action_named, uci_names, vertex_names
+from seraphim.evaluation.engines.process import EngineLostError
 from seraphim.evaluation.engines.uci import uci_player
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
@@ -329,3 +332,39 @@ def test_a_player_that_follows_games_needs_them(script: Path) -> None:
     game: Game = OTHELLO
     with pytest.raises(SettingsError, match="needs the moves that led to a position"):
         gtp_player(game, command(script, "well"))(game.initial(1))
+
+
+class Thinking:
+    """An engine that thinks until it is closed."""
+
+    title, moves = "thinking", ()
+
+    def __init__(self) -> None:
+        self.is_asked, self.is_closed = threading.Event(), threading.Event()
+
+    def choose(self, _: player.Moves) -> int:
+        self.is_asked.set()
+        assert self.is_closed.wait(60)
+        raise EngineLostError("ended")
+
+    def close(self) -> None:
+        self.is_closed.set()
+
+
+def test_ctrl_c_ends_the_programs_while_games_are_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "count_cores", lambda: 2)
+    first = Thinking()
+    engines = iter([first, Thinking()])
+
+    class Interrupted(ThreadPoolExecutor):
+        def submit(self, *arguments: Any, **options: Any) -> Any:
+            if first.is_asked.is_set():
+                raise KeyboardInterrupt
+            future = super().submit(*arguments, **options)
+            assert first.is_asked.wait(60)
+            return future
+
+    monkeypatch.setattr(player, "ThreadPoolExecutor", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        player.EnginePlayer("thinking", lambda: next(engines)).after([[], []])
+    assert first.is_closed.is_set()  # nobody waits for its answer
