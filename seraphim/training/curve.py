@@ -48,7 +48,7 @@ def read_curve(file: Path) -> list[dict[str, float]]:
         with file.open(newline="") as stream:
             return [{name: float(text) for name, text in row.items() if text} for row in csv.DictReader(stream)]
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{file} is not a valid learning curve ({error}): mend it, or remove it") from error
+        raise SettingsError(f"{file} is not a valid learning curve ({error}): fix it, or remove it") from error
 
 
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:

@@ -28,7 +28,7 @@ class EngineSilentError(EngineLostError):
 class EngineProcess:
     """A program that was started by a command, and ends with all that it has started, with this object at the latest.
 
-    It does not get the Ctrl-C of our terminal: whoever uses it ends it.
+    A Ctrl-C in our terminal does not reach it: whoever started it must close it.
 
     Raises:
         SettingsError: there is no such program, or it cannot be started.

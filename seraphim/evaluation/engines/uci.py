@@ -29,7 +29,7 @@ class UciEngine:
             command: how to start it, and the limit of its searches behind ` go `, by default `movetime 1000`.
 
         Raises:
-            SettingsError: there is no such program, UCI or the program does not play this game, or the limit is none.
+            SettingsError: there is no such program, UCI or the program does not play this game, or the limit is not valid.
             EngineLostError: it does not speak UCI.
         """
         self.moves: Moves = ()
@@ -37,7 +37,7 @@ class UciEngine:
         program, _, limit = command.partition(" go ")
         self._limit = " ".join(limit.split()) or LIMIT
         if not _LIMITS.fullmatch(f" {self._limit}"):
-            raise SettingsError(f"{self._name}: expected depth, nodes or movetime and a number behind go")
+            raise SettingsError(f"{self._name}: expected depth, nodes or movetime and a number after go")
         self._process = EngineProcess(program)
         lines = self._ask("uci", "uciok")
         names = [line.removeprefix("id name ") for line in lines if line.startswith("id name ")]

@@ -245,7 +245,7 @@ def test_a_silent_program_is_no_uci_engine(monkeypatch: pytest.MonkeyPatch) -> N
     "limit", ["movtime 100", "depth", "depth 0", "depth 5 nodes", "depth -5", "depth 5 6", "infinite"]
 )
 def test_a_limit_that_an_engine_would_ignore_is_refused(limit: str) -> None:
-    with pytest.raises(SettingsError, match="expected depth, nodes or movetime and a number behind go"):
+    with pytest.raises(SettingsError, match="expected depth, nodes or movetime and a number after go"):
         uci_player(load_game("openspiel:chess"), f"cat go {limit}")
 
 
