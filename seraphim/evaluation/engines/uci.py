@@ -29,7 +29,7 @@ class UciEngine:
             command: how to start it, and the limit of its searches behind ` go `, by default `movetime 1000`.
 
         Raises:
-            SettingsError: there is no such program, UCI or the program does not play this game, or the limit is not valid.
+            SettingsError: there is no such program, it or UCI does not play this game, or the limit is not valid.
             EngineLostError: it does not speak UCI.
         """
         self.moves: Moves = ()
