@@ -10,7 +10,8 @@ from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
 from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Array, Game
 
-ANSWER_SECONDS = 300.0  # for a move
+THINKING_SECONDS = 300.0  # at most, for a move
+ANSWER_SECONDS = 60.0  # for any other command
 
 
 class GtpEngine:
@@ -47,7 +48,7 @@ class GtpEngine:
                 self._play(state, action)
                 self.moves = moves[: place + 1]
             (state,) = game.step(state[None], np.array([action]))
-        answer = self.ask(f"genmove {COLORS[int(game.to_play(state[None])[0])]}")
+        answer = self.ask(f"genmove {COLORS[int(game.to_play(state[None])[0])]}", THINKING_SECONDS)
         action = chosen(game, self._name_of, state, self._name, answer)
         self.moves = (*moves, action)
         return action
@@ -65,14 +66,14 @@ class GtpEngine:
         """End the program."""
         self._process.close()
 
-    def ask(self, command: str) -> str:
-        """Return the answer to a command.
+    def ask(self, command: str, seconds: float | None = None) -> str:
+        """Return the answer to a command, which must come within some seconds, by default `ANSWER_SECONDS`.
 
         Raises:
             EngineLostError: the program has ended, or did not answer in time.
             GameError: it refuses the command.
         """
-        ok, reply = self._send(command)
+        ok, reply = self._send(command, seconds)
         if not ok:
             raise self._broken(f"? {reply}", f"another answer to {command}")
         return reply
@@ -80,10 +81,10 @@ class GtpEngine:
     def _broken(self, reply: str, expected: str) -> GameError:
         return GameError(f"{self._name} answered {reply!r}: expected {expected}")
 
-    def _send(self, command: str) -> tuple[bool, str]:
+    def _send(self, command: str, seconds: float | None = None) -> tuple[bool, str]:
         # Whether the engine obeyed, and its answer: all up to an empty line, behind = or ?, with or without a number.
         self._process.send(command)
-        deadline, lines = time.monotonic() + ANSWER_SECONDS, list[str]()
+        deadline, lines = time.monotonic() + (seconds or ANSWER_SECONDS), list[str]()
         while not lines or lines[-1]:
             line = self._process.receive(deadline).strip()
             if line or lines:

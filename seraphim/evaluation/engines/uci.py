@@ -13,7 +13,8 @@ from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Game
 from seraphim.game.features import features_of
 
-ANSWER_SECONDS = 300.0  # for a move
+THINKING_SECONDS = 300.0  # at most, for a move
+ANSWER_SECONDS = 60.0  # for any other command
 LIMIT = "movetime 1000"  # of a search, where the name does not say it
 _LIMITS = re.compile("( (depth|nodes|movetime) [1-9][0-9]*)+")
 
@@ -56,7 +57,7 @@ class UciEngine:
             (state,) = game.step(state[None], np.array([action]))
         played = f" moves {' '.join(names)}" if moves else ""
         self._process.send(f"position startpos{played}")
-        words = self._ask(f"go {self._limit}", "bestmove")[-1].split()
+        words = self._ask(f"go {self._limit}", "bestmove", THINKING_SECONDS)[-1].split()
         action = chosen(game, self._name_of, state, self._name, words[1] if len(words) > 1 else "")
         self.moves = (*moves, action)
         return action
@@ -79,10 +80,10 @@ class UciEngine:
         self._ask("isready", "readyok")
         self.moves = ()
 
-    def _ask(self, command: str, expected: str) -> list[str]:
-        # The lines of the answer, up to the first that begins with a word.
+    def _ask(self, command: str, expected: str, seconds: float | None = None) -> list[str]:
+        # The lines of the answer, up to the first that begins with a word, within some seconds.
         self._process.send(command)
-        deadline, lines = time.monotonic() + ANSWER_SECONDS, list[str]()
+        deadline, lines = time.monotonic() + (seconds or ANSWER_SECONDS), list[str]()
         while not lines or lines[-1].split(" ")[0] != expected:
             lines.append(self._process.receive(deadline).strip())
         return lines

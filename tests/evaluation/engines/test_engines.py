@@ -194,7 +194,7 @@ def test_what_a_program_does_wrong_is_said(
     script: Path, how: str, message: str, starts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     player = gtp_player(OTHELLO, command(script, how))
-    monkeypatch.setattr(gtp, "ANSWER_SECONDS", 3.0 if how == "silent" else 60.0)
+    monkeypatch.setattr(gtp, "THINKING_SECONDS", 3.0 if how == "silent" else 60.0)
     with pytest.raises(GameError, match=message):
         player.after([()])
     assert int(script.with_suffix(".txt").read_text()) == starts
@@ -235,10 +235,21 @@ def test_what_is_no_engine_is_refused(wrong: str, error: type[Exception], messag
         gtp_player(OTHELLO, wrong)
 
 
-def test_a_silent_program_is_no_uci_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uci, "ANSWER_SECONDS", 0.5)
+def test_a_silent_program_is_no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for protocol in (gtp, uci):
+        monkeypatch.setattr(protocol, "ANSWER_SECONDS", 0.5)
+    with pytest.raises(GameError, match="gtp:sleep 600 did not answer in time"):
+        gtp_player(OTHELLO, "sleep 600")
     with pytest.raises(GameError, match="uci:cat did not answer in time"):
         uci_player(load_game("openspiel:chess"), "cat")
+
+
+def test_a_move_may_take_longer_than_another_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not shutil.which("fairy-stockfish"):
+        pytest.skip("not installed: apt install fairy-stockfish")
+    player = uci_player(load_game("openspiel:chess"), "fairy-stockfish go movetime 1000")
+    monkeypatch.setattr(uci, "ANSWER_SECONDS", 0.1)
+    assert player.after([()]).shape == (1,)
 
 
 @pytest.mark.parametrize(
