@@ -41,7 +41,7 @@ SETTINGS: dict[str, Any] = {
         "learning_rate_decay_steps": 2000,
         "batch_size": 1024,
         "precision": "bfloat16",
-        "value_lambda": 0.9,
+        "root_value_share": 0.5,
         "average_positions": True,
         "window_start": 100_000,
         "max_window": 1_000_000,

@@ -79,7 +79,7 @@ _TABLE: list[tuple[Any, ...]] = [
     ("samples_per_position", *_TRAINING, Condition("steps=0", lambda section: section.steps == 0)),
     ("learning_rate learning_rate_decay_steps batch_size steps precision value_loss_weight", *_TRAINING),
     ("average_positions window_start max_window max_snapshots gate", *_TRAINING),
-    ("value_lambda", *_TRAINING, _above_0("value_loss_weight")),
+    ("root_value_share", *_TRAINING, _above_0("value_loss_weight")),
     ("window_exponent window_growth", *_TRAINING, _WINDOW_GROWS),
     ("gate_games gate_score", *_TRAINING, _is("gate", "score", "sprt")),
 ]

@@ -215,9 +215,8 @@ class TrainingOptions(Options):
     """Arithmetic of convolutions and products: `float32`, or `bfloat16`, which is faster on processors that have it."""
     value_loss_weight: NotNegative = 1.0
     """Weight of the value loss against the policy's cross-entropy (AGZ: 1, for up to twice our gradient)."""
-    value_lambda: Share = 1.0
-    """λ of what the value learns, a λ-return over the search's values that is cut at exploratory moves; 0: the search's
-    value in the position; 1: the result of the game, whatever was played (AGZ)."""
+    root_value_share: Share = 0.0
+    """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
     average_positions: bool = False
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""

@@ -171,6 +171,5 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
 _REMOVED = {
     "learning_rate_half_life": "learning_rate_decay_steps halves it once",
     "max_files": "games are kept as long as training can draw from them (max_window)",
-    "root_value_share": "value_lambda replaces it: 1 for a share of 0, otherwise about 0.9",
     "gumbel_readouts": 'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
 }

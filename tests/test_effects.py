@@ -27,7 +27,6 @@ from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
-from seraphim.training.targets import with_value_targets
 from tictactoe.game import GAME
 
 NETWORK = ArbitraryNetwork(GAME)
@@ -78,7 +77,7 @@ OTHERS: dict[str, Any] = {
     "steps": 2,
     "precision": "bfloat16",
     "value_loss_weight": 3.0,
-    "value_lambda": 0.7,
+    "root_value_share": 0.7,
     "average_positions": True,
     "window_start": 150,
     "window_exponent": 0.5,
@@ -243,13 +242,9 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
             "policies": rng.dirichlet(np.ones(9), count).astype(np.float32),
             "values": rng.choice([-1.0, 0.0, 1.0], count).astype(np.float32),
             "root_values": rng.uniform(-1, 1, count).astype(np.float32),
-            "states": GAME.initial(count),
-            "actions": np.zeros(count, np.int64),
-            "ends": np.arange(count) % 4 == 3,
         }
     )
     options = settings.training
-    positions = with_value_targets(GAME, positions, options.value_lambda)
     model = architectures.build(GAME, settings.network, seed=0)
     fit.prepare(model, options)
     identity = Symmetries(*(rows[:1] for rows in GAME.symmetries()))
@@ -263,10 +258,10 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
     ("given", "options"),
     [
         ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_decay_steps", "momentum", "batch_size", "steps"]),
-        ({"optimizer": "adam"}, ["momentum", "optimizer", "average_decay", "value_lambda", "value_loss_weight"]),
+        ({"optimizer": "adam"}, ["momentum", "optimizer", "average_decay", "root_value_share", "value_loss_weight"]),
         ({}, ["samples_per_position"]),
         ({"steps": 0}, ["samples_per_position", "steps"]),
-        ({"value_loss_weight": 0.0}, ["value_lambda"]),
+        ({"value_loss_weight": 0.0}, ["root_value_share"]),
     ],
     ids=str,
 )

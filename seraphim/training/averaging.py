@@ -12,7 +12,7 @@ from seraphim.records.sparse import SparseRows
 def averaged(positions: Positions) -> Positions:
     """Return each distinct state once, with mean targets, and the mean weight of its n occurrences times 1 + log2(n).
 
-    What is no target (moves, plies, ends, the search's values) is that of the first occurrence.
+    Properties of games rather than positions (moves, plies, ends) are those of the first occurrence.
     """
     _, first, group, counts = np.unique(
         positions.states, axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -21,9 +21,11 @@ def averaged(positions: Positions) -> Positions:
     growth = (1 + np.log2(counts)).astype(np.float32)
     policies, policy_weights = _means(positions.policies, positions.policy_weights, group, first)
     values, value_weights = _means(positions.values, positions.value_weights, group, first)
+    root_values, _ = _means(positions.root_values, np.ones(len(group)), group, first)
     return pick(positions, first)._replace(
         policies=policies,
         values=values,
+        root_values=root_values,
         policy_weights=policy_weights * growth,
         value_weights=value_weights * growth,
     )

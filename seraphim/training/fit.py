@@ -96,18 +96,14 @@ class Batches:
     @contextlib.contextmanager
     def of(self, positions: Positions) -> Iterator[None]:
         """Let `draw` draw from these positions inside the `with` block."""
+        share = self.options.root_value_share
+        values = (1 - share) * positions.values + share * positions.root_values
         policies = positions.policies
         if isinstance(policies, SparseRows):
             parts = [policies.values, policies.starts, policies.columns]
         else:
             parts = [policies.ravel(), np.empty(0, np.int64), np.empty(0, np.int32)]
-        columns = (
-            positions.observations.ravel(),
-            positions.values,
-            positions.policy_weights,
-            positions.value_weights,
-            *parts,
-        )
+        columns = positions.observations.ravel(), values, positions.policy_weights, positions.value_weights, *parts
         for variable, column in zip(self._columns, columns, strict=True):
             variable.assign(column)
         try:

@@ -26,7 +26,6 @@ from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
-from seraphim.training.targets import with_value_targets
 
 # A snapshot's metrics.
 _PASSED = "gate_passed"
@@ -150,7 +149,6 @@ class Trainer:
         options, data = self._settings.training, self._folder.game_data
         generated = total_positions(data)
         positions, window = read_window(data, self._game, fit.window_size(generated, options))
-        positions = with_value_targets(self._game, positions, options.value_lambda)
         if options.average_positions:
             positions = averaged(positions)
         model = self.model

@@ -451,16 +451,31 @@ def test_options_out_of_range_are_refused(name: str, value: Any) -> None:
         TrainingOptions(**{name: value})
 
 
+def test_the_value_learns_a_mixture_of_outcome_and_search() -> None:
+    some = random_positions(50)._replace(root_values=np.linspace(-1, 1, 50).astype(np.float32))
+    for share in (0.0, 0.3, 1.0):
+        options = TrainingOptions(batch_size=64, root_value_share=share)
+        (batch,) = drawn_from(some, batches(IDENTITY, options), steps=1)
+        seen, targets = batch[0].numpy(), batch[1]["value"].numpy()[:, 0]
+        expected = (1 - share) * some.values + share * some.root_values
+        for row in range(64):
+            equal = (some.observations == seen[row]).all(axis=(1, 2, 3))
+            assert min(abs(expected[equal] - targets[row])) < 1e-6
+
+
 def test_equal_positions_are_merged_with_mean_targets_and_a_larger_weight() -> None:
     some = random_positions(6)
     states = np.array([[1, 0], [2, 0], [1, 0], [1, 0], [3, 5], [1, 0]])
     some = some._replace(
         states=states,
+        root_values=np.arange(6, dtype=np.float32),
         policy_weights=np.array([1, 1, 0, 1, 0, 1], np.float32),
         value_weights=np.array([1, 1, 1, 1, 0, 0], np.float32),
     )
     one = averaged(some)
     assert one.states.tolist() == [[1, 0], [2, 0], [3, 5]]
+    equal = [0, 2, 3, 5]
+    assert one.root_values.tolist() == [np.mean(equal), 1, 4]
     assert one.policies[0] == pytest.approx(some.policies[[0, 3, 5]].mean(axis=0))  # those with a policy weight
     assert one.values[0] == pytest.approx(some.values[[0, 2, 3]].mean())  # those with a value weight
     assert one.policies[1].tolist() == some.policies[1].tolist()
