@@ -33,13 +33,9 @@ ROOT = Path(__file__).parents[1]
 READOUTS = 200  # of the evaluation
 MODEL = "model"
 
-# For a run of a few minutes: short generations.
-COMMON = {
-    "connectfour": ["--games_per_generation=1000"],
-    "othello": ["--games_per_generation=300"],
-    "tictactoe": [],
-}
 BASELINE = "the game's settings"
+# Standard errors of a true difference that a two-sided test at 5 % finds with a probability of 80 %: 1.96 + 0.84.
+_DETECTED = 2.8
 # Flags that change the settings of the game.
 VARIANTS: dict[str, dict[str, list[str]]] = {
     "connectfour": {
@@ -84,8 +80,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
 
 def learn(game: str, variant: str, seed: int, length: str, folder: Path) -> dict[str, float]:
     """Learn a variant in a folder, as long as a flag of bin/learn.py says; return the totals of the run."""
-    common = [] if variant.startswith("preset") else COMMON[game]  # a preset is complete
-    flags = [*common, *VARIANTS[game][variant], f"--seed={seed}"]
+    flags = [*VARIANTS[game][variant], f"--seed={seed}"]
     environment = {**os.environ, "SERAPHIM_DATA": str(folder)}
     learning = ["bin/learn.py", MODEL, "--goal=none", length, f"--seed={seed}"]
     for command in ([f"{game}/train.py", MODEL, "--init", *flags], learning):
@@ -149,9 +144,11 @@ def spread(results: dict[str, list[dict[str, Any]]]) -> str:
     if seeds < 2 or not variants:
         return "One seed, or one variant, says nothing about random variation."
     deviation = 100 * math.sqrt(np.mean([_differences(baseline, runs).var(ddof=1) for runs in variants]))
+    error = deviation / math.sqrt(seeds)
     return (
         f"Standard deviation of a difference between seeds, pooled over {len(variants)} variants: {deviation:.2f}; "
-        f"resulting standard error of the mean of {seeds} seeds: {deviation / math.sqrt(seeds):.2f}"
+        f"resulting standard error of the mean of {seeds} seeds: {error:.2f}. So a true difference of "
+        f"{_DETECTED * error:.2f} is found in four of five such ablations"
     )
 
 

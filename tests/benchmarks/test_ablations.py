@@ -33,7 +33,8 @@ def test_the_spread_is_pooled_over_all_variants() -> None:
     results = {BASELINE: [run(50), run(50)], "a": [run(50), run(50)], "b": [run(60), run(80)]}
     found = spread(results)
     assert "pooled over 2 variants: 1.00;" in found  # √((0² + 2² / 2) / 2)
-    assert found.endswith("of the mean of 2 seeds: 0.71")
+    assert "of the mean of 2 seeds: 0.71." in found
+    assert "difference of 1.98 is found in four of five" in found
     assert "nothing" in spread({BASELINE: [run(50)], "a": [run(60)]})
 
 
