@@ -1,4 +1,4 @@
-"""The processor cores that this process may use, the quota of its container included; and its signals.
+"""The processor, the cores of it that this process may use, the quota of its container included; and signals.
 
 `docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
 groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A group's quota also
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
+_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # as the kernel calls them
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
 
@@ -28,6 +29,13 @@ def processor_name() -> str:
             if key.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
+
+
+def has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Return whether the processor multiplies in bfloat16: x86 with AVX-512 BF16 or AMX, ARM with BF16; on Linux."""
+    with contextlib.suppress(OSError):
+        return not _BFLOAT16.isdisjoint(cpuinfo.read_text().split())
+    return False
 
 
 def count_cores() -> int:

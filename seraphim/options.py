@@ -212,7 +212,8 @@ class TrainingOptions(Options):
     steps: Natural = 0
     """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""
     precision: TrainingPrecision = "float32"
-    """Arithmetic of convolutions and products: `float32`, or `bfloat16`, which is faster on processors that have it."""
+    """Arithmetic of convolutions and products: `float32`, or `bfloat16` where a GPU or the processor has it, which is
+    faster; other processors compute in float32."""
     value_loss_weight: NotNegative = 1.0
     """Weight of the value loss against the policy's cross-entropy (AGZ: 1, for up to twice our gradient)."""
     root_value_share: Share = 0.0

@@ -102,3 +102,22 @@ def test_the_doctor_reports_the_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     assert installation.machine()["processor"].endswith(" cores may be used")
     monkeypatch.setattr(installation, "cpu_quota", lambda: 1.5)
     assert installation.machine()["processor"].endswith(" cores may be used; a container's quota is 1.5 processors")
+
+
+@pytest.mark.parametrize(
+    ("flags", "has"),
+    [
+        ("flags\t\t: fpu sse avx2 avx512f avx512_vnni", False),
+        ("flags\t\t: fpu avx512f avx512_bf16 wbnoinvd", True),
+        ("flags\t\t: fpu avx512f amx_bf16 amx_tile", True),
+        ("Features\t: fp asimd i8mm bf16 dgh", True),
+        ("Features\t: fp asimd asimdhp", False),
+    ],
+)
+def test_bfloat16_is_found_among_the_processors_features(flags: str, has: bool, tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nmodel name\t: Some bf16-free name\n{flags}\n\n")
+    assert machine.has_bfloat16(tmp_path / "cpuinfo") == has
+
+
+def test_a_machine_that_does_not_tell_its_features_has_no_bfloat16(tmp_path: Path) -> None:
+    assert not machine.has_bfloat16(tmp_path / "missing")

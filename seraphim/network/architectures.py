@@ -40,6 +40,9 @@ def tensorflow() -> ModuleType:
 def _start() -> ModuleType:
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
+    # The kernels of oneDNN, which are TensorFlow's default on some processors only, with AVX-512 VNNI or later. With
+    # AVX2 alone they train a residual network in two thirds of the time.
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     with without_native_log(_NATIVE_LOG):
         try:
             import tensorflow as tf

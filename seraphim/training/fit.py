@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seraphim.game import Symmetries
+from seraphim.machine import has_bfloat16
 from seraphim.network import architectures
 from seraphim.network.muon import muon
 from seraphim.options import TrainingOptions, TrainingPrecision
@@ -157,6 +158,10 @@ class TrainingSteps:
         self._model = model
         self._batches = batches
         self._by_xla = architectures.sees_gpu() if by_xla is None else by_xla
+        # What it computes in: without bfloat16 in hardware oneDNN would emulate it, which takes 15 times as long.
+        self.precision: TrainingPrecision = "float32"
+        if self._by_xla or has_bfloat16():
+            self.precision = batches.options.precision
         self._learn_compiled = tf.function(self._learn, autograph=False, jit_compile=True)
         scalar = tf.TensorSpec([], tf.int64)
         # A function of its own: in the loop's body bfloat16 would slow down Muon's small products.
@@ -180,7 +185,7 @@ class TrainingSteps:
         totals, done, size = np.zeros(3), 0, 1
         logged, logged_totals = 0, totals
         self._exchange_averages()
-        with self._batches.of(positions), _computing_in(self._batches.options.precision):
+        with self._batches.of(positions), _computing_in(self.precision):
             while done < steps:
                 chunk = min(size, steps - done, LOG_EVERY - done % LOG_EVERY)
                 started = time.perf_counter()
@@ -212,7 +217,7 @@ class TrainingSteps:
         batch = self._batches.draw(step)
         if not self._by_xla:
             return self._learn(*batch)
-        is_rounded = self._batches.options.precision == "bfloat16"
+        is_rounded = self.precision == "bfloat16"
         with architectures.computed_in_bfloat16(self._model) if is_rounded else contextlib.nullcontext():
             return self._learn_compiled(*batch)
 

@@ -19,6 +19,7 @@ from seraphim.evaluation.players import Choose, search_player
 from seraphim.game import Game
 from seraphim.inference import load_inference, load_network
 from seraphim.network import architectures, saved_model
+from seraphim.options import TrainingPrecision
 from seraphim.records.index import total_positions
 from seraphim.records.window import WindowReport, read_window
 from seraphim.settings import Settings
@@ -44,6 +45,7 @@ class Generation:
     generated: int  # positions in all game data so far, approximately
     losses: fit.Losses  # means over the steps
     steps: int  # batches trained on
+    precision: TrainingPrecision  # of the arithmetic
     training_seconds: float  # time in `fit`
     gate_seconds: float  # time of the gate's match
     seconds: float  # time from reading the game data to promoting the snapshot
@@ -55,7 +57,7 @@ class Generation:
             f"trained {self.steps:,} steps on the newest {self.window.positions:,} of {self.generated:,} positions "
             f"({self.window.games:,} games in {self.window.files} files): loss {self.losses.total:.4f}, "
             f"policy {self.losses.policy:.4f}, value {self.losses.value:.4f}; "
-            f"{self.steps / self.training_seconds:,.0f} steps/s, {self.seconds:.1f} s in total"
+            f"{self.steps / self.training_seconds:,.0f} steps/s in {self.precision}, {self.seconds:.1f} s in total"
         )
         if self.verdict.result:
             lines.append(f"{self.snapshot.name} {self.verdict}")
@@ -169,7 +171,7 @@ class Trainer:
             }
         )
         times = training_seconds, gate_seconds, time.perf_counter() - started
-        return Generation(snapshot, verdict, window, generated, losses, steps, *times)
+        return Generation(snapshot, verdict, window, generated, losses, steps, self._training.precision, *times)
 
     @property
     def model(self) -> Any:

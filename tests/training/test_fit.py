@@ -502,6 +502,28 @@ def test_distinct_positions_are_unchanged() -> None:
         np.testing.assert_allclose(before, after, rtol=1e-6)
 
 
+def test_a_processor_without_bfloat16_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "has_bfloat16", lambda: False)
+    positions, models = random_positions(64), []
+    for precision in ("float32", "bfloat16"):
+        options = TrainingOptions(batch_size=64, precision=precision)  # type: ignore[arg-type]
+        models.append(prepared(RESNET, options))
+        training = TrainingSteps(models[-1], batches(IDENTITY, options), by_xla=False)
+        assert training.precision == "float32"
+        training.train(positions, STEPS, quiet=True)
+    assert_equal_bits(*models)
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_a_training_tells_the_precision_that_it_computes_in(has_it: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "has_bfloat16", lambda: has_it)
+    for precision in ("float32", "bfloat16"):
+        options = TrainingOptions(precision=precision)  # type: ignore[arg-type]
+        source = batches(IDENTITY, options)
+        assert TrainingSteps(prepared(), source, by_xla=False).precision == (precision if has_it else "float32")
+        assert TrainingSteps(prepared(), source, by_xla=True).precision == precision
+
+
 @pytest.mark.slow
 def test_bfloat16_learns_what_float32_learns() -> None:
     positions = random_positions(64)

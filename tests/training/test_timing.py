@@ -37,7 +37,7 @@ GENERATED = Generated(games=100, positions=3000, seconds=10.0, work=WORK, interr
 def generation(training_seconds: float, gate_seconds: float, seconds: float) -> Generation:
     snapshot, window = Snapshot(None, 10), WindowReport(1, 1, 1, (), 1)  # type: ignore[arg-type]
     verdict, losses = Verdict(True, None), Losses(1, 1, 1)
-    return Generation(snapshot, verdict, window, 3000, losses, 10, training_seconds, gate_seconds, seconds)
+    return Generation(snapshot, verdict, window, 3000, losses, 10, "float32", training_seconds, gate_seconds, seconds)
 
 
 def test_all_parts_add_up_to_the_time_by_the_clock() -> None:
