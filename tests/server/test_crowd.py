@@ -327,7 +327,7 @@ def test_one_address_has_at_most_half_of_the_connections(serve: Serve, capfd: py
 
 
 def test_an_idle_client_releases_its_session_and_continues_later(serve: Serve) -> None:
-    running = serve(ServerLimits(sessions=2, session_idle=0.05))
+    running = serve(ServerLimits(sessions=2, session_idle=1.0))
     client = running.opened()
     client.place(4)
     first = client.think(60)
