@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # as the kernel calls them
+_BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # as Linux calls them
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
 
