@@ -45,8 +45,7 @@ SETTINGS: dict[str, Any] = {
     # Games begin in a random position: good play everywhere requires having seen bad positions too.
     "self_play": {"games_per_generation": 2000, "random_plies": 20},
     "training": {
-        "learning_rate_decay_steps": 2000,
-        "batch_size": 1024,
+        "learning_rate_decay_steps": 4000,
         "precision": "bfloat16",
         "root_value_share": 0.5,
         "average_positions": True,
