@@ -29,12 +29,11 @@ from connectfour.bitsets import (
     LOWER_ROWS,
     UPPER_ROWS,
     completes,
-    completing,
     count,
     key_of,
     safe_moves,
 )
-from connectfour.game import COLUMN, COLUMNS, FULL, STRIDE
+from connectfour.game import COLUMN, COLUMNS, FULL, ROWS, STRIDE, completing
 from seraphim.game import Array
 from seraphim.jit import kernel
 
@@ -131,7 +130,7 @@ def _expand(table: Array, frames: Array, frame: int, stones: int, bits: int) -> 
     for place in range(COLUMNS):
         move = safe & CENTRE_FIRST[place]
         if move:
-            threats = completing(mover | move) & FULL & ~mask
+            threats = completing(mover | move, ROWS) & FULL & ~mask
             following = safe_moves((mask | move) + BOTTOM & FULL, threats)
             if following == 0:
                 return BEST - 2 - (stones >> 1)
@@ -249,11 +248,11 @@ def begin(frames: Array, control: Array, mover: int, mask: int, low: int, high: 
     stones = count(mask)
     control[STONES], control[DEPTH], control[LOW], control[HIGH] = stones, IDLE, low, high
     playable = mask + BOTTOM & FULL
-    safe = safe_moves(playable, completing(mask ^ mover) & FULL & ~mask)
+    safe = safe_moves(playable, completing(mask ^ mover, ROWS) & FULL & ~mask)
     frames[MOVER], frames[MASK], frames[SAFE] = mover, mask, safe
     # Bounds that need no search.
     lower, upper = (stones + 5 >> 1) - BEST, BEST - 2 - (stones >> 1)
-    if playable & completing(mover):
+    if playable & completing(mover, ROWS):
         lower = upper = BEST - 1 - (stones >> 1)
     elif stones >= CELLS - 1:
         lower = upper = 0

@@ -1,9 +1,9 @@
-"""Kernels on sets of cells: threats, safe moves, and the key of a position.
+"""Kernels on sets of cells: safe moves, and the key of a position.
 
 Knows positions as two bit sets in the numbering of `connectfour.game`: the mover's stones, and the mask of all stones.
 """
 
-from connectfour.game import COLUMNS, ROWS, STRIDE
+from connectfour.game import COLUMNS, ROWS, STRIDE, completing
 from seraphim.jit import kernel
 
 CELLS = ROWS * COLUMNS
@@ -27,26 +27,9 @@ def count(stones: int) -> int:
 
 
 @kernel
-def completing(stones: int) -> int:
-    """Return the cells that make four in a row with three of `stones`.
-
-    They include cells off the board and taken ones; of a vertical line only the upper end, which is free when the
-    others are taken.
-    """
-    pairs = stones & stones >> 1
-    cells = (pairs & stones << 1) << 2
-    for stride in (STRIDE - 1, STRIDE, STRIDE + 1):
-        pairs = stones & stones >> stride  # each at its lower stone
-        # Two stones below the cell, then one more below them or one above it; or the same upside down.
-        cells |= pairs << 2 * stride & (stones << 3 * stride | stones >> stride)
-        cells |= pairs >> stride & (stones << stride | stones >> 3 * stride)
-    return cells
-
-
-@kernel
 def completes(stones: int) -> bool:
     """Return whether there are four in a row in a bit set."""
-    return completing(stones) & stones != 0
+    return completing(stones, ROWS) & stones != 0
 
 
 @kernel

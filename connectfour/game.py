@@ -32,6 +32,7 @@ FULL = sum(COLUMN << STRIDE * column for column in range(COLUMNS))
 DIGITS = "123456789"  # the names of the columns
 MIN_SIDE = 4
 MARKS = ("X", "O")
+PLANES = 4  # of an observation
 FEWEST_PLIES = 7  # of a game that is won
 _BITS = 63  # of a word that are used
 
@@ -71,6 +72,23 @@ def _has_line(stones: int, rows: int) -> bool:
     fours |= rising & rising >> 2 * (stride + 1)
     fours |= falling & falling >> 2 * (stride - 1)
     return fours != 0
+
+
+@kernel
+def completing(stones: int, rows: int) -> int:
+    """Return the cells that make four in a row with three of `stones`.
+
+    They include cells off the board and taken ones; of a vertical line only the upper end, which is free when the
+    others are taken.
+    """
+    pairs = stones & stones >> 1
+    cells = (pairs & stones << 1) << 2
+    for stride in (rows, rows + 1, rows + 2):
+        pairs = stones & stones >> stride  # each at its lower stone
+        # Two stones below the cell, then one more below them or one above it; or the same upside down.
+        cells |= pairs << 2 * stride & (stones << 3 * stride | stones >> stride)
+        cells |= pairs >> stride & (stones << stride | stones >> 3 * stride)
+    return cells
 
 
 def cells_of_lines(stones: int, rows: int) -> int:
@@ -145,20 +163,25 @@ def _outcome(states: Array, rows: int, columns: int) -> tuple[Array, Array]:
 
 @kernel
 def _observe(states: Array, rows: int, columns: int) -> Array:
-    observations = np.empty((len(states), rows, columns, 2), np.uint8)
+    observations = np.empty((len(states), rows, columns, PLANES), np.uint8)
     for row in range(len(states)):
         mover = _mover(states[row, 0], states[row, 1])
         own, other = states[row, mover], states[row, 1 - mover]
+        empty = ~(own | other)
+        planes = (own, other, completing(own, rows) & empty, completing(other, rows) & empty)
         for height in range(rows):
             for column in range(columns):
                 cell = (rows + 1) * column + height
-                observations[row, rows - 1 - height, column, 0] = (own >> cell) & 1
-                observations[row, rows - 1 - height, column, 1] = (other >> cell) & 1
+                for plane in range(PLANES):
+                    observations[row, rows - 1 - height, column, plane] = (planes[plane] >> cell) & 1
     return observations
 
 
 class ConnectFour:
-    """Connect four; the observation is the mover's stones, then the opponent's, as planes, the top row first.
+    """Connect four; the observation is four planes of the board, the top row first.
+
+    They are the mover's stones, the opponent's, and the empty cells that would complete four in a row for the mover and
+    for the opponent, whether or not a stone can be dropped there yet.
 
     Raises:
         GameError: there is no room for four in a row, or the board is too large.
@@ -175,7 +198,7 @@ class ConnectFour:
         self._rows, self._columns = rows, columns
         self.name = "connectfour" if (rows, columns) == (ROWS, COLUMNS) else f"connectfour:{rows}x{columns}"
         self.num_actions = columns
-        self.observation_shape = (rows, columns, 2)
+        self.observation_shape = (rows, columns, PLANES)
         self.max_plies = rows * columns
 
     def step(self, states: Array, actions: Array) -> Array:

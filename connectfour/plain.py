@@ -20,7 +20,7 @@ class PlainConnectFour(PlainGame):
         self._rows, self._columns = rows, columns
         self.name = "plain connectfour"
         self.num_actions = columns
-        self.observation_shape = (rows, columns, 2)
+        self.observation_shape = (rows, columns, 4)
         self.state_words = self.max_plies = rows * columns
         self._lines = [  # of four cells: from each cell to the right, down, and down to either side
             [columns * (row + step * down) + column + step * right for step in range(4)]
@@ -52,9 +52,19 @@ class PlainConnectFour(PlainGame):
         return None if 0 in state else 0.0
 
     def observe(self, state: Cells) -> Array:
-        mine, other = (1, 2) if self.to_play(state) == 0 else (2, 1)
-        board = np.array(state).reshape(self._rows, self._columns)
-        return np.stack([board == mine, board == other], axis=2).astype(np.uint8)
+        players = (1, 2) if self.to_play(state) == 0 else (2, 1)
+        board = np.array(state)
+        stones = [board == player for player in players]
+        planes = np.stack([*stones, *(self._completing(state, player) for player in players)], axis=1)
+        return planes.reshape(self.observation_shape).astype(np.uint8)
+
+    def _completing(self, state: Cells, player: int) -> Array:
+        completing = np.zeros(self.state_words, bool)
+        for line in self._lines:
+            marks = [state[cell] for cell in line]
+            if marks.count(player) == 3 and 0 in marks:
+                completing[line[marks.index(0)]] = True
+        return completing
 
     def action_label(self, action: int) -> str:
         return str(action + 1)

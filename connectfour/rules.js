@@ -9,6 +9,7 @@ const ROWS = 6;
 const COLUMNS = 7;
 const CELLS = ROWS * COLUMNS;
 const STRIDE = ROWS + 1; // bits of a column in the words of a state: its cells from the bottom, and one above them
+const PLANES = 4; // of an observation
 const EMPTY = -1;
 const FEWEST_PLIES = 7; // that a game may have
 const MARKS = ['X', 'O'];
@@ -17,14 +18,14 @@ const DIRECTIONS = [[1, 0], [0, 1], [1, 1], [1, -1]];
 
 const placeOf = (cell) => [Math.floor(cell / COLUMNS), cell % COLUMNS];
 
-/** The cells of one player's stones that stand in a row with `cell`, itself included, in one direction and back. */
-function cellsInRow(cells, cell, [down, right]) {
+/** The cells of a player that stand in a row with `cell` if it is theirs too, in one direction and back. */
+function cellsInRow(cells, cell, player, [down, right]) {
   const [row, column] = placeOf(cell);
   const found = [cell];
   for (const sign of [1, -1]) {
     let r = row + sign * down;
     let c = column + sign * right;
-    while (r >= 0 && r < ROWS && c >= 0 && c < COLUMNS && cells[r * COLUMNS + c] === cells[cell]) {
+    while (r >= 0 && r < ROWS && c >= 0 && c < COLUMNS && cells[r * COLUMNS + c] === player) {
       found.push(r * COLUMNS + c);
       r += sign * down;
       c += sign * right;
@@ -33,9 +34,10 @@ function cellsInRow(cells, cell, [down, right]) {
   return found;
 }
 
-/** The cells of all lines of four or more through a stone. */
-function cellsOfLines(cells, cell) {
-  return DIRECTIONS.map((direction) => cellsInRow(cells, cell, direction)).filter((found) => found.length >= 4).flat();
+/** The cells of all lines of four or more of a player through a cell, if it is theirs too. */
+function cellsOfLines(cells, cell, player = cells[cell]) {
+  const rows = DIRECTIONS.map((direction) => cellsInRow(cells, cell, player, direction));
+  return rows.filter(({length}) => length >= 4).flat();
 }
 
 /** The lowest empty cell of a column, or a negative number if it is full. */
@@ -72,7 +74,7 @@ function cellsOf(text) {
 export default {
   name: 'connectfour',
   numActions: COLUMNS,
-  observationShape: [ROWS, COLUMNS, 2],
+  observationShape: [ROWS, COLUMNS, PLANES],
   maxPlies: CELLS,
   labels: LABELS,
 
@@ -102,11 +104,13 @@ export default {
     return (cells.filter((cell) => cell !== EMPTY).length - FEWEST_PLIES) / (this.maxPlies - FEWEST_PLIES);
   },
 
-  /** Fills `out` with the mover's stones and the opponent's, as two planes of the board. */
+  /** Fills `out` with four planes: the stones of mover and opponent, and the empty cells that complete four for each. */
   observe({cells, toPlay}, out) {
     for (let cell = 0; cell < CELLS; cell += 1) {
-      out[2 * cell] = cells[cell] === toPlay ? 1 : 0;
-      out[2 * cell + 1] = cells[cell] === 1 - toPlay ? 1 : 0;
+      [toPlay, 1 - toPlay].forEach((player, plane) => {
+        out[PLANES * cell + plane] = cells[cell] === player ? 1 : 0;
+        out[PLANES * cell + 2 + plane] = cells[cell] === EMPTY && cellsOfLines(cells, cell, player).length ? 1 : 0;
+      });
     }
   },
 

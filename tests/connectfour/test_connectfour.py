@@ -181,12 +181,23 @@ def test_a_move_may_be_of_any_integer_type(dtype: type) -> None:
 @pytest.mark.kernels
 def test_the_mover_sees_the_own_stones_first_and_the_top_row_on_top() -> None:
     first_moves, second_moves = GAME.observe(np.stack([position_from_moves("12"), position_from_moves("122")]))
-    own, other = np.moveaxis(first_moves, 2, 0)
+    own, other = np.moveaxis(first_moves, 2, 0)[:2]
     assert np.argwhere(own).tolist() == [[5, 0]]
     assert np.argwhere(other).tolist() == [[5, 1]]
-    own, other = np.moveaxis(second_moves, 2, 0)
+    own, other = np.moveaxis(second_moves, 2, 0)[:2]
     assert np.argwhere(own).tolist() == [[5, 1]]
     assert np.argwhere(other).tolist() == [[4, 1], [5, 0]]
+
+
+@pytest.mark.kernels
+def test_the_mover_sees_the_empty_cells_that_complete_four() -> None:
+    first_moves, second_moves = GAME.observe(np.stack([position_from_moves("112233"), position_from_moves("1122337")]))
+    own, other = np.moveaxis(first_moves, 2, 0)[2:]
+    assert np.argwhere(own).tolist() == [[5, 3]]
+    assert np.argwhere(other).tolist() == [[4, 3]]  # where no stone can be dropped yet
+    own, other = np.moveaxis(second_moves, 2, 0)[2:]
+    assert np.argwhere(own).tolist() == [[4, 3]]
+    assert np.argwhere(other).tolist() == [[5, 3]]
 
 
 def test_a_won_game_is_drawn_as_it_lies() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pyspiel
 import pytest
 
-from connectfour.bitsets import MIRRORED, completes, completing, count, key_of, safe_moves
-from connectfour.game import FULL, GAME, STRIDE, position_from_moves, states_from_moves
+from connectfour.bitsets import MIRRORED, completes, count, key_of, safe_moves
+from connectfour.game import FULL, GAME, ROWS, STRIDE, completing, position_from_moves, states_from_moves
 from connectfour.plain import GAME as PLAIN
 from connectfour.positions import (
     FOLDER,
@@ -317,7 +317,7 @@ def test_cells_that_complete_four_are_those_with_which_there_are_four() -> None:
     for moves in random_positions(20, 20):
         state = position_from_moves(moves)
         for stones in state:
-            found = completing(stones)
+            found = completing(stones, ROWS)
             for bit in (bit for bit in range(49) if (FULL & ~(state[0] | state[1])) >> bit & 1):
                 line = bool(GAME.outcome(np.array([[stones | np.int64(1) << bit, 0]]))[0][0])
                 assert bool(found >> bit & 1) == line
