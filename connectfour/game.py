@@ -39,7 +39,7 @@ _BITS = 63  # of a word that are used
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
     # In an hour on two cores a small network learns more than a large one, from many more games.
-    "network": {"filters": 32, "blocks": 3},
+    "network": {"filters": 32, "blocks": 3, "activation": "silu"},
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
     # Tens of readouts from a Gumbel root teach as much as hundreds by PUCT (Danihelka et al. 2022).
     "self_play_search": {"root": "gumbel", "readouts": 64},

@@ -80,7 +80,7 @@ def check(kind: Any, **given: object) -> None:
 
 
 NetworkKind = Literal["mlp", "resnet"]
-Activation = Literal["relu", "leaky_relu"]
+Activation = Literal["relu", "leaky_relu", "silu"]
 Normalization = Literal["none", "batch"]
 Leaf = Literal["value", "playout"]
 Root = Literal["puct", "gumbel"]
@@ -114,7 +114,10 @@ class NetworkOptions(Options):
     value_filters: Count = 32
     """Filters of the 1×1 convolution before a resnet's value (AGZ: 1, on a board of 361 points)."""
     activation: Activation = "relu"
-    """Activation of the hidden layers: `relu` (AGZ), or `leaky_relu`, which multiplies what is below 0 by 0.3."""
+    """Activation of the hidden layers: `relu` (AGZ), `leaky_relu`, which multiplies what is below 0 by 0.3, or `silu`.
+
+    SiLU, also called swish, is x / (1 + exp(-x)) (Elfwing et al. 2017, section 2): smooth, and no unit of it dies.
+    """
     value_width: Count = 64
     """Units in the hidden layer of the value head (AGZ: 256)."""
     l2: NotNegative = 1e-4

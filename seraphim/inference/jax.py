@@ -25,12 +25,12 @@ from seraphim.network import saved_model
 
 TITLE = "JAX"
 
-LAYERS = frozenset("Add BatchNormalization Conv2D Dense Flatten InputLayer LeakyReLU ReLU Rescaling".split())
+LAYERS = frozenset("Activation Add BatchNormalization Conv2D Dense Flatten InputLayer LeakyReLU ReLU Rescaling".split())
 """The classes of the layers that are known."""
 
 # The options that the layers may have, if they have them, where not every value is known.
 _KNOWN_VALUES: dict[str, tuple[Any, ...]] = {
-    "activation": ("linear", "relu", "tanh"),
+    "activation": ("linear", "relu", "silu", "tanh"),
     "axis": (-1,),
     "data_format": ("channels_last",),
     "dilation_rate": ((1, 1),),
@@ -187,4 +187,5 @@ def _apply(layer: _Layer, weights: Mapping[str, Any], inputs: Sequence[Any], pre
         case "ReLU" | "LeakyReLU":
             tensor = nn.leaky_relu(tensor, options["negative_slope"])
     tensor = tensor + weights["bias"] if "bias" in weights else tensor
-    return {"relu": nn.relu, "tanh": jnp.tanh}.get(options.get("activation", ""), lambda same: same)(tensor)
+    activations = {"relu": nn.relu, "silu": nn.silu, "tanh": jnp.tanh}
+    return activations.get(options.get("activation", ""), lambda same: same)(tensor)

@@ -176,6 +176,8 @@ class _Builder:
     def _activated(self, tensor: Any, name: str) -> Any:
         if self._options.activation == "leaky_relu":
             return self._keras.layers.LeakyReLU(LEAKY_SLOPE, name=f"{name}_leaky")(tensor)
+        if self._options.activation == "silu":
+            return self._keras.layers.Activation("silu", name=f"{name}_silu")(tensor)
         return self._keras.layers.ReLU(name=f"{name}_relu")(tensor)
 
 

@@ -26,6 +26,7 @@ NETWORKS = {
     "mlp": NetworkOptions("mlp", depth=2, width=16, value_width=8),
     "leaky mlp": NetworkOptions("mlp", depth=1, width=16, value_width=8, activation="leaky_relu"),
     "resnet": NetworkOptions("resnet", blocks=2, filters=16, value_width=8),
+    "resnet with silu": NetworkOptions("resnet", blocks=1, filters=16, value_width=8, activation="silu"),
     "resnet with batch norm": NetworkOptions("resnet", blocks=2, filters=16, value_width=8, normalization="batch"),
 }
 

@@ -110,6 +110,18 @@ def test_a_leaky_network_keeps_a_share_of_what_is_below_zero(options: NetworkOpt
         np.testing.assert_allclose(layer(inputs), [-0.6, 0.0, 3.0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("options", [MLP, RESNET], ids=["mlp", "resnet"])
+def test_a_network_of_silus_has_no_other_hidden_activation(options: NetworkOptions) -> None:
+    model = architectures.build(GAME, replace(options, activation="silu"), seed=1)
+    kinds = [type(layer).__name__ for layer in model.layers]
+    silus = [layer for layer in model.layers if type(layer).__name__ == "Activation"]
+    assert not {"ReLU", "LeakyReLU"} & set(kinds)
+    assert len(silus) == (3 if options.kind == "mlp" else 8)
+    inputs = np.array([-2.0, 0.0, 3.0], np.float32)
+    for layer in silus:
+        np.testing.assert_allclose(layer(inputs), inputs / (1 + np.exp(-inputs)), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -237,7 +237,7 @@ def test_the_models_that_come_with_seraphim_pass(name: str) -> None:
     load_network(ModelFolder(ROOT, name).champion().path, load_game(name))
 
 
-@pytest.mark.parametrize("options", [{}, {"activation": "leaky_relu"}, {"kind": "mlp"}])
+@pytest.mark.parametrize("options", [{}, {"activation": "leaky_relu"}, {"activation": "silu"}, {"kind": "mlp"}])
 def test_networks_of_every_kind_pass(options: dict[str, str], tmp_path: Path) -> None:
     network = NetworkOptions(**{"blocks": 1, "filters": 4, "depth": 1, "width": 4, **options})  # type: ignore[arg-type]
     saved_model.save_snapshot(architectures.build(GAME, network, seed=0), tmp_path)
