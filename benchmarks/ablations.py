@@ -46,6 +46,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "preset deepfour": ["--preset=deepfour", "--games_per_generation=300", "--steps=30"],
         "Adam, a step size of 0.003": ["--optimizer=adam", "--learning_rate=0.003"],
         "batch normalization": ["--normalization=batch"],
+        "ReLU": ["--activation=relu"],
         "the last weights play": ["--average_decay=0"],
         "step size 0.005": ["--learning_rate=0.005"],
         "step size 0.02": ["--learning_rate=0.02"],
