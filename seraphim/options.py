@@ -116,7 +116,8 @@ class NetworkOptions(Options):
     activation: Activation = "relu"
     """Activation of the hidden layers: `relu` (AGZ), `leaky_relu`, which multiplies what is below 0 by 0.3, or `silu`.
 
-    SiLU, also called swish, is x / (1 + exp(-x)) (Elfwing et al. 2017, section 2): it learns below 0 too, so units do not die.
+    SiLU, also called swish, is x / (1 + exp(-x)) (Elfwing et al. 2017, section 2). It learns below 0 as well, so its
+    units do not die.
     """
     value_width: Count = 64
     """Units in the hidden layer of the value head (AGZ: 256)."""
