@@ -20,6 +20,7 @@ CELLS = SIZE * SIZE
 PASS = CELLS
 LETTERS = "abcdefgh"  # the names of the columns
 MARKS = ("X", "O")
+PLANES = 4  # of an observation
 MOST_PLIES = 120  # sixty stones are placed, and two passes in a row would end the game
 
 Bits = np.uint64
@@ -187,22 +188,23 @@ def _outcome(states: Array) -> tuple[Array, Array]:
 
 @kernel
 def _observe(states: Array) -> Array:
-    observations = np.empty((len(states), SIZE, SIZE, 2), np.uint8)
+    observations = np.empty((len(states), SIZE, SIZE, PLANES), np.uint8)
     for row in range(len(states)):
         mover = mover_of(states[row])
         own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
+        planes = (own, other, moves_of(own, other), moves_of(other, own))
         for cell in range(CELLS):
-            observations[row, cell // SIZE, cell % SIZE, 0] = own >> np.uint64(cell) & _ONE
-            observations[row, cell // SIZE, cell % SIZE, 1] = other >> np.uint64(cell) & _ONE
+            for plane in range(PLANES):
+                observations[row, cell // SIZE, cell % SIZE, plane] = planes[plane] >> np.uint64(cell) & _ONE
     return observations
 
 
 class Othello:
-    """Othello; the observation is the mover's stones, then the opponent's, as planes."""
+    """Othello; the observation is four planes: the stones of the mover and of the opponent, and the moves of both."""
 
     name = "othello"
     num_actions = CELLS + 1
-    observation_shape = (SIZE, SIZE, 2)
+    observation_shape = (SIZE, SIZE, PLANES)
     state_words = 2
     max_plies = MOST_PLIES
 
@@ -234,9 +236,9 @@ class Othello:
         """Return the eight of a square; passing stays passing."""
         square = np.arange(CELLS, dtype=np.int32).reshape(SIZE, SIZE)
         boards = [np.rot90(each, turns).ravel() for each in (square, square.T) for turns in range(4)]
-        planes = np.arange(2, dtype=np.int32)
+        planes = np.arange(PLANES, dtype=np.int32)
         return Symmetries(
-            np.stack([(2 * board[:, None] + planes).ravel() for board in boards]),
+            np.stack([(PLANES * board[:, None] + planes).ravel() for board in boards]),
             np.stack([np.append(board, np.int32(PASS)) for board in boards]),
         )
 
@@ -278,6 +280,12 @@ class Othello:
 
 
 GAME = Othello()
+
+
+def count_empty(states: Array) -> Array:
+    """Return the number of empty cells of each position of `states` int64 [B, 2], int64 [B]."""
+    taken = states[:, 0] | states[:, 1] | np.int64(_D4)  # the owner of d4 is in the first word alone
+    return CELLS - np.bitwise_count(taken.view(np.uint64)).astype(np.int64)
 
 
 def state_from_board(text: str) -> Array:

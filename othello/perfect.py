@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from othello.game import CELLS, GAME
+from othello.game import GAME, count_empty
 from othello.solver import Solver
 from seraphim.errors import GameError
 from seraphim.game import Array
@@ -27,7 +27,7 @@ def perfect_actions(states: Array, seconds: float | None = None) -> Array:
     Raises:
         GameError: a position has more than 30 empty cells and no time was given, or the game is over in it.
     """
-    if seconds is None and (_count_empty(states) > MOST_EMPTY).any():
+    if seconds is None and (count_empty(states) > MOST_EMPTY).any():
         raise GameError(
             f"Othello is solved with at most {MOST_EMPTY} empty cells: give the solver a time, such as solver:1"
         )
@@ -48,14 +48,10 @@ def action_results(state: Array, seconds: float) -> MoveResults:
     Raises:
         GameError: the game is over in this state.
     """
-    if _count_empty(state[None])[0] > MOST_EMPTY:
+    if count_empty(state[None])[0] > MOST_EMPTY:
         unknown = np.full(GAME.num_actions, np.nan, np.float32)
         return MoveResults(unknown, unknown)
     return _solver().solve_moves(state, seconds)
-
-
-def _count_empty(states: Array) -> Array:
-    return CELLS - GAME.observe(states).sum(axis=(1, 2, 3), dtype=np.int64)
 
 
 @cache

@@ -15,7 +15,7 @@ class PlainOthello(PlainGame):
 
     name = "plain othello"
     num_actions = 65
-    observation_shape = (8, 8, 2)
+    observation_shape = (8, 8, 4)
     state_words = 65
     max_plies = 120
 
@@ -66,7 +66,8 @@ class PlainOthello(PlainGame):
     def observe(self, state: State) -> Array:
         board = np.array(state[:64]).reshape(8, 8)
         mover = self.to_play(state)
-        return np.stack([board == 1 + mover, board == 2 - mover], axis=2).astype(np.uint8)
+        moves = [np.isin(np.arange(64), self._cells(state, player)).reshape(8, 8) for player in (mover, 1 - mover)]
+        return np.stack([board == 1 + mover, board == 2 - mover, *moves], axis=2).astype(np.uint8)
 
     def action_label(self, action: int) -> str:
         return "pass" if action == PASS else f"{'abcdefgh'[action % 8]}{action // 8 + 1}"

@@ -9,6 +9,7 @@ const SIZE = 8;
 const CELLS = SIZE * SIZE;
 const PASS = CELLS;
 const EMPTY = -1;
+const PLANES = 4; // of an observation
 const D4 = 27;
 const MARKS = ['X', 'O'];
 const ROW_NAMES = ['1', '2', '3', '4', '5', '6', '7', '8'];
@@ -54,7 +55,7 @@ function toState(cells, toPlay) {
 export default {
   name: 'othello',
   numActions: CELLS + 1,
-  observationShape: [SIZE, SIZE, 2],
+  observationShape: [SIZE, SIZE, PLANES],
   maxPlies: 120,
   labels: [...Array.from({length: CELLS}, (_, cell) => nameOf(cell)), 'pass'],
 
@@ -80,12 +81,15 @@ export default {
 
   outcome: ({result}) => ({ended: result !== null, result: result ?? 0}),
 
-  /** Fills `out` with the mover's stones and the opponent's, as two planes of the board. */
+  /** Fills `out` with four planes of the board: the mover's stones, the opponent's, and the moves of both. */
   observe({cells, toPlay}, out) {
-    for (let cell = 0; cell < CELLS; cell += 1) {
-      out[2 * cell] = cells[cell] === toPlay ? 1 : 0;
-      out[2 * cell + 1] = cells[cell] === 1 - toPlay ? 1 : 0;
-    }
+    out.fill(0);
+    [toPlay, 1 - toPlay].forEach((player, plane) => {
+      cells.forEach((owner, cell) => {
+        if (owner === player) out[PLANES * cell + plane] = 1;
+      });
+      for (const cell of movesOf(cells, player)) out[PLANES * cell + 2 + plane] = 1;
+    });
   },
 
   key: ({cells, toPlay}) => `${cells.join('')}${toPlay}`,

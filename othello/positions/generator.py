@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from othello.game import CELLS, GAME
+from othello.game import GAME, count_empty
 from othello.positions import EMPTY_CELLS, format_position, states_from_moves
 from othello.solver import Solver
 from seraphim.game import Array
@@ -80,8 +80,7 @@ def _play(empty: int, players: Sequence[Choose], random: np.random.Generator) ->
     random_plies = random.integers(FEWEST_RANDOM, MOST_RANDOM + 1, size=ROUND)
     for ply in range(GAME.max_plies):
         legal = GAME.legal(states)
-        taken = GAME.observe(states).sum(axis=(1, 2, 3), dtype=np.int64)
-        active = np.flatnonzero(legal.any(axis=1) & (CELLS - taken > empty))
+        active = np.flatnonzero(legal.any(axis=1) & (count_empty(states) > empty))
         if not len(active):
             break
         actions = random_actions(legal, random)
@@ -94,7 +93,7 @@ def _play(empty: int, players: Sequence[Choose], random: np.random.Generator) ->
         for row in active.tolist():
             moves[row] += GAME.action_label(int(actions[row]))
         states[active] = GAME.step(states[active], actions[active])
-    reached = np.flatnonzero(CELLS - GAME.observe(states).sum(axis=(1, 2, 3), dtype=np.int64) == empty)
+    reached = np.flatnonzero(count_empty(states) == empty)
     return states[reached], [moves[row] for row in reached]
 
 

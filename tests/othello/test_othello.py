@@ -97,7 +97,7 @@ def test_a_player_who_can_flip_nothing_passes_and_the_other_goes_on() -> None:
     assert (legal[legal[:, PASS]].sum(axis=1) == 1).all()
     after = GAME.step(passing, np.full(len(passing), PASS))
     np.testing.assert_array_equal(GAME.to_play(after), 1 - GAME.to_play(passing))
-    np.testing.assert_array_equal(GAME.observe(after), GAME.observe(passing)[..., ::-1])
+    np.testing.assert_array_equal(GAME.observe(after), GAME.observe(passing)[..., [1, 0, 3, 2]])
     assert GAME.legal(after)[:, :PASS].any(axis=1).all()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from othello import positions
-from othello.game import GAME
+from othello.game import GAME, count_empty
 from othello.positions import (
     EMPTY_CELLS,
     FOLDER,
@@ -38,9 +38,10 @@ def last_legal(states: Array) -> Array:
 @pytest.mark.parametrize("split", SPLITS)
 def test_sets_hold_what_their_names_say(name: str, split: Split) -> None:
     solved = read_positions(name, split)
-    stones = GAME.observe(solved.states).sum(axis=(1, 2, 3), dtype=np.int64)
+    stones = GAME.observe(solved.states)[..., :2].sum(axis=(1, 2, 3), dtype=np.int64)
     assert len(solved.states) == COUNT
     assert (64 - stones == EMPTY_CELLS[name]).all()
+    assert (count_empty(solved.states) == EMPTY_CELLS[name]).all()
     assert (GAME.legal(solved.states).sum(axis=1) >= 2).all()
     best = np.nanmax(solved.results, axis=1)
     worst = np.nanmin(solved.results, axis=1)

@@ -5,7 +5,7 @@ import pytest
 
 from othello import GAME, action_results, perfect_actions, state_from_board
 from othello.alphabeta import odd_regions, stable_stones
-from othello.game import Bits, stones_of
+from othello.game import Bits, count_empty, stones_of
 from othello.plain import PASS, PlainOthello, State
 from othello.solver import Solver
 from seraphim.errors import GameError, SettingsError
@@ -28,7 +28,7 @@ def endgames(empty: int, count: int, seed: int = 0) -> Array:
     while len(found) < count:
         (state,) = GAME.initial(1)
         while (legal := GAME.legal(state[None])[0]).any():
-            if 64 - GAME.observe(state[None]).sum(dtype=np.int64) == empty:
+            if count_empty(state[None])[0] == empty:
                 found.append(state)
                 break
             (state,) = GAME.step(state[None], np.array([random.choice(np.flatnonzero(legal))]))
