@@ -34,13 +34,12 @@ _BESIDE, _BELOW, _LEFT_BELOW, _RIGHT_BELOW = np.uint64(1), np.uint64(8), np.uint
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
     # In an hour on two cores a small network learns more than a large one, from many more games.
-    "network": {"filters": 32, "blocks": 3},
+    "network": {"filters": 32, "blocks": 3, "activation": "silu"},
     "search": {"tempering_point": 16, "dirichlet_alpha": 0.5, "solver": True},
     "self_play_search": {"root": "gumbel", "readouts": 64},
     "self_play": {"games_per_generation": 1000, "random_plies": 12},
     "training": {
-        "learning_rate_decay_steps": 2000,
-        "batch_size": 1024,
+        "learning_rate_decay_steps": 4000,
         "precision": "bfloat16",
         "root_value_share": 0.5,
         "average_positions": True,

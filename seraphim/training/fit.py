@@ -4,6 +4,7 @@ Knows no game data files and no snapshots: `seraphim.training.trainer` connects 
 """
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -173,7 +174,7 @@ class TrainingSteps:
         """Train on random batches of the positions; return the means of the losses.
 
         The loss is the policy's cross-entropy, plus the weighted squared error of the value, plus the network's own L2;
-        through a tanh the value learns by the gradient v - z, see `_saturation_proof_gradient`.
+        through a tanh the value learns by the gradient v - z, see `_saturation_proof_tanh`.
         A batch depends only on the positions, the seed and the model's step, so that a training that was interrupted,
         saved and loaded continues as if it had not been. Afterwards the model has the mean of its weights, if the
         optimizer averages them, and the optimizer has the last weights, from which the next training goes on.
@@ -204,7 +205,7 @@ class TrainingSteps:
     def _run(self, first: Any, steps: Any) -> Any:
         # The sums of the losses over some steps, float32 [3].
         tf = architectures.tensorflow()
-        with _saturation_proof_gradient(self._model):
+        with _activations_of_training(self._model):
             loop = tf.while_loop(
                 lambda index, _: index < steps,
                 lambda index, sums: (index + 1, sums + self._compiled_step(first + index)),
@@ -266,28 +267,56 @@ def _computing_in(precision: TrainingPrecision) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _saturation_proof_gradient(model: Any) -> Iterator[None]:
-    # In functions traced inside the block, the input of the tanh that gives the value v learns by the gradient v - z,
-    # that of the cross-entropy of (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²),
-    # would vanish where |v| is 1, and a value that the first steps drive there in all positions would never recover. A
-    # model without a tanh layer named "value" learns by the gradient of the squared error.
-    tf = architectures.tensorflow()
+def _activations_of_training(model: Any) -> Iterator[None]:
+    # Functions traced inside the block compute the same activations, but learn by other gradients, or by faster ones.
     import keras
 
-    layer: Any = next((layer for layer in model.layers if layer.name == "value"), None)
-    if getattr(layer, "activation", None) is not keras.activations.tanh:
+    plain = {layer: layer.activation for layer in model.layers if hasattr(layer, "activation")}
+    for layer, activation in plain.items():
+        if activation is keras.activations.silu:
+            layer.activation = _fused_silu()
+        elif activation is keras.activations.tanh and layer.name == "value":
+            layer.activation = _saturation_proof_tanh()
+    try:
         yield
-        return
+    finally:
+        for layer, activation in plain.items():
+            layer.activation = activation
+
+
+def _saturation_proof_tanh() -> Callable[[Any], Any]:
+    # The input of the tanh that gives the value v learns by the gradient v - z, that of the cross-entropy of
+    # (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1,
+    # and a value that the first steps drive there in all positions would never recover. Other values learn by it.
+    tf = architectures.tensorflow()
 
     @tf.custom_gradient
     def tanh(logits: Any) -> tuple[Any, Callable[[Any], Any]]:
         return tf.tanh(logits), lambda gradient: 0.5 * gradient
 
-    plain, layer.activation = layer.activation, tanh
-    try:
-        yield
-    finally:
-        layer.activation = plain
+    return tanh
+
+
+@functools.cache
+def _fused_silu() -> Callable[[Any], Any]:
+    # SiLU and its gradient, each in one pass over memory, by XLA: TensorFlow's operations take several.
+    tf = architectures.tensorflow()
+    fused = functools.partial(tf.function, autograph=False, jit_compile=True)
+
+    @fused
+    def value(inputs: Any) -> Any:
+        return inputs * tf.sigmoid(inputs)
+
+    @fused
+    def slope(inputs: Any, gradient: Any) -> Any:
+        share = tf.sigmoid(inputs)
+        return gradient * share * (1 + inputs * (1 - share))
+
+    @tf.custom_gradient
+    def silu(inputs: Any) -> tuple[Any, Callable[[Any], Any]]:
+        return value(inputs), lambda gradient: slope(inputs, gradient)
+
+    return silu
 
 
 def current_step(model: Any) -> int:

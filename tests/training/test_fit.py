@@ -13,7 +13,7 @@ from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
 from seraphim.network import architectures, saved_model
 from seraphim.network.muon import muon
-from seraphim.options import NetworkOptions, Optimizer, TrainingOptions
+from seraphim.options import Activation, NetworkOptions, Optimizer, TrainingOptions
 from seraphim.records.examples import Positions
 from seraphim.records.sparse import SparseRows, from_dense
 from seraphim.tracking.tensorboard import ScalarLog
@@ -231,12 +231,12 @@ def test_training_that_was_saved_and_loaded_continues_as_if_never_stopped(
     assert_equal_bits(model, resumed)
 
 
-@pytest.mark.parametrize("activation", ["tanh", "softsign"])
-def test_sgd_follows_the_gradient_with_momentum(activation: str) -> None:
+@pytest.mark.parametrize(("activation", "hidden"), [("tanh", "relu"), ("softsign", "relu"), ("tanh", "silu")])
+def test_sgd_follows_the_gradient_with_momentum(activation: str, hidden: Activation) -> None:
     one = random_positions(1)  # the same in every batch
     positions = Positions(*(np.repeat(array, 8, axis=0) for array in one))
     options = TrainingOptions(optimizer="sgd", learning_rate=0.1, momentum=0.5, average_decay=0, batch_size=8)
-    network = NetworkOptions("mlp", depth=1, width=8, l2=0.0)
+    network = NetworkOptions("mlp", depth=1, width=8, activation=hidden, l2=0.0)
     model, tf = prepared(network, options), architectures.tensorflow()
     model.get_layer("value").activation = getattr(tf.keras.activations, activation)
     step = dict.fromkeys(variables(model), 0.0)
