@@ -36,6 +36,8 @@ HEADERS = {
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 _MAX_ADDRESSES = 4096  # whose rates are remembered
+_LINGER_SECONDS = 1.0  # most that a refused request may take to send its body
+_OF_BODIES = (408, 413)  # refusals of a body that is too slow or too large, of which nothing more is read
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -120,6 +122,8 @@ class Guard:
             except HTTPException as error:
                 if scope["type"] == "websocket":
                     await receive()  # the request to connect
+                elif error.status_code not in _OF_BODIES:
+                    await self._discard_body(receive)
                 # The connection is closed, as the rest of a body must not be taken for a request.
                 headers = {"connection": "close"} if scope["type"] == "http" else {}
                 refusal = JSONResponse({"error": error.detail}, error.status_code, headers)
@@ -164,6 +168,12 @@ class Guard:
         self._throttles.move_to_end(client)
         if wait := self._throttles[client].take():
             raise HTTPException(429, f"too many requests: wait {wait:.2f} s")
+
+    async def _discard_body(self, receive: Receive) -> None:
+        # A connection that is closed with unread data is reset, which may cost the client the answer.
+        with contextlib.suppress(HTTPException, TimeoutError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                await self._with_body(receive)
 
     async def _with_body(self, receive: Receive) -> Receive:
         # Reads the body, and returns the function by which the application receives it.

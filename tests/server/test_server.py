@@ -508,6 +508,27 @@ def test_a_body_that_does_not_arrive_times_out(serve: Callable[..., Running]) ->
         assert raw.recv(1000).startswith(b"HTTP/1.1 408")
 
 
+def test_a_refusal_arrives_though_the_body_comes_late(served: Running) -> None:
+    # A connection that the server closed before would be reset by the body.
+    with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as raw:
+        raw.sendall(b"POST /api/analyze HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n")
+        raw.sendall(b"Content-Length: 3\r\n\r\n")
+        time.sleep(0.2)
+        raw.sendall(b"{")
+        time.sleep(0.1)
+        raw.sendall(b" }")
+        answer = b""
+        while part := raw.recv(1000):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 403")
+
+
+def test_a_refusal_does_not_wait_long_for_a_body(served: Running) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as raw:
+        raw.sendall(b"POST /api/analyze HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 3\r\n\r\n{")
+        assert raw.recv(1000).startswith(b"HTTP/1.1 400")
+
+
 def test_too_many_requests_are_refused(serve: Callable[..., Running]) -> None:
     running = serve(ServerLimits(requests=middleware.RequestLimits(rate=1.0, burst=5)))
     answers = [running.http.get("api/health") for _ in range(12)]

@@ -359,7 +359,7 @@ def test_a_referee_carries_all_moves_between_it_and_another_program(
     if not shutil.which("gtp-rhino"):
         pytest.skip("not installed: apt install grhino")
     rhino, random = GtpEngine(othello.thinker.game, "gtp-rhino --level=1"), np.random.default_rng(4)
-    forced = 0
+    forced = plies = 0
     for rhinos in (0, 1) * 4:
         othello.ask("clear_board")
         rhino.ask("clear_board")
@@ -381,14 +381,16 @@ def test_a_referee_carries_all_moves_between_it_and_another_program(
             asked += 1
             if not tree.legal() and vertex == "pass":
                 break
-        assert asked >= len(tree.actions()) > 30
+        assert asked >= len(tree.actions())
         assert not tree.legal()
+        plies += len(tree.actions())
         if int(tree.game.observe(tree.node.state[None]).sum()) == 64:  # else it counts empty cells, too
             assert othello.ask("final_score")[2:].strip() == rhino.ask("final_score")
         for _ in range(asked):
             assert othello.ask("undo") == "=\n\n"
         assert othello.ask("undo") == "? cannot undo\n\n"
     assert forced
+    assert plies > 8 * 30  # though a player may lose the last stone early
     rhino.close()
 
 
