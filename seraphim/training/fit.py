@@ -268,7 +268,7 @@ def _computing_in(precision: TrainingPrecision) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _activations_of_training(model: Any) -> Iterator[None]:
-    # Functions traced inside the block compute the same activations, but learn by other gradients, or by faster ones.
+    # Functions traced inside the block compute the same activations, but with other gradients, or faster.
     import keras
 
     plain = {layer: layer.activation for layer in model.layers if hasattr(layer, "activation")}
@@ -287,7 +287,8 @@ def _activations_of_training(model: Any) -> Iterator[None]:
 def _saturation_proof_tanh() -> Callable[[Any], Any]:
     # The input of the tanh that gives the value v learns by the gradient v - z, that of the cross-entropy of
     # (1 + z) / 2 by (1 + v) / 2. The gradient of the squared error, 2·(v - z)·(1 - v²), would vanish where |v| is 1,
-    # and a value that the first steps drive there in all positions would never recover. Other values learn by it.
+    # and a value that the first steps drive there in all positions would never recover. Values by another
+    # activation keep it.
     tf = architectures.tensorflow()
 
     @tf.custom_gradient
@@ -304,17 +305,17 @@ def _fused_silu() -> Callable[[Any], Any]:
     fused = functools.partial(tf.function, autograph=False, jit_compile=True)
 
     @fused
-    def value(inputs: Any) -> Any:
+    def forward(inputs: Any) -> Any:
         return inputs * tf.sigmoid(inputs)
 
     @fused
-    def slope(inputs: Any, gradient: Any) -> Any:
-        share = tf.sigmoid(inputs)
-        return gradient * share * (1 + inputs * (1 - share))
+    def backward(inputs: Any, gradient: Any) -> Any:
+        sigmoid = tf.sigmoid(inputs)
+        return gradient * sigmoid * (1 + inputs * (1 - sigmoid))
 
     @tf.custom_gradient
     def silu(inputs: Any) -> tuple[Any, Callable[[Any], Any]]:
-        return value(inputs), lambda gradient: slope(inputs, gradient)
+        return forward(inputs), lambda gradient: backward(inputs, gradient)
 
     return silu
 

@@ -523,8 +523,9 @@ def test_a_refusal_arrives_though_the_body_comes_late(served: Running) -> None:
     assert answer.startswith(b"HTTP/1.1 403")
 
 
-def test_a_refusal_does_not_wait_long_for_a_body(served: Running) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as raw:
+def test_a_refusal_does_not_wait_for_a_body_that_never_arrives(serve: Callable[..., Running]) -> None:
+    running = serve(ServerLimits(requests=middleware.RequestLimits(body_seconds=10 * PATIENCE)))
+    with socket.create_connection(("127.0.0.1", running.port), PATIENCE) as raw:
         raw.sendall(b"POST /api/analyze HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 3\r\n\r\n{")
         assert raw.recv(1000).startswith(b"HTTP/1.1 400")
 
