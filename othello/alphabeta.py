@@ -6,7 +6,9 @@ an odd number of empty cells come first (parity); with more, those that leave th
 off when the opponent's stones that can never be flipped are too many for the window (stability).
 """
 
-from othello.game import CELLS, Bits, count, flips_of, lowest, moves_of, to_int
+import numpy as np
+
+from othello.bits import CELLS, Bits, count, flips_of, lowest, mover_of, moves_of, stones_of, to_int
 from seraphim.game import Array
 from seraphim.jit import kernel
 
@@ -93,32 +95,44 @@ def stable_stones(own: Bits, other: Bits) -> Bits:
 
 
 @kernel
-def _shallow(own: Bits, other: Bits, alpha: int, beta: int, empty: int, control: Array) -> int:
-    # With few empty cells: no table, no sorting but by parity.
-    if empty == 1:
-        control[NODES] += 1
-        return _last_move(own, other)
-    moves = moves_of(own, other)
-    control[NODES] += 1
-    if moves == _NONE:
-        if moves_of(other, own) == _NONE:
-            return _final(own, other)
-        return -_shallow(other, own, -beta, -alpha, empty, control)
-    best = -BEST
-    odd = odd_regions(~(own | other))
-    for turn in range(2):
-        rest = moves & odd if turn == 0 else moves & ~odd
-        while rest:
-            stone = lowest(rest)
-            rest ^= stone
-            flips = flips_of(own, other, stone)
-            value = -_shallow(other & ~flips, own | stone | flips, -beta, -alpha, empty - 1, control)
-            if value > best:
-                best = value
-                if value >= beta:
-                    return best
-                alpha = max(alpha, value)
-    return best
+def _shallow(own: Bits, other: Bits, alpha: int, beta: int, empty: int, words: Array, bounds: Array) -> tuple[int, int]:
+    # The value where few cells are empty, and the positions searched: no table, no sorting but by parity. A stack, a
+    # row for each number of empty cells, takes the place of recursion: a kernel that calls a recursive one may crash
+    # once Numba has cached it. The columns of `words` uint64 [> empty, 3] are the stones of both and the moves to try;
+    # those of `bounds` int64 [> empty, 4] are alpha, beta, the best value, and -1 where the first player had to pass.
+    top, nodes = empty, 0
+    while True:
+        nodes += 1
+        value, sign, moves = 0, 1, _NONE
+        if empty == 1:
+            value = _last_move(own, other)
+        else:
+            moves = moves_of(own, other)
+            if moves == _NONE:
+                own, other, alpha, beta, sign = other, own, -beta, -alpha, -1
+                moves = moves_of(own, other)
+            if moves == _NONE:
+                value = sign * _final(own, other)
+            else:
+                words[empty, 0], words[empty, 1], words[empty, 2] = own, other, moves
+                bounds[empty, 0], bounds[empty, 1], bounds[empty, 2], bounds[empty, 3] = alpha, beta, -BEST, sign
+        while moves == _NONE:  # the value is known
+            if empty == top:
+                return value, nodes
+            empty += 1
+            bounds[empty, 2] = max(bounds[empty, 2], -value)
+            bounds[empty, 0] = max(bounds[empty, 0], -value)
+            value = bounds[empty, 2] * bounds[empty, 3]
+            if bounds[empty, 2] < bounds[empty, 1]:
+                moves = words[empty, 2]
+        own, other = words[empty, 0], words[empty, 1]
+        odd = moves & odd_regions(~(own | other))
+        stone = lowest(odd if odd else moves)
+        words[empty, 2] = moves ^ stone
+        flips = flips_of(own, other, stone)
+        own, other = other & ~flips, own | stone | flips
+        alpha, beta = -bounds[empty, 1], -bounds[empty, 0]
+        empty -= 1
 
 
 @kernel
@@ -158,7 +172,15 @@ def _sort_moves(own: Bits, other: Bits, moves: Bits, known: int, row: Array) -> 
 
 @kernel
 def search(
-    own: Bits, other: Bits, alpha: int, beta: int, empty: int, table: Array, moves_at: Array, control: Array
+    own: Bits,
+    other: Bits,
+    alpha: int,
+    beta: int,
+    empty: int,
+    table: Array,
+    words: Array,
+    moves_at: Array,
+    control: Array,
 ) -> int:
     """Return the value of a position in a window; a bound outside of it, STOPPED if the nodes run out.
 
@@ -169,13 +191,16 @@ def search(
         beta: upper end, more than alpha.
         empty: number of empty cells.
         table: uint64 [slots, ENTRY], a power of two of slots.
-        moves_at: int64 [CELLS + 1, CELLS] to work on, a row for each number of empty cells.
+        words: uint64 [CELLS + 1, 3] to work on, a row for each number of empty cells.
+        moves_at: int64 [CELLS + 1, CELLS], likewise.
         control: int64 [2], see NODES and LIMIT.
     """
     if empty == 0:
         return _final(own, other)
     if empty <= DEEP:
-        return _shallow(own, other, alpha, beta, empty, control)
+        value, nodes = _shallow(own, other, alpha, beta, empty, words, moves_at)
+        control[NODES] += nodes
+        return value
     if control[NODES] >= control[LIMIT]:
         return STOPPED
     control[NODES] += 1
@@ -183,7 +208,7 @@ def search(
     if moves == _NONE:
         if moves_of(other, own) == _NONE:
             return _final(own, other)
-        value = search(other, own, -beta, -alpha, empty, table, moves_at, control)
+        value = search(other, own, -beta, -alpha, empty, table, words, moves_at, control)
         return STOPPED if value == STOPPED else -value
     upper = BEST - 2 * count(stable_stones(other, own))
     if upper <= alpha:
@@ -206,7 +231,9 @@ def search(
         cell = row[place] % CELLS
         stone = _ONE << Bits(cell)
         flips = flips_of(own, other, stone)
-        value = search(other & ~flips, own | stone | flips, -window_high, -low, empty - 1, table, moves_at, control)
+        value = search(
+            other & ~flips, own | stone | flips, -window_high, -low, empty - 1, table, words, moves_at, control
+        )
         if value == STOPPED:
             return STOPPED
         if -value > best:
@@ -225,3 +252,22 @@ def search(
     table[slot, 2] = Bits((lower + BEST) | (upper + BEST) << 8)
     table[slot, 3] = Bits(best_cell + 1)
     return best
+
+
+@kernel
+def late_results(states: Array, most: int) -> tuple[Array, Array]:
+    """Return in which states uint64 [B, 2] at most `most` cells are empty, bool [B], and their results.
+
+    The results are those under best play for player 0, float32 [B], 0 in other states.
+    """
+    known, results = np.zeros(len(states), np.bool_), np.zeros(len(states), np.float32)
+    words, bounds = np.empty((most + 1, 3), np.uint64), np.empty((most + 1, 4), np.int64)
+    for row in range(len(states)):
+        mover = mover_of(states[row])
+        own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
+        empty = CELLS - count(own | other)
+        if empty <= most:
+            known[row] = True
+            value = _shallow(own, other, -1, 1, empty, words, bounds)[0] if empty else _final(own, other)
+            results[row] = np.sign(value if mover == 0 else -value)
+    return known, results

@@ -1,41 +1,34 @@
 """Othello: compiled rules on sets of bits, without a loop over cells.
 
-A cell is 8·row + column, a1 at the top left, as in the game's notation. Black moves first and is player 0. A player who
-can flip nothing passes, which is an action like others; the game ends when neither can flip anything.
-
-A state is the cells of black, then those of white. The cell d4 always holds a stone, so its owner follows from the
-first word, and its bit in the second word says who moves: 1 is white.
+Black moves first and is player 0. A player who can flip nothing passes, which is an action like others; the game ends
+when neither can flip anything. For states and cells see `othello.bits`.
 """
 
 from typing import Any
 
 import numpy as np
 
+from othello.alphabeta import late_results
+from othello.bits import CELLS, D4, NONE, ONE, SIZE, TURN, count, flips_of, mover_of, moves_of, stones_of
 from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
 from seraphim.jit import kernel
 
-SIZE = 8
-CELLS = SIZE * SIZE
 PASS = CELLS
 LETTERS = "abcdefgh"  # the names of the columns
 MARKS = ("X", "O")
 PLANES = 4  # of an observation
 MOST_PLIES = 120  # sixty stones are placed, and two passes in a row would end the game
+LATE = 8  # empty cells at most, of a position whose result an exact search finds sooner than a network values it
 
-Bits = np.uint64
-_NONE, _ONE = np.uint64(0), np.uint64(1)
-_D4, _E4, _D5, _E5 = (1 << cell for cell in (27, 28, 35, 36))
+_E4, _D5, _E5 = 1 << 28, 1 << 35, 1 << 36
 _START = np.array([_E4 | _D5, _E5], np.int64)
-_TURN = np.uint64(_D4)
-_INNER = np.uint64(0x7E7E7E7E7E7E7E7E)  # all columns but the first and the last: where lines go on to both sides
-_BESIDE, _BELOW, _LEFT_BELOW, _RIGHT_BELOW = np.uint64(1), np.uint64(8), np.uint64(7), np.uint64(9)
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
     # In an hour on two cores a small network learns more than a large one, from many more games.
     "network": {"filters": 32, "blocks": 3, "activation": "silu"},
-    "search": {"tempering_point": 16, "dirichlet_alpha": 0.5, "solver": True},
+    "search": {"tempering_point": 16, "dirichlet_alpha": 0.5, "solver": True, "known_results": True},
     "self_play_search": {"root": "gumbel", "readouts": 64},
     "self_play": {"games_per_generation": 1000, "random_plies": 12},
     "training": {
@@ -49,93 +42,6 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-# Kernels take words as uint64. `own` are the stones of the player to move, `other` those of the opponent.
-
-
-@kernel
-def mover_of(state: Array) -> int:
-    """Return the player to move, 0 or 1, in a state uint64 [2]."""
-    return int((state[1] & _TURN) != _NONE)
-
-
-@kernel
-def stones_of(state: Array, player: int) -> Bits:
-    """Return the stones of a player in a state uint64 [2], as a bit set."""
-    if player == 0:
-        return state[0]
-    return (state[1] & ~_TURN) | (~state[0] & _TURN)
-
-
-@kernel
-def _upward(own: Bits, through: Bits, shift: Bits) -> Bits:
-    # The stones of `through` that lines of at most six of them reach from `own`, to higher cells.
-    reached = through & own << shift
-    reached |= through & reached << shift
-    through &= through << shift
-    shift += shift
-    reached |= through & reached << shift
-    return reached | through & reached << shift
-
-
-@kernel
-def _downward(own: Bits, through: Bits, shift: Bits) -> Bits:
-    reached = through & own >> shift
-    reached |= through & reached >> shift
-    through &= through >> shift
-    shift += shift
-    reached |= through & reached >> shift
-    return reached | through & reached >> shift
-
-
-@kernel
-def moves_of(own: Bits, other: Bits) -> Bits:
-    """Return the cells where a stone flips at least one, as a bit set."""
-    inner = other & _INNER
-    cells = _upward(own, inner, _BESIDE) << _BESIDE | _downward(own, inner, _BESIDE) >> _BESIDE
-    cells |= _upward(own, other, _BELOW) << _BELOW | _downward(own, other, _BELOW) >> _BELOW
-    cells |= _upward(own, inner, _LEFT_BELOW) << _LEFT_BELOW | _downward(own, inner, _LEFT_BELOW) >> _LEFT_BELOW
-    cells |= _upward(own, inner, _RIGHT_BELOW) << _RIGHT_BELOW | _downward(own, inner, _RIGHT_BELOW) >> _RIGHT_BELOW
-    return cells & ~(own | other)
-
-
-@kernel
-def _line_flips(own: Bits, through: Bits, stone: Bits, shift: Bits) -> Bits:
-    # The flips of a stone to both sides along one direction.
-    up, down = _upward(stone, through, shift), _downward(stone, through, shift)
-    flips = up if (up << shift) & own else _NONE
-    return flips | down if (down >> shift) & own else flips
-
-
-@kernel
-def flips_of(own: Bits, other: Bits, stone: Bits) -> Bits:
-    """Return the opponent's stones that a new one, given as a bit, flips."""
-    inner = other & _INNER
-    flips = _line_flips(own, inner, stone, _BESIDE) | _line_flips(own, other, stone, _BELOW)
-    return flips | _line_flips(own, inner, stone, _LEFT_BELOW) | _line_flips(own, inner, stone, _RIGHT_BELOW)
-
-
-@kernel
-def count(stones: Bits) -> int:
-    """Return the number of stones in a bit set."""
-    number = 0
-    while stones:  # compiled to a single instruction
-        stones &= stones - _ONE
-        number += 1
-    return number
-
-
-@kernel
-def lowest(cells: Bits) -> Bits:
-    """Return the lowest bit of a bit set."""
-    return cells & (~cells + _ONE)
-
-
-@kernel
-def to_int(bits: Bits) -> int:
-    """Return a word as a signed number: mixed with one, a word would become a floating-point number."""
-    return np.int64(bits)  # type: ignore[return-value]
-
-
 @kernel
 def _step(states: Array, actions: Array) -> Array:
     successors = states.copy()
@@ -143,12 +49,12 @@ def _step(states: Array, actions: Array) -> Array:
         mover = mover_of(states[row])
         own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
         if actions[row] < CELLS:
-            stone = _ONE << np.uint64(actions[row])
+            stone = ONE << np.uint64(actions[row])
             flips = flips_of(own, other, stone)
             own, other = own | stone | flips, other & ~flips
         black, white = (own, other) if mover == 0 else (other, own)
         successors[row, 0] = black
-        successors[row, 1] = white & ~_TURN | ~states[row, 1] & _TURN
+        successors[row, 1] = white & ~TURN | ~states[row, 1] & TURN
     return successors
 
 
@@ -160,8 +66,8 @@ def _legal(states: Array) -> Array:
         own, other = stones_of(states[row], mover), stones_of(states[row], 1 - mover)
         cells = moves_of(own, other)
         for cell in range(CELLS):
-            legal[row, cell] = (cells >> np.uint64(cell) & _ONE) != _NONE
-        legal[row, PASS] = cells == _NONE and moves_of(other, own) != _NONE
+            legal[row, cell] = (cells >> np.uint64(cell) & ONE) != NONE
+        legal[row, PASS] = cells == NONE and moves_of(other, own) != NONE
     return legal
 
 
@@ -179,7 +85,7 @@ def _outcome(states: Array) -> tuple[Array, Array]:
     results = np.zeros(len(states), np.float32)
     for row in range(len(states)):
         black, white = stones_of(states[row], 0), stones_of(states[row], 1)
-        ended[row] = moves_of(black, white) == _NONE and moves_of(white, black) == _NONE
+        ended[row] = moves_of(black, white) == NONE and moves_of(white, black) == NONE
         if ended[row]:
             results[row] = np.sign(count(black) - count(white))
     return ended, results
@@ -194,7 +100,7 @@ def _observe(states: Array) -> Array:
         planes = (own, other, moves_of(own, other), moves_of(other, own))
         for cell in range(CELLS):
             for plane in range(PLANES):
-                observations[row, cell // SIZE, cell % SIZE, plane] = planes[plane] >> np.uint64(cell) & _ONE
+                observations[row, cell // SIZE, cell % SIZE, plane] = planes[plane] >> np.uint64(cell) & ONE
     return observations
 
 
@@ -222,6 +128,13 @@ class Othello:
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
         return _outcome(states.view(np.uint64))
+
+    def known_results(self, states: Array) -> tuple[Array, Array]:
+        """Return in which states int64 [B, 2] at most LATE cells are empty, bool [B], and their exact results.
+
+        The results are for black under best play, float32 [B], 0 in other states.
+        """
+        return late_results(states.view(np.uint64), LATE)
 
     def score(self, state: Array) -> float:
         """Return how many stones more black has."""
@@ -283,7 +196,7 @@ GAME = Othello()
 
 def count_empty(states: Array) -> Array:
     """Return the number of empty cells of each position of `states` int64 [B, 2], int64 [B]."""
-    taken = states[:, 0] | states[:, 1] | np.int64(_D4)  # the owner of d4 is in the first word alone
+    taken = states[:, 0] | states[:, 1] | np.int64(D4)  # the owner of d4 is in the first word alone
     return CELLS - np.bitwise_count(taken.view(np.uint64)).astype(np.int64)
 
 
@@ -299,8 +212,8 @@ def state_from_board(text: str) -> Array:
     words = last.lower().split()
     told = words[1:] == ["to", "move"] and words[0] in ("x", "o")
     cells = cells_from_drawing(head if told else text, SIZE, SIZE, "".join(MARKS), LETTERS + "12345678").ravel()
-    if cells[_D4.bit_length() - 1] == EMPTY:
+    if cells[D4.bit_length() - 1] == EMPTY:
         raise GameError("the cell d4 is empty: the game begins with a stone there, and none is ever removed")
     mover = MARKS.index(words[0].upper()) if told else int((cells != EMPTY).sum() % 2)
     black, white = (sum(1 << cell for cell in np.flatnonzero(cells == player).tolist()) for player in (0, 1))
-    return np.array([black, white & ~_D4 | _D4 * mover], np.uint64).view(np.int64)
+    return np.array([black, white & ~D4 | D4 * mover], np.uint64).view(np.int64)

@@ -11,6 +11,7 @@ const PASS = CELLS;
 const EMPTY = -1;
 const PLANES = 4; // of an observation
 const D4 = 27;
+const LATE = 8; // empty cells at most, of a position whose result `knownResult` tells
 const MARKS = ['X', 'O'];
 const ROW_NAMES = ['1', '2', '3', '4', '5', '6', '7', '8'];
 const COLUMN_NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
@@ -47,6 +48,25 @@ function movesOf(cells, player) {
 
 const countOf = (cells, player) => cells.reduce((sum, cell) => sum + (cell === player ? 1 : 0), 0);
 
+/** The result for the player to move under best play, at least `alpha` and at most `beta`; changes `cells` meanwhile. */
+function solve(cells, empty, player, alpha, beta, passed = false) {
+  let best = null;
+  for (const cell of empty) {
+    if (cells[cell] !== EMPTY) continue;
+    const flips = flipsOf(cells, player, cell);
+    if (!flips.length) continue;
+    for (const each of flips) cells[each] = player;
+    cells[cell] = player;
+    best = Math.max(best ?? alpha, -solve(cells, empty, 1 - player, -beta, -(best ?? alpha)));
+    cells[cell] = EMPTY;
+    for (const each of flips) cells[each] = 1 - player;
+    if (best >= beta) return best;
+  }
+  if (best !== null) return best;
+  if (passed) return Math.sign(countOf(cells, player) - countOf(cells, 1 - player));
+  return -solve(cells, empty, 1 - player, -beta, -alpha, true);
+}
+
 function toState(cells, toPlay) {
   const ended = !movesOf(cells, toPlay).length && !movesOf(cells, 1 - toPlay).length;
   return {cells, toPlay, result: ended ? Math.sign(countOf(cells, 0) - countOf(cells, 1)) : null};
@@ -80,6 +100,14 @@ export default {
   toPlay: ({toPlay}) => toPlay,
 
   outcome: ({result}) => ({ended: result !== null, result: result ?? 0}),
+
+  /** The result for player 0 under best play, or null if more than LATE cells are empty. */
+  knownResult({cells, toPlay}) {
+    const empty = [...cells.keys()].filter((cell) => cells[cell] === EMPTY);
+    if (empty.length > LATE) return null;
+    const result = solve(cells.slice(), empty, toPlay, -1, 1);
+    return (toPlay === 0 ? result : -result) + 0; // + 0: never -0
+  },
 
   /** Fills `out` with four planes of the board: the mover's stones, the opponent's, and the moves of both. */
   observe({cells, toPlay}, out) {

@@ -8,7 +8,8 @@ import time
 import numpy as np
 
 from othello import alphabeta
-from othello.game import CELLS, GAME, Bits, mover_of, stones_of
+from othello.bits import CELLS, Bits, mover_of, stones_of
+from othello.game import GAME
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
 from seraphim.game.features import MoveResults
@@ -32,6 +33,7 @@ class Solver:
         slots = 1 << (table_megabytes * 2**20 // (8 * alphabeta.ENTRY)).bit_length() - 1
         self._table = np.zeros((slots, alphabeta.ENTRY), np.uint64)
         self._moves_at = np.zeros((CELLS + 1, CELLS), np.int64)
+        self._words = np.zeros((CELLS + 1, 3), np.uint64)
         self._control = np.zeros(2, np.int64)
 
     @property
@@ -83,7 +85,9 @@ class Solver:
         empty, budget = CELLS - int(own).bit_count() - int(other).bit_count(), SLICE
         while deadline is None or time.monotonic() < deadline:
             self._control[alphabeta.LIMIT] = self._control[alphabeta.NODES] + budget
-            value = alphabeta.search(own, other, alpha, beta, empty, self._table, self._moves_at, self._control)
+            value = alphabeta.search(
+                own, other, alpha, beta, empty, self._table, self._words, self._moves_at, self._control
+            )
             if value != alphabeta.STOPPED:
                 return int(value)
             budget *= 2

@@ -66,7 +66,7 @@ _TABLE: list[tuple[Any, ...]] = [
     # An evaluation makes searches with several numbers of readouts.
     ("readouts", "self_play gate checks analysis", "a search other than that of evaluate.py, which has --searches"),
     ("root", _ROOTS, "a search other than that of interactive.py, which is always by PUCT"),
-    ("leaf solver fast_wins cache_megabytes", _SEARCHES, "a search"),
+    ("leaf solver fast_wins known_results cache_megabytes", _SEARCHES, "a search"),
     ("cpuct cpuct_base fpu", _SEARCHES, "a search", _PUCT),
     ("fpu_reduction", _SEARCHES, "a search", _PUCT, _is("fpu", "reduction")),
     ("gumbel_actions", _ROOTS, "a search", _is("root", "gumbel")),

@@ -159,6 +159,8 @@ class SearchOptions(Options):
     fast_wins: Share = 0.0
     """How much less the slowest win counts than the fastest, and likewise a loss, so that the search and the value
     prefer fast wins (DeepFour: 0.9); 0: all wins count the same (AGZ)."""
+    known_results: bool = False
+    """Whether a line ends where the game can tell the exact result, as an endgame table does; some games offer it."""
     cache_megabytes: Natural = 128
     """Megabytes for the cache of evaluations in each worker; 0: no cache."""
 
@@ -167,6 +169,10 @@ class SearchOptions(Options):
         super().__post_init__()
         if self.fast_wins and self.solver:
             raise SettingsError(f"fast_wins must be 0 with solver, which proves results, not {self.fast_wins}")
+        if self.fast_wins and self.known_results:
+            raise SettingsError(
+                f"fast_wins must be 0 with known_results, which do not tell when a game ends, not {self.fast_wins}"
+            )
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from knows_the_end import GAME
 from reference import ArbitraryNetwork, random_states
 
 from seraphim.effects import EFFECTS, Part, find_idle, has_two_searches, is_read
@@ -27,7 +28,6 @@ from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
-from tictactoe.game import GAME
 
 NETWORK = ArbitraryNetwork(GAME)
 SEARCH = {name for name, section in OPTIONS.items() if section == "search"}
@@ -49,6 +49,7 @@ OTHERS: dict[str, Any] = {
     "root_temperature": 3.0,
     "solver": True,
     "fast_wins": 0.9,
+    "known_results": True,
     "cache_megabytes": 0,
     "kind": ("mlp", "resnet"),
     "depth": 2,
@@ -144,7 +145,7 @@ def in_analysis(play: PlayOptions) -> Callable[[SearchOptions], Any]:
 
     def found(search: SearchOptions) -> Any:
         network = ArbitraryNetwork(GAME)
-        session = Session("tictactoe", network, search, play, SessionOptions("both"), np.random.default_rng(0))
+        session = Session("knows_the_end", network, search, play, SessionOptions("both"), np.random.default_rng(0))
         seen = []
         for _ in range(5):
             for action in (0, 4, 8):

@@ -33,6 +33,10 @@ class GameFeatures:
     progress: Callable[[Array], Array] | None
     """`progress(states)`: how far games have got, float64 [B]: 0 at the earliest end of a game, 1 at the latest. The
     option `fast_wins` needs it."""
+    known_results: Callable[[Array], tuple[Array, Array]] | None
+    """`known_results(states)`: in which unfinished positions the game can tell the exact result at once, for example by
+    an endgame table, bool [B], and the results for player 0, float32 [B], 0 elsewhere. In finished games both may be
+    anything. The option `known_results` needs it."""
     score: Callable[[Array], float] | None
     """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
 

@@ -73,8 +73,8 @@ class Search:
         edges in place of PUCT; it sees leaves under way as `pending`.
 
         Raises:
-            SettingsError: there are too many actions or leaves, the game offers no progress for `fast_wins`, or a tree
-                policy meets a Gumbel root.
+            SettingsError: there are too many actions or leaves, the game does not offer what `fast_wins` or
+                `known_results` needs, or a tree policy meets a Gumbel root.
         """
         if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
             raise SettingsError(
@@ -85,6 +85,11 @@ class Search:
             raise SettingsError(
                 f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
             )
+        if options.known_results and features_of(game).known_results is None:
+            raise SettingsError(
+                f"known_results needs a game that offers known_results(states), but {game.name} does not: "
+                "set it to false"
+            )
         if tree_policy is not None and options.root == "gumbel":
             raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")
         self.game = game
@@ -93,6 +98,7 @@ class Search:
         self.readouts = self.evaluations = self.batches = self.cache_hits = 0
         self._timed_until = 0.0
         self._inference = inference
+        self._known_results = features_of(game).known_results if options.known_results else None
         self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
         self._rule = to_rule(options, leaves, game.max_plies)
@@ -185,11 +191,15 @@ class Search:
         return self._selector(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
 
     def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
-        # The new positions that rows have reached, whether the game has ended there, and its value for player 0.
+        # The new positions that rows have reached, whether the game has ended there or its result is known, and its
+        # value for player 0.
         self._charge("search")
         states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
         ended, results = self.game.outcome(states)
         values = expansion.terminal_value(self.game, states, results, self.options.fast_wins)
+        if self._known_results is not None:
+            known, known_values = self._known_results(states)
+            ended, values = ended | known, np.where(ended, values, known_values)
         to_play = self.game.to_play(states)
         self._charge("rules")
         return NewPositions(rows, states, to_play), ended, values

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import games
+import knows_the_end
 import numpy as np
 import pytest
 
@@ -281,6 +282,17 @@ def test_a_drawing_that_is_read_wrongly_is_found(read_board: Callable[[str], Arr
 )
 def test_a_progress_out_of_range_is_found(value: Any, rule: str) -> None:
     assert rule in finding(tictactoe_with(progress=lambda self, states: np.full(len(states), value)))
+
+
+def test_a_known_result_that_is_not_that_of_best_play_is_found() -> None:
+    class Hopeful(knows_the_end.KnowsTheEnd):
+        def known_results(self, states: Array) -> tuple[Array, Array]:
+            known, results = super().known_results(states)
+            two_empty = np.bitwise_count(states).sum(axis=1) == 7
+            return known, np.where(two_empty & (results == 0), 1.0, results).astype(np.float32)
+
+    assert check_game(knows_the_end.GAME, games=20).games == 20
+    assert "known_results must be the results under best play, but returned" in finding(Hopeful())
 
 
 # ---------------------------------------------------------------- two forms of one game

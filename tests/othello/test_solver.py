@@ -5,7 +5,8 @@ import pytest
 
 from othello import GAME, action_results, perfect_actions, state_from_board
 from othello.alphabeta import odd_regions, stable_stones
-from othello.game import Bits, count_empty, stones_of
+from othello.bits import Bits, stones_of
+from othello.game import count_empty
 from othello.plain import PASS, PlainOthello, State
 from othello.solver import Solver
 from seraphim.errors import GameError, SettingsError
@@ -53,6 +54,29 @@ def naive(state: State) -> int:
 
 def drawn(board: str, mover: str) -> Array:
     return state_from_board("\n".join([*(board[row : row + 8] for row in range(0, 64, 8)), f"{mover} to move"]))
+
+
+def test_results_of_late_positions_are_known_and_those_of_plain_minimax() -> None:
+    states = np.concatenate([endgames(empty, count) for empty, count in ((1, 30), (2, 30), (3, 30), (5, 4))])
+    known, results = GAME.known_results(states)
+    assert known.all()
+    values = np.array([naive(plain_state(state)) for state in states])
+    assert results.tolist() == (np.sign(values) * np.where(GAME.to_play(states) == 0, 1, -1)).tolist()
+    assert set(results.tolist()) == {-1.0, 0.0, 1.0}
+    assert set(GAME.to_play(states).tolist()) == {0, 1}
+
+
+def test_results_are_known_with_eight_empty_cells_but_not_with_nine() -> None:
+    solver = Solver(1)
+    states = endgames(8, 40)
+    known, results = GAME.known_results(states)
+    assert known.all()
+    for state, result in zip(states, results, strict=True):
+        weak = solver.solve_weakly(state)
+        assert result == (weak if GAME.to_play(state[None])[0] == 0 else -weak)
+    known, results = GAME.known_results(endgames(9, 10))
+    assert not known.any()
+    assert not results.any()
 
 
 def test_values_are_those_of_plain_minimax() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import games
+import knows_the_end
 import numpy as np
 import pytest
 import reference
@@ -18,6 +19,7 @@ from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, un
 from seraphim.search.search import Search
 from seraphim.search.tree import NO_CHILD, allocate, slots
 from tictactoe.game import TicTacToe
+from tictactoe.minimax import action_results
 
 pytestmark = pytest.mark.kernels
 
@@ -103,26 +105,28 @@ def check_invariants(search: Search) -> None:
         fpu=st.sampled_from(["zero", "parent", "reduction"]),
         root_temperature=st.sampled_from([1.0, 1.25]),
         solver=st.booleans(),
+        known_results=st.booleans(),
         root=st.sampled_from(["puct", "gumbel"]),
         gumbel_actions=st.sampled_from([1, 3, 4, 16]),
         cache_megabytes=st.sampled_from([0, 1]),
     ),
 )
 def test_a_search_equals_the_naive_one(seed: int, scale: float, noisy: bool, options: SearchOptions) -> None:
-    network = ArbitraryNetwork(GAME, seed, scale)
-    states = random_states(GAME, 4, seed)
+    game = knows_the_end.GAME
+    network = ArbitraryNetwork(game, seed, scale)
+    states = random_states(game, 4, seed)
     streams = keys(*(f"{seed}-{row}" for row in range(4))) if noisy else None
-    search = searched(GAME, network, states, options, streams)
+    search = searched(game, network, states, options, streams)
     check_invariants(search)
     result = search.result(np.arange(4))
     for row in range(4):
         noise = None
         if streams is not None:
-            count = int(GAME.legal(states[row : row + 1]).sum())
+            count = int(game.legal(states[row : row + 1]).sum())
             gumbel = options.root == "gumbel"
             noise = gumbel_noise(streams[row], count) if gumbel else noise_of(streams[row], count, 0.3)
-        root = reference.search(GAME, network, states[row], options, noise=noise)
-        assert result.visits[row].tolist() == reference.visits(root, GAME.num_actions).tolist()
+        root = reference.search(game, network, states[row], options, noise=noise)
+        assert result.visits[row].tolist() == reference.visits(root, game.num_actions).tolist()
         proven = reference.exact(root) if options.solver else None
         assert result.proven[row] == (proven is not None)
         if proven is not None:
@@ -630,6 +634,47 @@ def test_fast_wins_search_as_if_the_rules_gave_those_results(leaf: Leaf) -> None
     np.testing.assert_array_equal(found.visits, expected.visits)
     np.testing.assert_allclose(found.values, expected.values, atol=1e-6)
     assert (found.visits != searched(GAME, network, states, options).result(trees).visits).any()
+
+
+def test_known_results_need_no_network_and_prove_more() -> None:
+    game, states = knows_the_end.GAME, random_states(GAME, 40, seed=5)
+    trees, options = np.arange(len(states)), replace(OPTIONS, readouts=200, solver=True)
+    without = searched(game, ArbitraryNetwork(game), states, options)
+    search = searched(game, ArbitraryNetwork(game), states, replace(options, known_results=True))
+    assert search.evaluations < without.evaluations
+    found, before = search.result(trees), without.result(trees)
+    assert found.proven.sum() > before.proven.sum()
+    for tree in trees[found.proven]:
+        assert found.values[tree] == np.nanmax(action_results(states[tree], 0.0).results)
+
+
+@pytest.mark.parametrize("solver", [False, True])
+def test_a_tree_goes_on_from_a_position_whose_result_is_known(solver: bool) -> None:
+    game = knows_the_end.GAME
+    options = replace(OPTIONS, solver=solver, known_results=True)
+    state = position("X O X · O · · · ·")
+    search = searched(game, ArbitraryNetwork(game), state[None], options)
+    while not game.outcome(state[None])[0][0]:
+        best = search.result(np.array([0])).best
+        search.move(np.array([0]), best)
+        (state,) = game.step(state[None], best)
+        if not game.outcome(state[None])[0][0]:
+            search.begin(np.array([0]), state[None])
+            search.run()
+            check_invariants(search)
+
+
+def test_fast_wins_exclude_known_results() -> None:
+    message = r"^fast_wins must be 0 with known_results, which do not tell when a game ends, not 0\.5$"
+    with pytest.raises(SettingsError, match=message):
+        SearchOptions(fast_wins=0.5, known_results=True)
+
+
+def test_known_results_need_a_game_that_offers_them() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^known_results needs a game that offers known_results\(states\), but tictactoe does not"
+    ):
+        Search(GAME, Uniform(GAME), SearchOptions(known_results=True), 1)
 
 
 def test_fast_wins_exclude_the_solver() -> None:

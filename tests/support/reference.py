@@ -46,10 +46,18 @@ def softmax(logits: Array) -> Array:
     return np.array([float(np.float32(weight)) / sum(weights) for weight in weights], np.float32)
 
 
-def evaluate(game: Game, inference: Inference, state: Array) -> Node:
+def result_of(game: Game, state: Array, ask_game: bool) -> float | None:
+    """The result for player 0 of a finished position, or of one that the game knows if it is asked."""
     row = state[None]
     ended, result = game.outcome(row)
-    node = Node(state, int(game.to_play(row)[0]), float(result[0]) if ended[0] else None)
+    if not ended[0] and ask_game:
+        ended, result = game.known_results(row)  # type: ignore[attr-defined]
+    return float(result[0]) if ended[0] else None
+
+
+def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = False) -> Node:
+    row = state[None]
+    node = Node(state, int(game.to_play(row)[0]), result_of(game, state, ask_game))
     if node.result is None:
         logits, values = inference.infer(game.observe(row))
         actions = np.flatnonzero(game.legal(row)[0])
@@ -185,7 +193,8 @@ def readout(game: Game, inference: Inference, node: Node, options: SearchOptions
         return known[0], node.mover
     edge = best_edge(node, options, is_root=depth == 0)
     if edge.child is None:
-        edge.child = evaluate(game, inference, game.step(node.state[None], np.array([edge.action]))[0])
+        successor = game.step(node.state[None], np.array([edge.action]))[0]
+        edge.child = evaluate(game, inference, successor, options.known_results)
         if edge.child.result is None and options.leaf == "playout" and depth + 1 >= game.max_plies:
             edge.child.value = 0.0  # cut off
         if edge.child.result is None and (options.leaf == "value" or depth + 1 >= game.max_plies):

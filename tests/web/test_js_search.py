@@ -125,6 +125,8 @@ CHANGES: list[dict[str, Any]] = [
     {"cpuct": 0.6, "cpuct_base": 50.0},
     {"leaf": "playout"},
     {"fast_wins": 0.9},
+    {"known_results": True},
+    {"known_results": True, "solver": True, "fpu": "parent"},
     {"leaf": "playout", "solver": True, "fpu": "reduction"},
     {"leaf": "playout", "fpu": "parent"},
 ]
@@ -132,12 +134,13 @@ CHANGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize(
     ("name", "changed"),
-    # Fast wins need to know how far a game has got, which not every game tells.
+    # Not every game tells how far it has got, or knows results.
     [
         (name, changed)
         for name in GAMES
         for changed in CHANGES
-        if "fast_wins" not in changed or features_of(GAMES[name][0]).progress
+        if ("fast_wins" not in changed or features_of(GAMES[name][0]).progress)
+        and ("known_results" not in changed or features_of(GAMES[name][0]).known_results)
     ],
     ids=str,
 )
@@ -186,11 +189,16 @@ def names_and_look(board: Board) -> dict[str, object]:
     return names | ({} if board.look == "marks" else {"look": board.look})
 
 
+def known_of(known: Array, results: Array) -> float | None:
+    return float(results[0]) if known[0] else None
+
+
 @pytest.mark.parametrize("name", BOARD_GAMES)
 def test_rules_are_those_of_python(name: str) -> None:
     game, rules = GAMES[name]
     games = random_games(game, 80, seed=5)
     results, progress, from_board = set(), features_of(game).progress, load_features(name).state_from_board
+    known_results = features_of(game).known_results
     for actions, positions in zip(games, ask_node(rules, task="rules", games=games), strict=True):
         state = game.initial(1)
         for ply, told in enumerate(positions):
@@ -214,6 +222,7 @@ def test_rules_are_those_of_python(name: str) -> None:
                 "text": game.render(state[0]),
                 "line": [list(cell) for cell in board.line],
                 "again": in_words(state)[0],
+                "known": None if known_results is None or ended[0] else known_of(*known_results(state)),
                 "progress": None if progress is None else pytest.approx(float(progress(state)[0])),
                 "same": True,
                 "drawn": in_words(state if from_board is None else from_board(game.render(state[0]))[None])[0],

@@ -82,6 +82,7 @@ class Calls:
             "outcome": [(np.bool_, ()), (np.float32, ())],
             "observe": [(np.uint8, tuple(game.observation_shape))],
             "progress": [(np.float64, ())],
+            "known_results": [(np.bool_, ()), (np.float32, ())],
         }
 
     def fail(self, rule: str, received: str, row: int | None = None) -> NoReturn:

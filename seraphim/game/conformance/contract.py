@@ -141,12 +141,32 @@ class ContractWalk:
                     (progress >= 0) & (progress <= 1),
                 )
                 require(~ended | in_range, rule, lambda row: f"it is {progress[row]}")
+            if features_of(self._game).known_results is not None:
+                self._check_known_results(legal, ended, np.where(to_play == 0, 1.0, -1.0))
             facts = [row.tobytes() for row in self._facts_of(states)]
             known = [self._facts.setdefault(state.tobytes(), row) for state, row in zip(states, facts, strict=True)]
             same = np.array([row == other for row, other in zip(facts, known, strict=True)])
             rule = "equal states must have the same observation, player, legal actions and outcome"
             require(same, rule, lambda _: "this one had others before")
         return Inspected(legal, ended, results)
+
+    def _check_known_results(self, legal: Array, ended: Array, signs: Array) -> None:
+        # Compares each known result with those of the moves, where these are all known; `signs` [B] are 1 where player
+        # 0 moves, and -1 where player 1 does.
+        told, results = self._calls.call_thoroughly("known_results", self._states)
+        known = told & ~ended
+        rows, actions = np.nonzero(legal & known[:, None])
+        successors = self._game.step(self._states[rows], actions)
+        over, outcomes = self._game.outcome(successors)
+        after, values = self._game.known_results(successors)  # type: ignore[attr-defined]
+        known[rows[~(over | after)]] = False
+        best = np.full(len(known), -np.inf)
+        np.maximum.at(best, rows, np.where(over, outcomes, values) * signs[rows])
+        self._calls.require(
+            ~known | (best == results * signs),
+            "known_results must be the results under best play",
+            lambda row: f"returned {results[row]:g}, and the best move leads to {best[row] * signs[row] + 0:g}",
+        )
 
     def _check_drawings(self, legal: Array) -> None:
         # Checks what people see of the first position.

@@ -28,6 +28,7 @@ export const DEFAULTS = {
   solver: false,
   leaf: 'value',
   fast_wins: 0,
+  known_results: false,
 };
 
 export class Search {
@@ -39,6 +40,7 @@ export class Search {
     this.game = game;
     this.options = {...DEFAULTS, ...options};
     if (this.options.fast_wins && !game.progress) throw new Error(`fast_wins needs the progress of ${game.name}`);
+    if (this.options.known_results && !game.knownResult) throw new Error(`${game.name} offers no knownResult`);
     this.start(game.initial());
   }
 
@@ -96,9 +98,9 @@ export class Search {
         continue;
       }
       const state = this.game.step(this.node.state, edge.action);
-      const {ended, result} = this.game.outcome(state);
+      const result = this.#resultOf(state);
       this.edge = edge;
-      if (ended) this.#addEnd(state, result);
+      if (result !== null) this.#addEnd(state, result);
       else this.leaf = state;
     }
     return this.leaf;
@@ -208,6 +210,13 @@ export class Search {
     if (node.parent === null) this.root = node;
     else node.parentEdge.child = node;
     return node;
+  }
+
+  /** The result of a new position for player 0, or null where neither the rules nor the game's knowledge tell it. */
+  #resultOf(state) {
+    const {ended, result} = this.game.outcome(state);
+    if (ended) return result;
+    return this.options.known_results ? this.game.knownResult(state) : null;
   }
 
   #addEnd(state, result) {

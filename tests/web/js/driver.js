@@ -63,6 +63,7 @@ function games() {
         text: game.text(state),
         line: game.line(state),
         again: game.toWords(game.fromWords(words)),
+        known: game.outcome(state).ended ? null : (game.knownResult?.(state) ?? null),
         progress: game.progress?.(state) ?? null,
         same: game.key(game.fromWords(words)) === game.key(state),
         drawn: game.toWords(game.fromDrawing(game.text(state))),
