@@ -64,6 +64,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "random openings of up to 28 plies in 70 % of the games": ["--random_plies=28", "--random_share=0.7"],
         "no proven results": ["--nosolver"],
         "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],
+        "16 readouts": ["--self_play_readouts=16"],
         "32 readouts": ["--self_play_readouts=32"],
         "128 readouts": ["--self_play_readouts=128"],
     },

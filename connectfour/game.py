@@ -41,17 +41,17 @@ SETTINGS: dict[str, Any] = {
     # In an hour on two cores a small network learns more than a large one, from many more games.
     "network": {"filters": 32, "blocks": 3, "activation": "silu"},
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
-    # Tens of readouts from a Gumbel root teach as much as hundreds by PUCT (Danihelka et al. 2022).
-    "self_play_search": {"root": "gumbel", "readouts": 64},
+    # A few readouts from a Gumbel root teach more than many: the games are more, and more various.
+    "self_play_search": {"root": "gumbel", "readouts": 16},
     # Games begin in a random position: good play everywhere requires having seen bad positions too.
-    "self_play": {"games_per_generation": 2000, "random_plies": 20},
+    "self_play": {"games_per_generation": 4000, "random_plies": 20},
     "training": {
         "learning_rate_decay_steps": 4000,
         "precision": "bfloat16",
         "root_value_share": 0.5,
         "average_positions": True,
         "window_start": 100_000,
-        "max_window": 500_000,
+        "max_window": 1_000_000,
     },
 }
 
