@@ -34,7 +34,7 @@ def test_self_play_inherits_what_its_section_does_not_name(tmp_path: Path) -> No
 
 def test_a_plain_option_counts_for_every_search_and_a_prefixed_one_for_self_play_alone() -> None:
     settings = default_settings("connectfour")
-    assert (settings.search.readouts, settings.self_play_search.readouts) == (200, 64)
+    assert (settings.search.readouts, settings.self_play_search.readouts) == (200, 16)
     both = settings.override({"readouts": 50})
     assert (both.search.readouts, both.self_play_search.readouts) == (50, 50)
     assert both.self_play_overrides == {"root": "gumbel"}
@@ -61,7 +61,7 @@ def test_the_file_holds_the_sections_and_reads_back(tmp_path: Path) -> None:
     settings = default_settings("connectfour").override({"self_play_cpuct": 2})
     content = json.loads(dump_settings(settings))
     assert list(content)[2:6] == ["network", "search", "self_play_search", "self_play"]
-    assert content["self_play_search"] == {**GUMBEL, "readouts": 64, "cpuct": 2.0}
+    assert content["self_play_search"] == {**GUMBEL, "readouts": 16, "cpuct": 2.0}
     assert len(content["search"]) == len(fields(SearchOptions))
     (tmp_path / "settings.json").write_text(dump_settings(settings))
     assert load_settings(tmp_path / "settings.json") == settings

@@ -8,15 +8,39 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, ModelError, SeraphimError
+from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of
 from seraphim.jit import borrowed, kernel, prefetch
+from seraphim.options import SearchOptions
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
 from seraphim.search.selection import Rule
 from seraphim.search.solver import prove
 from seraphim.search.traversal import LINE, back_up
 from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
+
+
+def check_offers(game: Game, options: SearchOptions) -> None:
+    """Raise a SettingsError if a game does not offer what `fast_wins` or `known_results` needs."""
+    if options.fast_wins and features_of(game).progress is None:
+        raise SettingsError(
+            f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
+        )
+    if options.known_results and features_of(game).known_results is None:
+        raise SettingsError(
+            f"known_results needs a game that offers known_results(states), but {game.name} does not: set it to false"
+        )
+
+
+def exact_values(game: Game, states: Array, options: SearchOptions) -> tuple[Array, Array]:
+    """Return where games have ended, or their results are known, bool [B], and the values for player 0, float32 [B]."""
+    ended, results = game.outcome(states)
+    values = terminal_value(game, states, results, options.fast_wins)
+    tell = features_of(game).known_results if options.known_results else None
+    if tell is None:
+        return ended, values
+    known, known_values = tell(states)
+    return ended | known, np.where(ended, values, known_values)
 
 
 def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) -> Array:
@@ -48,10 +72,10 @@ def expand_known(
     unknown_states: Array,
     unknown_to_play: Array,
 ) -> tuple[int, int]:
-    """Add those of R' `NewPositions` that need no network: where the game has ended, or that the cache knows.
+    """Add those of R' `NewPositions` that need no network: whose values are exact, or that the cache knows.
 
-    `ended` bool [R'] and `results` float32 [R'], for player 0, say how the games ended. The rows are reordered: first
-    those whose positions were added. The other positions are copied to the arrays for unknown ones.
+    For `ended` bool [R'] and `results` float32 [R'] see `exact_values`. The rows are reordered: first those whose
+    positions were added. The other positions are copied to the arrays for unknown ones.
 
     Returns:
         The number of unknown positions, and of those that the cache knew.

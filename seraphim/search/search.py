@@ -18,7 +18,6 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
 from seraphim.inference import Inference, inputs_of
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
@@ -81,15 +80,7 @@ class Search:
                 f"the search has room for {MOST_ACTIONS} actions and {MOST_LEAVES} leaves, not for the "
                 f"{game.num_actions} of {game.name} and {leaves}"
             )
-        if options.fast_wins and features_of(game).progress is None:
-            raise SettingsError(
-                f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
-            )
-        if options.known_results and features_of(game).known_results is None:
-            raise SettingsError(
-                f"known_results needs a game that offers known_results(states), but {game.name} does not: "
-                "set it to false"
-            )
+        expansion.check_offers(game, options)
         if tree_policy is not None and options.root == "gumbel":
             raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")
         self.game = game
@@ -98,7 +89,6 @@ class Search:
         self.readouts = self.evaluations = self.batches = self.cache_hits = 0
         self._timed_until = 0.0
         self._inference = inference
-        self._known_results = features_of(game).known_results if options.known_results else None
         self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
         self._rule = to_rule(options, leaves, game.max_plies)
@@ -191,18 +181,13 @@ class Search:
         return self._selector(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
 
     def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
-        # The new positions that rows have reached, whether the game has ended there or its result is known, and its
-        # value for player 0.
+        # The new positions that rows have reached, whether their values are exact, and those values for player 0.
         self._charge("search")
         states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
-        ended, results = self.game.outcome(states)
-        values = expansion.terminal_value(self.game, states, results, self.options.fast_wins)
-        if self._known_results is not None:
-            known, known_values = self._known_results(states)
-            ended, values = ended | known, np.where(ended, values, known_values)
+        exact, values = expansion.exact_values(self.game, states, self.options)
         to_play = self.game.to_play(states)
         self._charge("rules")
-        return NewPositions(rows, states, to_play), ended, values
+        return NewPositions(rows, states, to_play), exact, values
 
     def _expand_known(self, positions: NewPositions, ended: Array, results: Array) -> Array:
         # Adds positions to their trees, or to the queue for the network; returns the rows of the former.

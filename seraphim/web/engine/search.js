@@ -221,7 +221,7 @@ export class Search {
 
   #addEnd(state, result) {
     const {fast_wins: fast} = this.options;
-    // See seraphim/search/terminal_value.py.
+    // See `terminal_value` in seraphim/search/expansion.py.
     const value = fast ? result * (1 - fast * this.game.progress(state)) : result;
     const node = this.#addNode(state, this.game.toPlay(state) === 0 ? value : -value);
     node.settled = true;
