@@ -41,7 +41,7 @@ SETTINGS: dict[str, Any] = {
     # In an hour on two cores a small network learns more than a large one, from many more games.
     "network": {"filters": 32, "blocks": 3, "activation": "silu"},
     "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
-    # A few readouts from a Gumbel root teach more than many: the games are more, and more various.
+    # A few readouts from a Gumbel root make more games in the same time, and more various ones.
     "self_play_search": {"root": "gumbel", "readouts": 16},
     # Games begin in a random position: good play everywhere requires having seen bad positions too.
     "self_play": {"games_per_generation": 4000, "random_plies": 20},
