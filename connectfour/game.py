@@ -32,7 +32,7 @@ FULL = sum(COLUMN << STRIDE * column for column in range(COLUMNS))
 DIGITS = "123456789"  # the names of the columns
 MIN_SIDE = 4
 MARKS = ("X", "O")
-PLANES = 4  # of an observation
+PLANES = 6  # of an observation
 FEWEST_PLIES = 7  # of a game that is won
 _BITS = 63  # of a word that are used
 
@@ -164,11 +164,20 @@ def _outcome(states: Array, rows: int, columns: int) -> tuple[Array, Array]:
 @kernel
 def _observe(states: Array, rows: int, columns: int) -> Array:
     observations = np.empty((len(states), rows, columns, PLANES), np.uint8)
+    bottom = 0
+    odd = 0  # the first row from the bottom, the third and so on
+    for column in range(columns):
+        bottom |= 1 << (rows + 1) * column
+    for height in range(0, rows, 2):
+        odd |= bottom << height
     for row in range(len(states)):
         mover = _mover(states[row, 0], states[row, 1])
         own, other = states[row, mover], states[row, 1 - mover]
-        empty = ~(own | other)
-        planes = (own, other, completing(own, rows) & empty, completing(other, rows) & empty)
+        taken = own | other
+        threats, threats_of_other = completing(own, rows) & ~taken, completing(other, rows) & ~taken
+        # The lowest free cell of a column; of a full one, the cell above the board.
+        landing = taken + bottom
+        planes = (own, other, threats, threats_of_other, landing, odd if mover == 0 else ~odd)
         for height in range(rows):
             for column in range(columns):
                 cell = (rows + 1) * column + height
@@ -178,10 +187,12 @@ def _observe(states: Array, rows: int, columns: int) -> Array:
 
 
 class ConnectFour:
-    """Connect four; the observation is four planes of the board, the top row first.
+    """Connect four; the observation is six planes of the board, the top row first.
 
-    They are the mover's stones, the opponent's, and the empty cells that would complete four in a row for the mover and
-    for the opponent, whether or not a stone can be dropped there yet.
+    They are the mover's stones; the opponent's; the empty cells that would complete four in a row for the mover, and
+    for the opponent, whether or not a stone can be dropped there yet; the cells where one can be; and the mover's rows:
+    from the bottom, the odd ones for X, the even ones for O. A player who always answers in the same column gets such
+    rows, which decides many endgames (Allis 1988, "A Knowledge-Based Approach of Connect-Four", on zugzwang).
 
     Raises:
         GameError: there is no room for four in a row, or the board is too large.

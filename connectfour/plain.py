@@ -20,7 +20,7 @@ class PlainConnectFour(PlainGame):
         self._rows, self._columns = rows, columns
         self.name = "plain connectfour"
         self.num_actions = columns
-        self.observation_shape = (rows, columns, 4)
+        self.observation_shape = (rows, columns, 6)
         self.state_words = self.max_plies = rows * columns
         self._lines = [  # of four cells: from each cell to the right, down, and down to either side
             [columns * (row + step * down) + column + step * right for step in range(4)]
@@ -55,7 +55,13 @@ class PlainConnectFour(PlainGame):
         players = (1, 2) if self.to_play(state) == 0 else (2, 1)
         board = np.array(state)
         stones = [board == player for player in players]
-        planes = np.stack([*stones, *(self._completing(state, player) for player in players)], axis=1)
+        completing = [self._completing(state, player) for player in players]
+        columns = range(self._columns)
+        depths = [sum(state[cell] == 0 for cell in range(column, len(state), self._columns)) for column in columns]
+        cells = [divmod(cell, self._columns) for cell in range(len(state))]
+        landing = [row == depths[column] - 1 for row, column in cells]
+        rows = [(self._rows - row) % 2 != self.to_play(state) for row, _ in cells]
+        planes = np.stack([*stones, *completing, landing, rows], axis=1)
         return planes.reshape(self.observation_shape).astype(np.uint8)
 
     def _completing(self, state: Cells, player: int) -> Array:

@@ -9,7 +9,7 @@ const ROWS = 6;
 const COLUMNS = 7;
 const CELLS = ROWS * COLUMNS;
 const STRIDE = ROWS + 1; // bits of a column in the words of a state: its cells from the bottom, and one above them
-const PLANES = 4; // of an observation
+const PLANES = 6; // of an observation
 const EMPTY = -1;
 const FEWEST_PLIES = 7; // that a game may have
 const MARKS = ['X', 'O'];
@@ -104,13 +104,19 @@ export default {
     return (cells.filter((cell) => cell !== EMPTY).length - FEWEST_PLIES) / (this.maxPlies - FEWEST_PLIES);
   },
 
-  /** Fills `out` with four planes: the stones of mover and opponent, and the empty cells that complete four for each. */
+  /**
+   * Fills `out` with six planes: the stones of mover and opponent, the empty cells that complete four for each, those
+   * where a stone can be dropped, and the mover's rows, which are, from the bottom, the odd ones for player 0.
+   */
   observe({cells, toPlay}, out) {
     for (let cell = 0; cell < CELLS; cell += 1) {
       [toPlay, 1 - toPlay].forEach((player, plane) => {
         out[PLANES * cell + plane] = cells[cell] === player ? 1 : 0;
         out[PLANES * cell + 2 + plane] = cells[cell] === EMPTY && cellsOfLines(cells, cell, player).length ? 1 : 0;
       });
+      const [row, column] = placeOf(cell);
+      out[PLANES * cell + 4] = landing(cells, column) === cell ? 1 : 0;
+      out[PLANES * cell + 5] = (ROWS - row) % 2 !== toPlay ? 1 : 0;
     }
   },
 

@@ -192,12 +192,26 @@ def test_the_mover_sees_the_own_stones_first_and_the_top_row_on_top() -> None:
 @pytest.mark.kernels
 def test_the_mover_sees_the_empty_cells_that_complete_four() -> None:
     first_moves, second_moves = GAME.observe(np.stack([position_from_moves("112233"), position_from_moves("1122337")]))
-    own, other = np.moveaxis(first_moves, 2, 0)[2:]
+    own, other = np.moveaxis(first_moves, 2, 0)[2:4]
     assert np.argwhere(own).tolist() == [[5, 3]]
     assert np.argwhere(other).tolist() == [[4, 3]]  # where no stone can be dropped yet
-    own, other = np.moveaxis(second_moves, 2, 0)[2:]
+    own, other = np.moveaxis(second_moves, 2, 0)[2:4]
     assert np.argwhere(own).tolist() == [[4, 3]]
     assert np.argwhere(other).tolist() == [[5, 3]]
+
+
+@pytest.mark.kernels
+def test_the_mover_sees_where_a_stone_can_be_dropped() -> None:
+    (planes,) = GAME.observe(position_from_moves("3333334")[None])
+    landing = [[5, 0], [5, 1], [4, 3], [5, 4], [5, 5], [5, 6]]  # the third column is full
+    assert np.argwhere(planes[..., 4]).tolist() == sorted(landing)
+
+
+@pytest.mark.kernels
+def test_the_mover_sees_the_rows_that_answering_in_the_same_column_gives() -> None:
+    first_moves, second_moves = GAME.observe(np.stack([position_from_moves("12"), position_from_moves("122")]))
+    assert first_moves[..., 5].tolist() == [[0] * 7, [1] * 7] * 3  # from the top; X has the bottom row
+    assert second_moves[..., 5].tolist() == [[1] * 7, [0] * 7] * 3
 
 
 def test_a_won_game_is_drawn_as_it_lies() -> None:
