@@ -4,7 +4,7 @@ from typing import Any
 
 # DeepFour: AlphaZero's method for connect four, as its author describes it; 8 hours a generation on 16 threads, six
 # generations. A win counts 1.18 - 9·plies/350. A generation is 100,000 moves, about 3,000 games. Options that are not
-# described, such as the number of concurrent games, have their defaults, and its network sees the game's four planes.
+# described, such as the number of concurrent games, have their defaults, and its network sees the game's planes.
 DEEPFOUR: dict[str, Any] = {
     "network": {
         "kind": "resnet",
