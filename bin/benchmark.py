@@ -23,7 +23,7 @@ from seraphim.effects import Part
 
 GAMES = ("tictactoe", "connectfour")
 PARTS: list[Part] = ["creation", "self_play"]  # which read the settings
-IDLE = ("l2", "optimizer", "average_decay", "games_per_file")
+IDLE = ("l2", "optimizer", "average_decay", "games_per_file", "readouts_growth_steps")
 
 SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
 RUNTIME, WORKERS = cli.define_workers()

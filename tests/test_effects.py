@@ -64,6 +64,7 @@ OTHERS: dict[str, Any] = {
     "value_width": 9,
     "l2": 0.1,
     "concurrent_games": 3,
+    "readouts_growth_steps": 4000,
     "games_per_generation": 7,
     "random_plies": 3,
     "random_share": 0.5,

@@ -52,7 +52,7 @@ def test_deepfour_is_what_its_author_describes() -> None:
     settings = default_settings("connectfour", "deepfour")
     model = architectures.build(load_game("connectfour"), settings.network, seed=0)
     shapes = {weight.path: tuple(weight.shape) for weight in model.weights}
-    assert shapes["stem/kernel"] == (4, 4, 4, 64)  # on the planes that the game has, two more than DeepFour's
+    assert shapes["stem/kernel"] == (4, 4, 6, 64)  # on the planes that the game has, four more than DeepFour's
     assert [name for name in shapes if name.endswith("_b/kernel")] == [f"block_{n}_b/kernel" for n in range(5)]
     assert shapes["policy_conv/kernel"] == (1, 1, 64, 2)
     assert shapes["value_conv/kernel"] == (1, 1, 64, 1)

@@ -32,6 +32,7 @@ from seraphim.selfplay.pool import (
     SECONDS_TO_STOP,
     FinishedGame,
     Work,
+    grown,
     load_worker_inference,
     play_games,
     sum_parallel,
@@ -230,6 +231,7 @@ def _play(connection: Connection, settings: Settings, command: _Play, shared: _S
     game = load_game(settings.game)
     inference = load_worker_inference(command.snapshot, game, command.runtime, settings)
     numbers = shared.take_numbers(command.skip)
+    settings = grown(settings, command.snapshot)
     for report in play_games(game, inference, settings, command.stream, numbers, command.threads):
         if journal and report.games:
             if shared.stored[index] == written:

@@ -26,7 +26,7 @@ from pathlib import Path
 from seraphim.errors import ModelError
 from seraphim.settings import Settings, dump_settings, load_settings
 from seraphim.storage import atomic
-from seraphim.storage.snapshots import Snapshot, check_name, to_snapshot
+from seraphim.storage.snapshots import Snapshot, check_name, step_of, to_snapshot
 
 __all__ = ["ModelFolder", "Snapshot"]
 
@@ -141,8 +141,7 @@ class ModelFolder:
         self._check_trust(path)
         if damage := atomic.find_damage(path):
             raise ModelError(f"{path} is not a snapshot: {damage}")
-        step = (atomic.read_manifest(path) or {}).get("step")
-        return Snapshot(path, step if isinstance(step, int) else 0)
+        return Snapshot(path, step_of(path))
 
     def champion(self) -> Snapshot:
         """Return the snapshot that plays.

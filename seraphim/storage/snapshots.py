@@ -31,6 +31,12 @@ def check_name(name: str) -> str:
     return name
 
 
+def step_of(path: Path) -> int:
+    """Return how many batches the snapshot in a folder was trained on, as its manifest says; 0 if it does not."""
+    step = (atomic.read_manifest(path) or {}).get("step")
+    return step if isinstance(step, int) else 0
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """One trained generation of a model on disk."""

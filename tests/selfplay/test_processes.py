@@ -24,8 +24,10 @@ from seraphim.records.window import read_window
 from seraphim.records.writer import GameWriter
 from seraphim.selfplay import processes
 from seraphim.selfplay.generate import generate_games
+from seraphim.selfplay.pool import grown
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
+from seraphim.storage.atomic import seal
 from seraphim.storage.models import ModelFolder
 
 
@@ -52,6 +54,23 @@ def test_for_a_gpu_one_process_plays(
     monkeypatch.setattr(processes, "uses_gpu", lambda runtime: False)
     with WorkerPool(small_settings) as pool:
         assert (pool.num_workers, pool.threads) == (3, 1)
+
+
+def test_the_readouts_grow_with_the_steps_of_the_snapshot(
+    folder: ModelFolder, small_settings: Settings, tmp_path: Path
+) -> None:
+    settings = small_settings.override({"readouts": 10, "self_play_readouts": 6, "readouts_growth_steps": 4})
+    trained = tmp_path / "trained"
+    shutil.copytree(folder.champion().path, trained)
+    seal(trained, {"step": 10})  # 6·(1 + 10 / 4)
+    for snapshot, expected in ((trained, 21), (folder.champion().path, 6), (None, 6)):
+        assert grown(settings, snapshot).self_play_search.readouts == expected
+        with WorkerPool(settings, num_workers=1) as pool:
+            games = list(pool.play(snapshot, "a", end=10))
+            assert pool.work().readouts == expected * sum(len(game.examples) for game in games)
+    assert grown(settings, trained).search.readouts == 10
+    constant = settings.override({"readouts_growth_steps": 0})
+    assert grown(constant, trained) == constant
 
 
 def test_games_that_are_there_already_are_left_out(small_settings: Settings) -> None:
@@ -246,6 +265,7 @@ def test_generated_games_are_recorded_once_each_and_not_played_again(
         assert not generated.interrupted
         assert played_numbers(folder.game_data, "7") == set(range(25))
     assert f"self-play: 2 workers, snapshot {folder.champion().name}, " in said[0]
+    assert said[0].endswith(", 12 readouts a move")
     assert played_numbers(folder.game_data, "8") == set()
 
 
