@@ -371,7 +371,7 @@ def test_the_browser_computes_the_same_as_the_model(serve: Any, browser: Any) ->
         """async (observations) => {
             const {loadNetwork} = await import('./engine/litert.js');
             const {runtime, model} = SERAPHIM.models.find(({name}) => name === 'connectfour');
-            const network = await loadNetwork(runtime, model, [6, 7, 4], document.baseURI);
+            const network = await loadNetwork(runtime, model, [6, 7, 6], document.baseURI);
             const told = [];
             for (const each of observations) {
                 const {logits, value} = await network.evaluate(Uint8Array.from(each));
