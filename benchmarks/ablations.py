@@ -66,6 +66,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],
         "32 readouts": ["--self_play_readouts=32"],
         "64 readouts": ["--self_play_readouts=64"],
+        "readouts that do not grow": ["--readouts_growth_steps=0"],
     },
     "othello": {
         BASELINE: [],
