@@ -163,7 +163,7 @@ def print_ratios(turns: dict[str, list[Turn]]) -> None:
 
 def handover(folder: ModelFolder, settings: Settings, num_workers: int, address: str) -> tuple[float, int]:
     """Return the seconds until all workers have played a quick game with a new champion, and its size in bytes."""
-    quick = settings.override({"readouts": 1, "readouts_growth_steps": 0})
+    quick = settings.override({"readouts": 1})
     with tempfile.TemporaryDirectory() as other, Cluster(quick, address, 0, False, quiet) as cluster:
         copy_tree(folder.champion().path, Path(other))
         (Path(other) / "snapshot.json").write_text(f"{time.time()}\n")  # no worker has this one yet

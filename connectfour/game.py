@@ -191,9 +191,10 @@ class ConnectFour:
     """Connect four; the observation is six planes of the board, the top row first.
 
     They are the mover's stones; the opponent's; the empty cells that would complete four in a row for the mover, and
-    for the opponent, whether or not a stone can be dropped there yet; the cells where one can be; and the mover's rows:
-    from the bottom, the odd ones for X, the even ones for O. A player who always answers in the same column gets such
-    rows, which decides many endgames (Allis 1988, "A Knowledge-Based Approach of Connect-Four", on zugzwang).
+    for the opponent, whether or not a stone can be dropped there yet; the cells where a stone can be dropped; and the
+    mover's rows: from the bottom, the odd ones for X, the even ones for O. On six rows, once all other columns are
+    full, these are the cells of the last one that X and O get, which decides many endgames (Allis 1988, "A
+    Knowledge-Based Approach of Connect-Four", on zugzwang).
 
     Raises:
         GameError: there is no room for four in a row, or the board is too large.

@@ -56,12 +56,10 @@ class PlainConnectFour(PlainGame):
         board = np.array(state)
         stones = [board == player for player in players]
         completing = [self._completing(state, player) for player in players]
-        columns = range(self._columns)
-        depths = [sum(state[cell] == 0 for cell in range(column, len(state), self._columns)) for column in columns]
-        cells = [divmod(cell, self._columns) for cell in range(len(state))]
-        landing = [row == depths[column] - 1 for row, column in cells]
-        rows = [(self._rows - row) % 2 != self.to_play(state) for row, _ in cells]
-        planes = np.stack([*stones, *completing, landing, rows], axis=1)
+        below = np.append(board[self._columns :], [1] * self._columns)  # of each cell; the ground of the lowest
+        landing = (board == 0) & (below != 0)
+        heights = self._rows - np.arange(len(board)) // self._columns
+        planes = np.stack([*stones, *completing, landing, heights % 2 != self.to_play(state)], axis=1)
         return planes.reshape(self.observation_shape).astype(np.uint8)
 
     def _completing(self, state: Cells, player: int) -> Array:

@@ -164,7 +164,7 @@ def self_play(
     """
     check(Natural, games=games, seed=seed)
     player = _model(model, folder)
-    settings = player.settings
+    settings = player.settings.at_step(player.step)
     at_once = replace(settings.self_play, concurrent_games=max(1, min(games, settings.self_play.concurrent_games)))
     (inference,) = player.inferences(settings.self_play.concurrent_games)
     stream = SelfPlay(player.game, inference, settings.self_play_search, at_once, str(seed), player.tree_policy)

@@ -184,8 +184,8 @@ class SelfPlayOptions(Options):
     games_per_generation: Count = 1000
     """Games between two trainings in seraphim learn (AGZ: 25,000)."""
     readouts_growth_steps: Natural = 0
-    """Steps T of training after which self-play has twice the readouts, as readouts·(1 + step / T); 0: they stay the
-    same."""
+    """Steps T of training after which self-play has twice the readouts that are set for it, as readouts·(1 + step / T);
+    0: they stay the same."""
     random_plies: Natural = 0
     """Most random moves at the beginning of a game; they are not recorded, and lead to positions that good play never
     reaches."""

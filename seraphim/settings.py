@@ -70,6 +70,11 @@ class Settings:
         kept = {option: value for option, value in self.self_play_overrides.items() if option not in sections["search"]}
         return _with_sections(self, {**sections, SELF_PLAY_SEARCH: kept | sections[SELF_PLAY_SEARCH]})
 
+    def at_step(self, step: int) -> "Settings":
+        """Return these settings with the readouts that a model has in self-play after `step` steps of training."""
+        growth, readouts = self.self_play.readouts_growth_steps, self.self_play_search.readouts
+        return self.override({f"{PREFIX}readouts": readouts + readouts * step // growth}) if growth else self
+
     def to_dict(self) -> dict[str, Any]:
         """Return these settings as `settings.json` has them."""
         content = dataclasses.asdict(self)

@@ -33,7 +33,7 @@ from seraphim.records.examples import Positions, pick
 from seraphim.records.sparse import SparseRows
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
-from seraphim.settings import Settings
+from seraphim.settings import Settings, dump_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import version
 from tictactoe.game import GAME
@@ -206,9 +206,16 @@ def test_what_cannot_be_made_or_learn_is_refused(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- self-play
 
 
-def test_self_play_is_that_of_the_workers(root: Path) -> None:
-    """The games that the pool of processes writes, of the same seed and model."""
+@pytest.mark.parametrize("generations", [0, 1])
+def test_self_play_is_that_of_the_workers(root: Path, generations: int) -> None:
+    """The games that the pool of processes writes, of the same seed and model, whose readouts grow."""
     folder = ModelFolder(root, "fresh")
+    growing = folder.settings().override({"readouts_growth_steps": 4})
+    (folder.path / "settings.json").write_text(dump_settings(growing))
+    if generations:
+        seraphim.learn("fresh", generations=generations, goal="none", folder=root, callback=lambda line: None)
+        assert folder.champion().step == 8
+        shutil.rmtree(folder.game_data)
     played = list(seraphim.self_play("fresh", games=12, seed=7, folder=root))
     with WorkerPool(folder.settings(), num_workers=1) as pool:
         generate_games(pool, folder, folder.settings(), "7", 12, notify=lambda line: None)

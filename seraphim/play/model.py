@@ -159,7 +159,7 @@ class Model:
             self.inference = StateFunction(self.game, evaluation)
         else:
             raise SettingsError(f"evaluation must be an Inference or a function of states, not {evaluation!r}")
-        self.name, self.snapshot = self.inference.name, ""
+        self.name, self.snapshot, self.step = self.inference.name, "", 0
         self._load: Callable[[int], Inference] | None = None
         self._path = Path()  # of the snapshot
 
@@ -300,14 +300,16 @@ def load(
         name, last = Path(name).parent, Path(name).name
         snapshot = None if last == "champion" else last
     found = model_folder(name, folder, trust)
-    settings, path = found.settings(), found.choose(snapshot).path.resolve()
+    settings, chosen = found.settings(), found.choose(snapshot)
+    path = chosen.path.resolve()
     game = load_game(settings.game)
 
     def load_for(batch: int) -> Inference:
         return load_inference(path, game, runtime, batch=batch, trust=trust)
 
     model = Model(settings.game, load_for(LEAVES), settings=settings, tree_policy=tree_policy, **options)
-    model.name, model.snapshot, model._load, model._path = found.name, path.name, load_for, path
+    model.name, model.snapshot, model.step = found.name, path.name, chosen.step
+    model._load, model._path = load_for, path
     return model
 
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from seraphim.machine import on_interrupt
 from seraphim.records.index import played_numbers
 from seraphim.records.writer import GameWriter
-from seraphim.selfplay.pool import ENDLESS, Pool, Work, grown
+from seraphim.selfplay.pool import ENDLESS, Pool, Work
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking.tensorboard import Log
@@ -114,7 +114,7 @@ def generate_games(
                     if not runtime:
                         runtime = pool.work().runtime
                         workers = f"{pool.num_workers} workers, snapshot {champion.name}, {runtime}"
-                        readouts = grown(settings, champion.path).self_play_search.readouts
+                        readouts = settings.at_step(champion.step).self_play_search.readouts
                         notify(f"self-play: {workers}, {readouts:,} readouts a move")
                     if tally.games % _GAMES_BETWEEN_CHECKS == 0:
                         generated = tally.summarize(pool.work(), champion.step)

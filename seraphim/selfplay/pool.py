@@ -17,8 +17,7 @@ from seraphim.game import Game
 from seraphim.inference import Inference, Runtime, Uniform, load_inference
 from seraphim.records.examples import GameRecord, encode_games
 from seraphim.selfplay.games import SelfPlay, number_in
-from seraphim.settings import PREFIX, Settings
-from seraphim.storage.snapshots import step_of
+from seraphim.settings import Settings
 
 ENDLESS = 2**62  # a number of games that is never reached
 STAGES = ("network", "rules", "search", "other")
@@ -144,17 +143,6 @@ def load_worker_inference(snapshot: Path | None, game: Game, runtime: Runtime, s
     if snapshot is None:
         return Uniform(game)
     return load_inference(snapshot, game, runtime, batch=settings.self_play.concurrent_games)
-
-
-def grown(settings: Settings, snapshot: Path | None) -> Settings:
-    """Return the settings with which a snapshot plays itself: their readouts grow with the steps of its training.
-
-    As `readouts_growth_steps` says; uniform priors, None, have no training.
-    """
-    growth, readouts = settings.self_play.readouts_growth_steps, settings.self_play_search.readouts
-    if not growth or snapshot is None:
-        return settings
-    return settings.override({f"{PREFIX}readouts": readouts + readouts * step_of(snapshot) // growth})
 
 
 def play_games(

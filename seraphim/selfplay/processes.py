@@ -32,12 +32,12 @@ from seraphim.selfplay.pool import (
     SECONDS_TO_STOP,
     FinishedGame,
     Work,
-    grown,
     load_worker_inference,
     play_games,
     sum_parallel,
 )
 from seraphim.settings import Settings
+from seraphim.storage.snapshots import step_of
 
 _SECONDS_AFTER_PARENT = 1.0  # that a worker has, when its parent is gone, to write finished games to its journal
 _GONE = (EOFError, BrokenPipeError, ConnectionResetError)
@@ -231,7 +231,7 @@ def _play(connection: Connection, settings: Settings, command: _Play, shared: _S
     game = load_game(settings.game)
     inference = load_worker_inference(command.snapshot, game, command.runtime, settings)
     numbers = shared.take_numbers(command.skip)
-    settings = grown(settings, command.snapshot)
+    settings = settings.at_step(step_of(command.snapshot))
     for report in play_games(game, inference, settings, command.stream, numbers, command.threads):
         if journal and report.games:
             if shared.stored[index] == written:

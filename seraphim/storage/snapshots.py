@@ -31,9 +31,9 @@ def check_name(name: str) -> str:
     return name
 
 
-def step_of(path: Path) -> int:
-    """Return how many batches the snapshot in a folder was trained on, as its manifest says; 0 if it does not."""
-    step = (atomic.read_manifest(path) or {}).get("step")
+def step_of(path: Path | None) -> int:
+    """Return how many batches the snapshot in a folder was trained on, as its manifest says; 0 without either."""
+    step = (atomic.read_manifest(path) or {}).get("step") if path else None
     return step if isinstance(step, int) else 0
 
 

@@ -24,7 +24,6 @@ from seraphim.records.window import read_window
 from seraphim.records.writer import GameWriter
 from seraphim.selfplay import processes
 from seraphim.selfplay.generate import generate_games
-from seraphim.selfplay.pool import grown
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
 from seraphim.storage.atomic import seal
@@ -64,13 +63,9 @@ def test_the_readouts_grow_with_the_steps_of_the_snapshot(
     shutil.copytree(folder.champion().path, trained)
     seal(trained, {"step": 10})  # 6·(1 + 10 / 4)
     for snapshot, expected in ((trained, 21), (folder.champion().path, 6), (None, 6)):
-        assert grown(settings, snapshot).self_play_search.readouts == expected
         with WorkerPool(settings, num_workers=1) as pool:
             games = list(pool.play(snapshot, "a", end=10))
             assert pool.work().readouts == expected * sum(len(game.examples) for game in games)
-    assert grown(settings, trained).search.readouts == 10
-    constant = settings.override({"readouts_growth_steps": 0})
-    assert grown(constant, trained) == constant
 
 
 def test_games_that_are_there_already_are_left_out(small_settings: Settings) -> None:

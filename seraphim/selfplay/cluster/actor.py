@@ -21,8 +21,9 @@ from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game, load_game_module
 from seraphim.inference import Runtime
 from seraphim.selfplay.cluster.bundle import unpack
-from seraphim.selfplay.pool import MAX_BYTES, Work, WorkerReport, grown, load_worker_inference, play_games
+from seraphim.selfplay.pool import MAX_BYTES, Work, WorkerReport, load_worker_inference, play_games
 from seraphim.settings import Settings
+from seraphim.storage.snapshots import step_of
 
 _MAX_GAMES = 4096  # in a message, which may exceed this, and MAX_BYTES, by one report of the playing thread
 
@@ -130,7 +131,7 @@ class Actor:
             snapshot = None if bundle is None else unpack(bundle)
             inference = load_worker_inference(snapshot, game, assignment.runtime, self._settings)
             options = replace(self._settings.self_play, concurrent_games=assignment.concurrent_games)
-            settings = grown(replace(self._settings, self_play=options), snapshot)
+            settings = replace(self._settings, self_play=options).at_step(step_of(snapshot))
             for report in play_games(game, inference, settings, assignment.stream, numbers):
                 with self._changed:
                     self._changed.wait_for(lambda: not self._is_full())

@@ -1,5 +1,6 @@
 """A worker of a cluster, called directly: it plays its assignment, and reports when it has nothing to play."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from seraphim.selfplay.cluster.bundle import pack
 from seraphim.selfplay.pool import MAX_GAMES, FinishedGame
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
+from seraphim.storage.atomic import seal
+from seraphim.storage.models import ModelFolder
 
 LONG = 60.0  # seconds: the answer comes earlier
 
@@ -51,6 +54,18 @@ def test_an_actor_plays_again_with_another_model(small_settings: Settings, folde
         played.append(sorted(games))
         assert status.report.work.runtime.startswith("OpenVINO" if bundle else "no network")
     assert played[0] != played[1]
+
+
+def test_the_readouts_of_an_actor_grow_with_the_steps_of_the_snapshot(
+    small_settings: Settings, folder: ModelFolder, tmp_path: Path
+) -> None:
+    trained = tmp_path / "trained"
+    shutil.copytree(folder.champion().path, trained)
+    seal(trained, {"step": 10})
+    actor = Actor(small_settings.override({"readouts": 6, "readouts_growth_steps": 4}), uses_gpu=False)
+    actor.begin(task(), pack(trained), [0, 1])
+    status, games = wait_until(actor, is_last=True)
+    assert status.report.work.readouts == 21 * sum(len(game.examples) for game in games)  # 6·(1 + 10 / 4)
 
 
 def test_a_number_that_comes_after_the_end_is_not_played(small_settings: Settings) -> None:
