@@ -60,7 +60,7 @@ def summarize(decision: Decision) -> str:
         return f"undecided after {seconds}: whether {decision.claim}; {_describe(counts)}"
     return (
         f"{decision.true_claim}: proven in {seconds}, {counts.evaluations:,} positions evaluated, "
-        f"{counts.positions:,} seen, {decision.proof_positions:,} in the proof"
+        f"{counts.positions:,} in memory, {decision.proof_positions:,} in the proof"
     )
 
 
