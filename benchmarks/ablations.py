@@ -74,7 +74,7 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "step size 0.02": ["--learning_rate=0.02"],
         "random openings of up to 30 plies": ["--random_plies=30"],
         "16 readouts": ["--self_play_readouts=16"],
-        "32 readouts": ["--self_play_readouts=32"],
+        "64 readouts that do not grow": ["--self_play_readouts=64", "--readouts_growth_steps=0"],
         "no known results": ["--noknown_results"],
     },
     "tictactoe": {
