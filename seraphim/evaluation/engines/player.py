@@ -78,26 +78,31 @@ class EnginePlayer(FollowsMoves):
         """Return an action for each of some games, given as the moves from the initial position."""
         while len(self._engines) < min(len(lines), count_cores()):
             self._engines.append(self._started())
-        shares: list[list[int]] = [[] for _ in self._engines]
-        for row, moves in enumerate(map(tuple, lines)):
-            # An engine that already follows the game only needs what is new; otherwise they take turns.
-            known = [moves[: len(engine.moves)] == engine.moves and bool(engine.moves) for engine in self._engines]
-            shares[known.index(True) if any(known) else row % len(shares)].append(row)
-        actions, interrupted = np.empty(len(lines), np.int64), threading.Event()
+        # An engine that already follows a game only needs what is new.
+        followers = [self._follower(tuple(moves)) for moves in lines]
+        actions, rows = np.empty(len(lines), np.int64), list(range(len(lines)))
+        taking, interrupted = threading.Lock(), threading.Event()
+
+        def take(place: int) -> int | None:
+            # The next game of an engine: one that it follows, else one that none does, else any.
+            with taking:
+                if not rows or interrupted.is_set():
+                    return None
+                row = min(rows, key=lambda row: (followers[row] != place, followers[row] is not None))
+                rows.remove(row)
+                return row
 
         def work(place: int) -> None:
             try:
-                for row in shares[place]:
-                    if interrupted.is_set():
-                        return
+                while (row := take(place)) is not None:
                     actions[row] = self._choose(place, tuple(lines[row]))
             except BaseException:
                 interrupted.set()  # the others finish the moves that they think about
                 raise
 
-        with ThreadPoolExecutor(len(shares)) as pool:
+        with ThreadPoolExecutor(len(self._engines)) as pool:
             try:
-                turns = [pool.submit(work, place) for place in range(len(shares))]
+                turns = [pool.submit(work, place) for place in range(len(self._engines))]
                 wait(turns)
             except KeyboardInterrupt:
                 interrupted.set()
@@ -108,6 +113,12 @@ class EnginePlayer(FollowsMoves):
         for turn in turns:
             turn.result()  # raises its error
         return actions
+
+    def _follower(self, moves: Moves) -> int | None:
+        for place, engine in enumerate(self._engines):
+            if engine.moves and moves[: len(engine.moves)] == engine.moves:
+                return place
+        return None
 
     def _choose(self, place: int, moves: Moves) -> int:
         try:

@@ -336,7 +336,57 @@ def test_an_error_of_one_program_stops_the_others(failing: int, monkeypatch: pyt
     engines: list[Stub] = []
     with pytest.raises(GameError, match="nonsense"):
         player.EnginePlayer("stub", Stub).after([(row,) for row in range(1000)])
-    assert len(asked) < 400  # of 500
+    assert len(asked) < 400  # of 999
+
+
+class Follower:
+    """An engine that follows a game, and meets the other one in each move."""
+
+    title = "follower"
+
+    def __init__(self, *moves: int) -> None:
+        self.moves, self.asked = moves, list[player.Moves]()
+        self.meeting: threading.Barrier
+
+    def choose(self, moves: player.Moves) -> int:
+        self.asked.append(moves)
+        self.meeting.wait(60)
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def test_programs_go_on_with_the_games_that_they_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "count_cores", lambda: 2)
+    both = [Follower(2, 3), Follower(1)]
+    both[0].meeting = both[1].meeting = threading.Barrier(2)
+    engines = iter(both)
+    player.EnginePlayer("followers", lambda: next(engines)).after([(0, 9), (1, 9), (2, 9), (2, 3, 9)])
+    assert [engine.asked[0] for engine in both] == [(2, 3, 9), (1, 9)]
+    assert {engine.asked[1] for engine in both} == {(0, 9), (2, 9)}
+
+
+def test_a_program_that_thinks_long_keeps_no_games_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "count_cores", lambda: 2)
+    others = threading.Semaphore(0)
+
+    class Stub:
+        title = "stub"
+        moves: player.Moves = ()
+
+        def choose(self, moves: player.Moves) -> int:
+            if moves == (0,):
+                assert all(others.acquire(timeout=60) for _ in range(9))
+            else:
+                others.release()
+            return moves[0]
+
+        def close(self) -> None:
+            pass
+
+    actions = player.EnginePlayer("stub", Stub).after([(row,) for row in range(10)])
+    np.testing.assert_array_equal(actions, np.arange(10))
 
 
 def test_a_player_that_follows_games_needs_them(script: Path) -> None:
