@@ -1,5 +1,6 @@
 """A player that asks programs for its moves: a few processes, each of which follows one game at a time."""
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -78,24 +79,17 @@ class EnginePlayer(FollowsMoves):
         """Return an action for each of some games, given as the moves from the initial position."""
         while len(self._engines) < min(len(lines), count_cores()):
             self._engines.append(self._started())
-        # An engine that already follows a game only needs what is new.
-        followers = [self._follower(tuple(moves)) for moves in lines]
-        actions, rows = np.empty(len(lines), np.int64), list(range(len(lines)))
-        taking, interrupted = threading.Lock(), threading.Event()
-
-        def take(place: int) -> int | None:
-            # The next game of an engine: one that it follows, else one that none does, else any.
-            with taking:
-                if not rows or interrupted.is_set():
-                    return None
-                row = min(rows, key=lambda row: (followers[row] != place, followers[row] is not None))
-                rows.remove(row)
-                return row
+        games = [tuple(moves) for moves in lines]
+        followed = self._followed(games)
+        rest = iter([row for row in range(len(games)) if [row] not in followed])  # of a list, so threads may share it
+        actions, interrupted = np.empty(len(games), np.int64), threading.Event()
 
         def work(place: int) -> None:
             try:
-                while (row := take(place)) is not None:
-                    actions[row] = self._choose(place, tuple(lines[row]))
+                for row in itertools.chain(followed[place], rest):
+                    if interrupted.is_set():
+                        return
+                    actions[row] = self._choose(place, games[row])
             except BaseException:
                 interrupted.set()  # the others finish the moves that they think about
                 raise
@@ -114,11 +108,13 @@ class EnginePlayer(FollowsMoves):
             turn.result()  # raises its error
         return actions
 
-    def _follower(self, moves: Moves) -> int | None:
-        for place, engine in enumerate(self._engines):
-            if engine.moves and moves[: len(engine.moves)] == engine.moves:
-                return place
-        return None
+    def _followed(self, games: Sequence[Moves]) -> list[list[int]]:
+        # The game that each engine begins with, if there is one that it already follows: it only needs what is new.
+        followed: list[list[int]] = []
+        for known in (engine.moves for engine in self._engines):
+            rows = [row for row, moves in enumerate(games) if known and moves[: len(known)] == known]
+            followed.append([row for row in rows if [row] not in followed][:1])
+        return followed
 
     def _choose(self, place: int, moves: Moves) -> int:
         try:

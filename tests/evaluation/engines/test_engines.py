@@ -367,6 +367,19 @@ def test_programs_go_on_with_the_games_that_they_follow(monkeypatch: pytest.Monk
     assert {engine.asked[1] for engine in both} == {(0, 9), (2, 9)}
 
 
+def test_a_program_keeps_its_game_when_others_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "count_cores", lambda: 2)
+    both = [Follower(), Follower(1)]
+    both[0].meeting = both[1].meeting = threading.Barrier(1)
+    engines = iter(both)
+    followers = player.EnginePlayer("followers", lambda: next(engines))
+    followers.after([(0,), (0,)])
+    for engine in both:
+        engine.asked.clear()
+    followers.after([(1, 9)])
+    assert [engine.asked for engine in both] == [[], [(1, 9)]]
+
+
 def test_a_program_that_thinks_long_keeps_no_games_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player, "count_cores", lambda: 2)
     others = threading.Semaphore(0)
