@@ -85,6 +85,10 @@ def _walk(game: Game, numbers: Array, plies: int, seed: int) -> tuple[Array, lis
 # ---------------------------------------------------------------- games
 
 
+Watch = Callable[[int, int], None]
+"""Is told before each ply how many games are unfinished, and the plies of the longest of them; last, that 0 are."""
+
+
 class Games(NamedTuple):
     """Games that were played to their end."""
 
@@ -93,7 +97,9 @@ class Games(NamedTuple):
     cut_off: int  # games that were stopped after `max_plies`
 
 
-def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Openings) -> Games:
+def play_games(
+    game: Game, players: Sequence[Choose], seats: Array, openings: Openings, watch: Watch | None = None
+) -> Games:
     """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
 
     Raises:
@@ -104,6 +110,8 @@ def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Op
     results, cut_off = np.zeros(len(states), np.int64), 0
     active = np.arange(len(states))
     while len(active):
+        if watch:
+            watch(len(active), max(len(moves[row]) for row in active))
         to_move = seats[active, game.to_play(states[active])]
         actions = np.empty(len(active), np.int64)
         for player in np.unique(to_move):
@@ -118,6 +126,8 @@ def play_games(game: Game, players: Sequence[Choose], seats: Array, openings: Op
         too_long = ~ended & np.array([len(moves[row]) >= game.max_plies for row in active])
         cut_off += int(too_long.sum())
         active = active[~(ended | too_long)]
+    if watch:
+        watch(0, max(map(len, moves)))
     return Games(results, tuple(map(tuple, moves)), cut_off)
 
 
@@ -201,7 +211,9 @@ class MatchResult:
         )
 
 
-def play_match(game: Game, first: Choose, second: Choose, openings: Openings) -> MatchResult:
+def play_match(
+    game: Game, first: Choose, second: Choose, openings: Openings, watch: Watch | None = None
+) -> MatchResult:
     """Play each opening twice, so that each player is player 0 once; return the result of the first player.
 
     Raises:
@@ -210,7 +222,7 @@ def play_match(game: Game, first: Choose, second: Choose, openings: Openings) ->
     count = len(openings.states)
     seats = np.repeat([[0, 1], [1, 0]], count, axis=0)
     twice = Openings(np.concatenate([openings.states] * 2), openings.moves * 2)
-    played = play_games(game, (first, second), seats, twice)
+    played = play_games(game, (first, second), seats, twice, watch)
     as_0, as_1 = played.results[:count], -played.results[count:]
     return MatchResult(
         as_player=(_tally(as_0), _tally(as_1)),
@@ -271,7 +283,14 @@ class SeriesResult:
         )
 
 
-def play_series(game: Game, first: Choose, second: Callable[[int], Choose], games: int, seed: int = 0) -> SeriesResult:
+def play_series(
+    game: Game,
+    first: Choose,
+    second: Callable[[int], Choose],
+    games: int,
+    seed: int = 0,
+    watch: Watch | None = None,
+) -> SeriesResult:
     """Play a series: all games begin at the initial position, and the first player always moves first.
 
     Unlike a match from random openings, it measures the first player in the game as it is. `second` returns the other
@@ -285,6 +304,6 @@ def play_series(game: Game, first: Choose, second: Callable[[int], Choose], game
         raise SettingsError(f"a series needs at least 1 game, not {games}")
     players = [first, *(second(seed + number) for number in range(games))]
     seats = np.stack([np.zeros(games, np.int64), 1 + np.arange(games)], axis=1)
-    results, moves, _ = play_games(game, players, seats, Openings(game.initial(games), ((),) * games))
+    results, moves, _ = play_games(game, players, seats, Openings(game.initial(games), ((),) * games), watch)
     distinct = dict(zip(moves, results, strict=True))
     return SeriesResult(_tally(results), _tally(np.array(list(distinct.values()))), moves)

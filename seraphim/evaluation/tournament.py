@@ -17,7 +17,7 @@ from pathlib import Path
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation import players
 from seraphim.evaluation.engines.load import is_engine, load_engine
-from seraphim.evaluation.match import SeriesResult, default_plies, make_openings, play_match, play_series
+from seraphim.evaluation.match import SeriesResult, Watch, default_plies, make_openings, play_match, play_series
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import Match
@@ -216,7 +216,9 @@ class Roster:
 class Tournament:
     """Matches between all players; those of a standing tournament are kept in a file."""
 
-    def __init__(self, game: Game, conditions: Conditions, folder: ModelFolder | None = None) -> None:
+    def __init__(
+        self, game: Game, conditions: Conditions, folder: ModelFolder | None = None, watch: Watch | None = None
+    ) -> None:
         """Begin, or continue with the matches in a folder's RESULTS that were played under the same conditions.
 
         Raises:
@@ -225,6 +227,7 @@ class Tournament:
         self._game = game
         self._conditions = conditions
         self._folder = folder
+        self._watch = watch
         plies = default_plies(game) if conditions.opening_plies is None else conditions.opening_plies
         self.openings = make_openings(game, (conditions.games + 1) // 2, plies, conditions.seed)
         self.matches = read_matches(folder.path / RESULTS, conditions) if folder else []
@@ -277,7 +280,8 @@ class Tournament:
             ModelError: a model is damaged or gone, or returned a NaN or an infinity.
             GameError: a player chose an illegal action.
         """
-        match = Match(first.name, second.name, play_match(self._game, first.load(), second.load(), self.openings))
+        result = play_match(self._game, first.load(), second.load(), self.openings, self._watch)
+        match = Match(first.name, second.name, result)
         self.matches.append(match)
         if self._folder:
             with self._folder.lock():
@@ -286,7 +290,7 @@ class Tournament:
 
 
 def play_from_start(
-    game: Game, entrants: Sequence[Entrant], conditions: Conditions
+    game: Game, entrants: Sequence[Entrant], conditions: Conditions, watch: Watch | None = None
 ) -> Iterator[tuple[str, SeriesResult]]:
     """Play a series from the initial position between the first player, which moves first, and each of the others.
 
@@ -306,7 +310,7 @@ def play_from_start(
     player = first.load()
     for name, with_seed in seeded:
         if with_seed:
-            yield name, play_series(game, player, with_seed, conditions.games, conditions.seed)
+            yield name, play_series(game, player, with_seed, conditions.games, conditions.seed, watch)
 
 
 def _check_two(entrants: Sequence[Entrant]) -> None:

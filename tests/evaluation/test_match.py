@@ -172,6 +172,18 @@ def test_both_players_get_their_positions_in_one_call_a_ply() -> None:
     assert len(calls) <= 2 * 9
 
 
+def test_a_match_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    player = random_player(GAME, 0)
+    result = play_match(GAME, player, player, make_openings(GAME, 40, 2), lambda *news: told.append(news))
+    unfinished, plies = zip(*told, strict=True)
+    assert unfinished[0] == result.games == 80
+    assert list(unfinished) == sorted(unfinished, reverse=True)
+    assert (plies[0], plies[-1]) == (2, 9)
+    assert list(plies) == sorted(plies)
+    assert unfinished[-1] == 0 < unfinished[-2]
+
+
 def test_an_illegal_choice_is_an_error() -> None:
     with pytest.raises(GameError, match="a player chose the illegal action 0 here:\n  1 2 3\na [XO]"):
         play_match(GAME, lambda states: np.zeros(len(states), int), random_player(GAME), make_openings(GAME, 9, 1))
