@@ -13,7 +13,6 @@ among equally good moves, differently in each game. With --forever, NAME means a
 kept in models/NAME/arena.csv: the same command continues.
 """
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,12 +50,11 @@ def main(arguments: Sequence[str]) -> None:
     conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     roster = tournament.Roster(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
     game = load_game(roster.game_of(names))
-    watch = _show_progress if sys.stdout.isatty() else None
     if FROM_START.value:
-        for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, watch):
+        for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.progress):
             print(f"{names[0]} moves first against {other}: {series}", flush=True)
         return
-    arena = tournament.Tournament(game, conditions, roster.folder_of(names) if FOREVER.value else None, watch)
+    arena = tournament.Tournament(game, conditions, roster.folder_of(names) if FOREVER.value else None, cli.progress)
     if 2 * len(arena.openings.states) < GAMES.value:
         print(f"only {len(arena.openings.states)} distinct openings; raise --opening_plies")
 
@@ -85,11 +83,6 @@ def main(arguments: Sequence[str]) -> None:
     if arena.matches:
         print(f"\n{ratings.matches_table(arena.matches)}")
         report()
-
-
-def _show_progress(unfinished: int, plies: int) -> None:
-    text = f"{unfinished:,} games unfinished, the longest after {plies} plies" if unfinished else ""
-    print(f"\r{text:60}\r", end="", flush=True)
 
 
 if __name__ == "__main__":

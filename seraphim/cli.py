@@ -287,6 +287,13 @@ def model_name(arguments: Sequence[str]) -> str:
     return name
 
 
+def progress(unfinished: int, plies: int) -> None:
+    """Tell at a terminal how far a match is, until the next line of output: a `seraphim.evaluation.match.Watch`."""
+    if sys.stdout.isatty():
+        text = f"{unfinished:,} games unfinished, the longest after {plies} plies" if unfinished else ""
+        print(f"\r{text:60}\r", end="", flush=True)
+
+
 def run(main: Callable[[Sequence[str]], int | None]) -> None:
     """Parse the flags, and exit with the code that `main(arguments)` returns, or print an error in one line."""
 
