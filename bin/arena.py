@@ -51,10 +51,10 @@ def main(arguments: Sequence[str]) -> None:
     roster = tournament.Roster(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
     game = load_game(roster.game_of(names))
     if FROM_START.value:
-        for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.progress):
+        for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.show_match):
             print(f"{names[0]} moves first against {other}: {series}", flush=True)
         return
-    arena = tournament.Tournament(game, conditions, roster.folder_of(names) if FOREVER.value else None, cli.progress)
+    arena = tournament.Tournament(game, conditions, roster.folder_of(names) if FOREVER.value else None, cli.show_match)
     if 2 * len(arena.openings.states) < GAMES.value:
         print(f"only {len(arena.openings.states)} distinct openings; raise --opening_plies")
 

@@ -287,7 +287,7 @@ def model_name(arguments: Sequence[str]) -> str:
     return name
 
 
-def progress(unfinished: int, plies: int) -> None:
+def show_match(unfinished: int, plies: int) -> None:
     """Tell at a terminal how far a match is, until the next line of output: a `seraphim.evaluation.match.Watch`."""
     if sys.stdout.isatty():
         text = f"{unfinished:,} games unfinished, the longest after {plies} plies" if unfinished else ""

@@ -86,7 +86,7 @@ def _walk(game: Game, numbers: Array, plies: int, seed: int) -> tuple[Array, lis
 
 
 Watch = Callable[[int, int], None]
-"""Is told before each ply how many games are unfinished, and the plies of the longest of them; last, that 0 are."""
+"""Called before each ply with the number of unfinished games and the length of the longest one; last with 0 games."""
 
 
 class Games(NamedTuple):
