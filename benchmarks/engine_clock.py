@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from absl import flags
@@ -23,7 +22,7 @@ from seraphim.evaluation.engines.move_names import COLORS
 from seraphim.game import Game, load_game
 
 GAMES = flags.DEFINE_integer("games", 200, "Games to play.", lower_bound=1)
-SECONDS = flags.DEFINE_float("seconds", 10.0, "Time for a game, or with --per_move for a move.", lower_bound=0.01)
+SECONDS = flags.DEFINE_integer("seconds", 10, "Time for a game, or with --per_move for a move.", lower_bound=1)
 PER_MOVE = flags.DEFINE_bool("per_move", False, "The time is for each move.")
 AT_ONCE = flags.DEFINE_integer("at_once", 8, "Games that are played at the same time.", lower_bound=1)
 cli.define_trust()
@@ -42,7 +41,7 @@ def play(name: str, game: Game, number: int) -> tuple[float, int]:
             action = engine.choose(tuple(moves))
             times.append(time.monotonic() - began)
             if not PER_MOVE.value:
-                engine.ask(f"time_left {COLORS[player]} {max(0.0, SECONDS.value - sum(times)):.3f} 0")
+                engine.ask(f"time_left {COLORS[player]} {max(0, int(SECONDS.value - sum(times)))} 0")
         else:
             action = int(random.choice(legal))
         moves.append(action)
@@ -52,14 +51,14 @@ def play(name: str, game: Game, number: int) -> tuple[float, int]:
 
 def main(arguments: Sequence[str]) -> None:
     """Play all games."""
-    folder: Any = cli.model_folder(arguments)
+    folder = cli.model_to_read(arguments)
     game = load_game(folder.settings().game)
     with ThreadPoolExecutor(AT_ONCE.value) as pool:
         played = list(pool.map(lambda number: play(folder.name, game, number), range(GAMES.value)))
     times, moves = np.array([each[0] for each in played]), sum(each[1] for each in played)
     unit = "move" if PER_MOVE.value else "game"
     print(
-        f"{GAMES.value} games, {moves:,} moves, {SECONDS.value:g} s for a {unit}, {AT_ONCE.value} games at once: "
+        f"{GAMES.value} games, {moves:,} moves, {SECONDS.value} s for a {unit}, {AT_ONCE.value} games at once: "
         f"{(times > SECONDS.value).sum()} lost on time; the slowest {unit} took {times.max():.2f} s, the median one "
         f"{np.median(times):.2f} s"
     )

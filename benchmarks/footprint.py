@@ -17,8 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from memory import INTERRUPTED, ROOT
-
+from benchmarks.memory import INTERRUPTED, ROOT
 from seraphim.records.files import published_files
 from seraphim.records.schema import end_of
 from seraphim.records.tfrecord import frames

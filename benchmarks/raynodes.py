@@ -63,8 +63,8 @@ def running_head(environment: Mapping[str, str], cores: int = 2) -> Iterator[str
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # short, as paths of sockets must be
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
         port, client_port = one.getsockname()[1], two.getsockname()[1]
-    arguments = ("--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}")
-    arguments += (f"--ray-client-server-port={client_port}",)
+    ports = f"--port={port}", f"--ray-client-server-port={client_port}"
+    arguments = ("--head", *ports, "--include-dashboard=false", f"--temp-dir={folder}")
     node = Node(*arguments, environment=environment, folder=folder, cores=cores)
     try:
         yield f"127.0.0.1:{port}"
