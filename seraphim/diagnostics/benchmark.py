@@ -136,6 +136,17 @@ def measure_uniform(game: Game, settings: Settings, concurrent_games: int, secon
     return (player.search.readouts - before) / (time.perf_counter() - start)
 
 
+def compare_rules(game: Game, plain: Game, settings: Settings, concurrent_games: int, seconds: float) -> Figures:
+    """Measure a game by its rules in plain Python, beside the compiled ones; neither tells known results."""
+    few = replace(settings, search=replace(settings.search, readouts=25, known_results=False))
+    slow, fast = (measure_uniform(each, few, concurrent_games, seconds) for each in (plain, game))
+    return {
+        "plain-Python rules: readouts/s": slow,
+        "plain-Python rules: µs a readout more": 1e6 / slow - 1e6 / fast,
+        "plain-Python rules: compiled ones are faster by": fast / slow,
+    }
+
+
 def precision_of(inference: Inference) -> Precision:
     """Return the precision in which a network is computed on this machine."""
     return "bfloat16" if "bfloat16" in inference.description else "float32"
@@ -177,13 +188,7 @@ def benchmark(
     )
     figures["uniform priors, one process, 64 games: readouts/s"] = measure_uniform(game, settings, 64, seconds)
     if plain_name:
-        plain = load_game(plain_name)
-        # Rules in plain Python may not know results, and both have to search the same.
-        few = replace(settings, search=replace(settings.search, readouts=25, known_results=False))
-        slow, fast = (measure_uniform(each, few, 64, seconds) for each in (plain, game))
-        figures["plain-Python rules: readouts/s"] = slow
-        figures["plain-Python rules: µs a readout more"] = 1e6 / slow - 1e6 / fast
-        figures["plain-Python rules: compiled ones are faster by"] = fast / slow
+        figures |= compare_rules(game, load_game(plain_name), settings, 64, seconds)
     figures["cores"] = count_cores()
     return figures
 
