@@ -45,7 +45,7 @@ SETTINGS: dict[str, Any] = {
     # the results of games have to become more accurate than its own guesses, or it learns nothing more from them.
     "self_play_search": {"root": "gumbel", "readouts": 16},
     # Games begin in a random position: good play everywhere requires having seen bad positions too.
-    "self_play": {"games_per_generation": 4000, "readouts_growth_steps": 4000, "random_plies": 20},
+    "self_play": {"games_per_generation": 4000, "readouts_growth_steps": 2000, "random_plies": 20},
     "training": {
         "learning_rate_decay_steps": 4000,
         "precision": "bfloat16",
