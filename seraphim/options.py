@@ -191,6 +191,9 @@ class SelfPlayOptions(Options):
     reaches."""
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
+    balanced_openings: bool = False
+    """Whether random moves are drawn anew, at most seven times, until they lead to a position that is kept: with
+    probability 1 - |v|, where v is the network's value."""
 
 
 @dataclass(frozen=True)

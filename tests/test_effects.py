@@ -68,6 +68,7 @@ OTHERS: dict[str, Any] = {
     "games_per_generation": 7,
     "random_plies": 3,
     "random_share": 0.5,
+    "balanced_openings": True,
     "games_per_file": 3,
     "learning_rate": 0.1,
     "optimizer": ("sgd", "adam"),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
+from seraphim.inference import Inference, inputs_of
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
 from seraphim.search.expansion import terminal_value
@@ -20,8 +20,9 @@ from seraphim.search.traversal import TreePolicy
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
-_PURPOSES = 4  # random streams of a ply
-_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
+_PURPOSES = 5  # random streams of a ply
+_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH, _OPENING_CHOICE = range(_PURPOSES)
+_MOST_OPENINGS = 8  # drawn for one game
 
 
 def game_id(stream: str, number: int) -> str:
@@ -76,6 +77,7 @@ class SelfPlay:
         self._fast_wins = search.fast_wins
         self._options = options
         self._stream = stream
+        self._inference = inference
         self.search = Search(game, inference, search, options.concurrent_games, tree_policy=tree_policy)
 
     def play(self, numbers: Iterator[int]) -> Iterator[GameRecord]:
@@ -133,14 +135,31 @@ class SelfPlay:
         return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
 
     def _open(self, numbers: Array) -> tuple[Array, Array]:
-        # Returns the positions that games begin with, and their plies: a random number of moves, short of the end.
-        states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
+        # Returns the positions that games begin with, and their plies.
+        if not (len(numbers) and self._options.balanced_openings):
+            return self._draw_openings(numbers, 1)
+        # All openings of these games at once, because one large batch takes the network less time than several small
+        # ones. A game takes its first one that is kept, or else the last.
+        states, plies = self._draw_openings(numbers, _MOST_OPENINGS)
+        _, values = self._inference.infer(inputs_of(self._game, self._inference, states))
+        choices = self._streams(numbers, np.zeros(len(numbers), np.int64), _OPENING_CHOICE)
+        kept = np.abs(values) <= uniform_of(_forks(choices, _MOST_OPENINGS))
+        kept = kept.reshape(len(numbers), _MOST_OPENINGS)
+        kept[:, -1] = True
+        chosen = np.arange(len(numbers)) * _MOST_OPENINGS + kept.argmax(axis=1)
+        return states[chosen], plies[chosen]
+
+    def _draw_openings(self, numbers: Array, count: int) -> tuple[Array, Array]:
+        # Returns `count` positions for each game, one after another, and their plies: as many random moves for all of a
+        # game's, short of the end.
         longest, share = self._options.random_plies, self._options.random_share
-        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
-        lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
-        for _ in range(longest):
+        starts = np.zeros(len(numbers), np.int64)
+        drawn = uniform_of(self._streams(numbers, starts, _OPENING_LENGTH)) / share
+        lengths = np.repeat(np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0), count)
+        states, plies = self._game.initial(len(lengths)), np.zeros(len(lengths), np.int64)
+        for ply in range(longest):
             moving = np.flatnonzero(plies < lengths)
-            streams = self._streams(numbers[moving], plies[moving], _OPENING)
+            streams = _forks(self._streams(numbers, starts + ply, _OPENING), count)[moving]
             actions = draw_actions(self._game.legal(states[moving]), streams)
             successors = self._game.step(states[moving], actions)
             ended = self._game.outcome(successors)[0]
@@ -190,6 +209,11 @@ class SelfPlay:
         slots.plies[fresh] = slots.first_plies[fresh]
         self.search.reset(fresh)
         return fresh
+
+
+def _forks(streams: Array, count: int) -> Array:
+    # The streams of `count` purposes for each of K, uint64 [K·count].
+    return fork(np.repeat(streams, count), np.tile(np.arange(count, dtype=np.uint64), len(streams)))
 
 
 def _twice_as_long(past: Array) -> Array:
