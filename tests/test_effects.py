@@ -307,14 +307,14 @@ def test_an_option_of_the_gate_is_refused_exactly_where_it_changes_nothing(gate:
 
 @pytest.mark.parametrize("random_plies", [0, 4])
 def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothing(random_plies: int) -> None:
-    def lengths(settings: Settings) -> list[int]:
+    def openings(settings: Settings) -> list[tuple[int, ...]]:
         player = SelfPlay(GAME, NETWORK, SearchOptions(readouts=2), settings.self_play, "a")
-        return sorted(record.first_ply for record in player.play(iter(range(30))))
+        return sorted((record.first_ply, *map(int, record.states[0])) for record in player.play(iter(range(30))))
 
     settings = Settings("tictactoe").override({"random_plies": random_plies})
-    before = lengths(settings)
-    for option in ("random_plies", "random_share"):
-        after = lengths(changed(settings, option))
+    before = openings(settings)
+    for option in ("random_plies", "random_share", "balanced_openings"):
+        after = openings(changed(settings, option))
         assert (before == after) == idle(option, settings, "self_play"), option
         assert idle(option, settings, "training", "gate", "evaluation")
 
