@@ -218,16 +218,16 @@ class Center(Uniform):
         return logits, np.where(observations[:, 1, 1, :2].any(axis=1), np.float32(self.value), np.float32(0))
 
 
-@pytest.mark.parametrize("value", [0, 0.5, -0.5, 1])
+@pytest.mark.parametrize("value", [0.5, -1])
 def test_an_opening_is_kept_the_rarer_the_more_it_decides(value: float) -> None:
-    options = SelfPlayOptions(64, random_plies=3, balanced_openings=True)
+    options = SelfPlayOptions(64, random_plies=4, balanced_openings=True)
     player = SelfPlay(GAME, Center(value), SearchOptions(readouts=1), options, "a")
-    records = list(player.play(iter(range(4000))))
-    for plies in (1, 2, 3):
+    records = list(player.play(iter(range(2000))))
+    for plies in (1, 2, 3, 4):
         opened = [record.states[0] for record in records if record.first_ply == plies]
         taken = np.mean([GAME.observe(state[None])[0, 1, 1, :2].any() for state in opened])
         share = plies / 9  # of openings with the center taken
-        assert len(opened) == pytest.approx(1000, abs=120)
+        assert len(opened) == pytest.approx(400, abs=60)
         assert taken == pytest.approx(share * (1 - abs(value)) / (1 - share * abs(value)), abs=0.05)
 
 
