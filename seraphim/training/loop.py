@@ -127,7 +127,7 @@ def _check_generation(games: int, positions_per_game: float, settings: Settings)
         raise SettingsError(
             f"a generation of {games:,} games has at least {games * positions_per_game:,.0f} positions, but training "
             f"draws from at most the newest {window:,}: lower games_per_generation to "
-            f"{window / positions_per_game:,.0f} or less, or raise max_window"
+            f"{max(1, int(window / positions_per_game)):,} or less, or raise max_window"
         )
 
 

@@ -1,6 +1,7 @@
 """The loop: it continues where it stopped, and ends with a player that was checked."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,8 +88,12 @@ def test_a_generation_larger_than_the_window_is_refused(folder: ModelFolder, sma
         run(29)
     assert not published_files(folder.game_data)
     # The exact number is known when the games have been played.
-    with pytest.raises(SettingsError, match=r"lower games_per_generation to \d or less, or raise max_window"):
+    with pytest.raises(SettingsError, match="or less, or raise max_window") as refusal:
         run(31)
+    positions, games = map(
+        int, re.findall(r"at least (\d+) positions, .* lower games_per_generation to (\d+)", str(refusal.value))[0]
+    )
+    assert games * positions / 30 <= 31 < (games + 1) * positions / 30
     assert len(played_numbers(folder.game_data, "0-0")) == 30
     assert folder.champion().step == 0
 
