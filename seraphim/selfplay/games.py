@@ -20,8 +20,8 @@ from seraphim.search.traversal import TreePolicy
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
-_PURPOSES = 5  # random streams of a ply
-_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH, _OPENING_CHOICE = range(_PURPOSES)
+_PURPOSES = 4  # random streams of a ply
+_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
 _MOST_OPENINGS = 8  # drawn for one game
 
 
@@ -142,8 +142,9 @@ class SelfPlay:
         # ones. A game takes its first one that is kept, or else the last.
         states, plies = self._draw_openings(numbers, _MOST_OPENINGS)
         _, values = self._inference.infer(inputs_of(self._game, self._inference, states))
-        choices = self._streams(numbers, np.zeros(len(numbers), np.int64), _OPENING_CHOICE)
-        kept = np.abs(values) <= uniform_of(_forks(choices, _MOST_OPENINGS))
+        length = self._streams(numbers, np.zeros(len(numbers), np.int64), _OPENING_LENGTH)
+        choices = _branches(length, 1 + _MOST_OPENINGS).reshape(len(numbers), -1)[:, 1:]
+        kept = np.abs(values) <= uniform_of(choices.ravel())
         kept = kept.reshape(len(numbers), _MOST_OPENINGS)
         kept[:, -1] = True
         chosen = np.arange(len(numbers)) * _MOST_OPENINGS + kept.argmax(axis=1)
@@ -159,7 +160,7 @@ class SelfPlay:
         states, plies = self._game.initial(len(lengths)), np.zeros(len(lengths), np.int64)
         for ply in range(longest):
             moving = np.flatnonzero(plies < lengths)
-            streams = _forks(self._streams(numbers, starts + ply, _OPENING), count)[moving]
+            streams = _branches(self._streams(numbers, starts + ply, _OPENING), count)[moving]
             actions = draw_actions(self._game.legal(states[moving]), streams)
             successors = self._game.step(states[moving], actions)
             ended = self._game.outcome(successors)[0]
@@ -211,9 +212,11 @@ class SelfPlay:
         return fresh
 
 
-def _forks(streams: Array, count: int) -> Array:
-    # The streams of `count` purposes for each of K, uint64 [K·count].
-    return fork(np.repeat(streams, count), np.tile(np.arange(count, dtype=np.uint64), len(streams)))
+def _branches(streams: Array, count: int) -> Array:
+    # For each of K streams, itself and streams that begin from it, `count` in all: uint64 [K·count].
+    branches = fork(np.repeat(streams, count), np.tile(np.arange(count, dtype=np.uint64), len(streams)))
+    branches[::count] = streams
+    return branches
 
 
 def _twice_as_long(past: Array) -> Array:
