@@ -142,6 +142,7 @@ class SelfPlay:
         # ones. A game takes its first one that is kept, or else the last.
         states, plies = self._draw_openings(numbers, _MOST_OPENINGS)
         _, values = self._inference.infer(inputs_of(self._game, self._inference, states))
+        # Branches of the stream whose own first number is the length.
         length = self._streams(numbers, np.zeros(len(numbers), np.int64), _OPENING_LENGTH)
         choices = _branches(length, 1 + _MOST_OPENINGS).reshape(len(numbers), -1)[:, 1:]
         kept = np.abs(values) <= uniform_of(choices.ravel())

@@ -124,10 +124,11 @@ def learn(
 def _check_generation(games: int, positions_per_game: float, settings: Settings) -> None:
     window = settings.training.max_window
     if games * positions_per_game > window:
+        fewer = int(window / positions_per_game)
+        remedy = f"lower games_per_generation to {fewer:,} or less, or raise" if fewer else "raise"
         raise SettingsError(
             f"a generation of {games:,} games has at least {games * positions_per_game:,.0f} positions, but training "
-            f"draws from at most the newest {window:,}: lower games_per_generation to "
-            f"{max(1, int(window / positions_per_game)):,} or less, or raise max_window"
+            f"draws from at most the newest {window:,}: {remedy} max_window"
         )
 
 

@@ -219,7 +219,7 @@ class Center(Uniform):
 
 
 @pytest.mark.parametrize("value", [0.5, -1])
-def test_an_opening_is_kept_the_rarer_the_more_it_decides(value: float) -> None:
+def test_the_more_decided_an_opening_is_the_less_often_it_is_kept(value: float) -> None:
     options = SelfPlayOptions(64, random_plies=4, balanced_openings=True)
     player = SelfPlay(GAME, Center(value), SearchOptions(readouts=1), options, "a")
     records = list(player.play(iter(range(2000))))
