@@ -45,12 +45,12 @@ SETTINGS: dict[str, Any] = {
     # the results of games have to become more accurate than its own guesses, or it learns nothing more from them.
     "self_play_search": {"root": "gumbel", "readouts": 16},
     # Games begin in a random position: good play everywhere requires having seen bad positions too. But most random
-    # positions are decided, and teach little.
+    # positions are decided, and good play leads to others.
     "self_play": {
         "games_per_generation": 4000,
         "readouts_growth_steps": 2000,
         "random_plies": 20,
-        "balanced_openings": True,
+        "mixed_openings": True,
     },
     "training": {
         "learning_rate_decay_steps": 4000,

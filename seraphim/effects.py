@@ -74,7 +74,7 @@ _TABLE: list[tuple[Any, ...]] = [
     ("noise_coefficient root_temperature", *_NOISY, _PUCT),
     ("dirichlet_alpha", *_NOISY, _PUCT, _above_0("noise_coefficient")),
     ("concurrent_games readouts_growth_steps random_plies games_per_file", *_PLAY),
-    ("random_share balanced_openings", *_PLAY, _above_0("random_plies")),
+    ("random_share mixed_openings", *_PLAY, _above_0("random_plies")),
     ("games_per_generation", "cycle", "self-play and training in turns, as in learn.py"),
     ("samples_per_position", *_TRAINING, Condition("steps=0", lambda section: section.steps == 0)),
     ("learning_rate learning_rate_decay_steps batch_size steps precision value_loss_weight", *_TRAINING),

@@ -191,9 +191,9 @@ class SelfPlayOptions(Options):
     reaches."""
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
-    balanced_openings: bool = False
-    """Whether random moves are drawn anew, at most seven times, until they lead to a position that is kept: with
-    probability 1 - |v|, where v is the network's value."""
+    mixed_openings: bool = False
+    """Whether the moves that games begin with are a mixture: of each game another share is random, uniform in [0, 1], and
+    the others are drawn from the network's policy."""
 
 
 @dataclass(frozen=True)

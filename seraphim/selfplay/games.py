@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.inference import Inference, inputs_of
+from seraphim.inference import Inference
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
 from seraphim.search.expansion import terminal_value
@@ -22,7 +22,6 @@ from seraphim.search.traversal import TreePolicy
 _MOVED_TOGETHER = 0.2
 _PURPOSES = 4  # random streams of a ply
 _NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
-_MOST_OPENINGS = 8  # drawn for one game
 
 
 def game_id(stream: str, number: int) -> str:
@@ -77,7 +76,6 @@ class SelfPlay:
         self._fast_wins = search.fast_wins
         self._options = options
         self._stream = stream
-        self._inference = inference
         self.search = Search(game, inference, search, options.concurrent_games, tree_policy=tree_policy)
 
     def play(self, numbers: Iterator[int]) -> Iterator[GameRecord]:
@@ -113,11 +111,11 @@ class SelfPlay:
 
     def _allocate(self, numbers: Array) -> _Slots:
         games, plies = len(numbers), min(self._game.max_plies, 64)
-        states, first_plies = self._open(numbers)
+        states, started, first_plies = self._open(numbers)
         return _Slots(
             numbers=numbers,
             first_plies=first_plies,
-            plies=first_plies.copy(),
+            plies=started,
             states=states,
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
@@ -126,52 +124,57 @@ class SelfPlay:
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
-        numbers, plies = slots.numbers[trees], slots.plies[trees]
-        self.search.begin(trees, slots.states[trees], self._streams(numbers, plies, _NOISE))
+        opening = slots.plies[trees] < slots.first_plies[trees]
+        for chosen, readouts in ((trees[~opening], None), (trees[opening], 0)):
+            noise = self._streams(slots.numbers[chosen], slots.plies[chosen], _NOISE)
+            self.search.begin(chosen, slots.states[chosen], noise, readouts)
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         # One stream for each game, ply and purpose.
         games = fork(np.full(len(numbers), stream_key(self._stream)), numbers.astype(np.uint64))
         return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
 
-    def _open(self, numbers: Array) -> tuple[Array, Array]:
-        # Returns the positions that games begin with, and their plies.
-        if not (len(numbers) and self._options.balanced_openings):
-            return self._draw_openings(numbers, 1)
-        # All openings of these games at once, because one large batch takes the network less time than several small
-        # ones. A game takes its first one that is kept, or else the last.
-        states, plies = self._draw_openings(numbers, _MOST_OPENINGS)
-        _, values = self._inference.infer(inputs_of(self._game, self._inference, states))
-        # Branches of the stream whose own first number is the length.
-        length = self._streams(numbers, np.zeros(len(numbers), np.int64), _OPENING_LENGTH)
-        choices = _branches(length, 1 + _MOST_OPENINGS).reshape(len(numbers), -1)[:, 1:]
-        kept = np.abs(values) <= uniform_of(choices.ravel())
-        kept = kept.reshape(len(numbers), _MOST_OPENINGS)
-        kept[:, -1] = True
-        chosen = np.arange(len(numbers)) * _MOST_OPENINGS + kept.argmax(axis=1)
-        return states[chosen], plies[chosen]
-
-    def _draw_openings(self, numbers: Array, count: int) -> tuple[Array, Array]:
-        # Returns `count` positions for each game, one after another, and their plies: as many random moves for all of a
-        # game's, short of the end.
+    def _open(self, numbers: Array) -> tuple[Array, Array, Array]:
+        # Returns the positions that games begin with, their plies, and the plies of the openings.
         longest, share = self._options.random_plies, self._options.random_share
         starts = np.zeros(len(numbers), np.int64)
         drawn = uniform_of(self._streams(numbers, starts, _OPENING_LENGTH)) / share
-        lengths = np.repeat(np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0), count)
-        states, plies = self._game.initial(len(lengths)), np.zeros(len(lengths), np.int64)
+        lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
+        states, plies = self._game.initial(len(numbers)), starts.copy()
+        if self._options.mixed_openings:  # played with the other games, because the network takes part
+            return states, plies, lengths
         for ply in range(longest):
             moving = np.flatnonzero(plies < lengths)
-            streams = _branches(self._streams(numbers, starts + ply, _OPENING), count)[moving]
+            streams = self._streams(numbers, starts + ply, _OPENING)[moving]
             actions = draw_actions(self._game.legal(states[moving]), streams)
             successors = self._game.step(states[moving], actions)
             ended = self._game.outcome(successors)[0]
             states[moving[~ended]] = successors[~ended]
             plies[moving[~ended]] += 1
             lengths[moving[ended]] = 0
-        return states, plies
+        return states, plies, plies.copy()
+
+    def _go_on_opening(self, slots: _Slots, trees: Array) -> None:
+        # Plays a move of the opening in each of the games; where it would end the game, the opening ends before it.
+        numbers, plies = slots.numbers[trees], slots.plies[trees]
+        length = self._streams(numbers, np.zeros_like(plies), _OPENING_LENGTH)
+        share = uniform_of(fork(length, np.ones(len(trees), np.uint64)))  # of the game's random moves
+        random = uniform_of(self._streams(numbers, plies, _CHOICE)) < share
+        weights = np.where(random[:, None], self._game.legal(slots.states[trees]), self.search.result(trees).priors)
+        actions = draw_actions(weights, self._streams(numbers, plies, _OPENING))
+        successors = self._game.step(slots.states[trees], actions)
+        ended = self._game.outcome(successors)[0]
+        slots.first_plies[trees[ended]] = plies[ended]
+        slots.states[trees[~ended]] = successors[~ended]
+        slots.plies[trees[~ended]] += 1
+        self.search.reset(trees)
 
     def _move(self, slots: _Slots, trees: Array) -> _Slots:
         # Plays a move in each of the games whose search is done.
+        opening = slots.plies[trees] < slots.first_plies[trees]
+        self._go_on_opening(slots, trees[opening])
+        if not len(trees := trees[~opening]):
+            return slots
         result = self.search.result(trees)
         plies = slots.plies[trees]
         sampled = plies < self._tempering_point
@@ -207,17 +210,9 @@ class SelfPlay:
         taken = [number for _, number in zip(trees, numbers, strict=False)]
         fresh = trees[: len(taken)]
         slots.numbers[fresh] = taken
-        slots.states[fresh], slots.first_plies[fresh] = self._open(slots.numbers[fresh])
-        slots.plies[fresh] = slots.first_plies[fresh]
+        slots.states[fresh], slots.plies[fresh], slots.first_plies[fresh] = self._open(slots.numbers[fresh])
         self.search.reset(fresh)
         return fresh
-
-
-def _branches(streams: Array, count: int) -> Array:
-    # For each of K streams, itself and streams that begin from it, `count` in all: uint64 [K·count].
-    branches = fork(np.repeat(streams, count), np.tile(np.arange(count, dtype=np.uint64), len(streams)))
-    branches[::count] = streams
-    return branches
 
 
 def _twice_as_long(past: Array) -> Array:

@@ -206,34 +206,9 @@ def test_a_share_of_the_games_begins_with_random_moves() -> None:
     assert counts == pytest.approx([0.7, 0.1, 0.1, 0.1], abs=0.05)
 
 
-class Center(Uniform):
-    """Values positions by whether the cell in the center is taken."""
-
-    def __init__(self, value: float) -> None:
-        super().__init__(GAME)
-        self.value = value
-
-    def infer(self, observations):
-        logits, _ = super().infer(observations)
-        return logits, np.where(observations[:, 1, 1, :2].any(axis=1), np.float32(self.value), np.float32(0))
-
-
-@pytest.mark.parametrize("value", [0.5, -1])
-def test_the_more_decided_an_opening_is_the_less_often_it_is_kept(value: float) -> None:
-    options = SelfPlayOptions(64, random_plies=4, balanced_openings=True)
-    player = SelfPlay(GAME, Center(value), SearchOptions(readouts=1), options, "a")
-    records = list(player.play(iter(range(2000))))
-    for plies in (1, 2, 3, 4):
-        opened = [record.states[0] for record in records if record.first_ply == plies]
-        taken = np.mean([GAME.observe(state[None])[0, 1, 1, :2].any() for state in opened])
-        share = plies / 9  # of openings with the center taken
-        assert len(opened) == pytest.approx(400, abs=60)
-        assert taken == pytest.approx(share * (1 - abs(value)) / (1 - share * abs(value)), abs=0.05)
-
-
-def test_balanced_openings_do_not_depend_on_other_games() -> None:
+def test_mixed_openings_do_not_depend_on_other_games() -> None:
     def starts(concurrent: int) -> list[GameRecord]:
-        options = SelfPlayOptions(concurrent, random_plies=4, balanced_openings=True)
+        options = SelfPlayOptions(concurrent, random_plies=4, mixed_openings=True)
         player = SelfPlay(GAME, ArbitraryNetwork(GAME), OPTIONS, options, "a")
         return sorted(player.play(iter(range(40))), key=lambda record: number_in(record.game_id))
 
