@@ -192,8 +192,8 @@ class SelfPlayOptions(Options):
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
     mixed_openings: bool = False
-    """Whether the moves that games begin with are a mixture: of each game another share is random, uniform in [0, 1], and
-    the others are drawn from the network's policy."""
+    """Whether only a share of those moves is random, drawn uniformly from [0, 1] for each game, and the others come from
+    the network's policy."""
 
 
 @dataclass(frozen=True)

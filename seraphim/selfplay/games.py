@@ -137,37 +137,38 @@ class SelfPlay:
     def _open(self, numbers: Array) -> tuple[Array, Array, Array]:
         # Returns the positions that games begin with, their plies, and the plies of the openings.
         longest, share = self._options.random_plies, self._options.random_share
-        starts = np.zeros(len(numbers), np.int64)
-        drawn = uniform_of(self._streams(numbers, starts, _OPENING_LENGTH)) / share
+        states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
+        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
         lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
-        states, plies = self._game.initial(len(numbers)), starts.copy()
-        if self._options.mixed_openings:  # played with the other games, because the network takes part
+        if self._options.mixed_openings:  # played beside the other games, because the network takes part
             return states, plies, lengths
-        for ply in range(longest):
-            moving = np.flatnonzero(plies < lengths)
-            streams = self._streams(numbers, starts + ply, _OPENING)[moving]
-            actions = draw_actions(self._game.legal(states[moving]), streams)
-            successors = self._game.step(states[moving], actions)
-            ended = self._game.outcome(successors)[0]
+        while len(moving := np.flatnonzero(plies < lengths)):
+            legal = self._game.legal(states[moving])
+            successors, ended = self._opening_moves(numbers[moving], states[moving], plies[moving], legal)
             states[moving[~ended]] = successors[~ended]
             plies[moving[~ended]] += 1
-            lengths[moving[ended]] = 0
-        return states, plies, plies.copy()
+            lengths[moving[ended]] = plies[moving[ended]]
+        return states, plies, lengths
 
     def _go_on_opening(self, slots: _Slots, trees: Array) -> None:
-        # Plays a move of the opening in each of the games; where it would end the game, the opening ends before it.
-        numbers, plies = slots.numbers[trees], slots.plies[trees]
+        # Plays a move of the mixed openings of these games.
+        numbers, states, plies = slots.numbers[trees], slots.states[trees], slots.plies[trees]
         length = self._streams(numbers, np.zeros_like(plies), _OPENING_LENGTH)
         share = uniform_of(fork(length, np.ones(len(trees), np.uint64)))  # of the game's random moves
         random = uniform_of(self._streams(numbers, plies, _CHOICE)) < share
-        weights = np.where(random[:, None], self._game.legal(slots.states[trees]), self.search.result(trees).priors)
-        actions = draw_actions(weights, self._streams(numbers, plies, _OPENING))
-        successors = self._game.step(slots.states[trees], actions)
-        ended = self._game.outcome(successors)[0]
-        slots.first_plies[trees[ended]] = plies[ended]
+        weights = np.where(random[:, None], self._game.legal(states), self.search.result(trees).priors)
+        successors, ended = self._opening_moves(numbers, states, plies, weights)
         slots.states[trees[~ended]] = successors[~ended]
         slots.plies[trees[~ended]] += 1
+        slots.first_plies[trees[ended]] = plies[ended]
         self.search.reset(trees)
+
+    def _opening_moves(self, numbers: Array, states: Array, plies: Array, weights: Array) -> tuple[Array, Array]:
+        # Draws a move in each position; returns the successors, and which of these end the game. Where one does, it is
+        # not played, and the opening is over.
+        actions = draw_actions(weights, self._streams(numbers, plies, _OPENING))
+        successors = self._game.step(states, actions)
+        return successors, self._game.outcome(successors)[0]
 
     def _move(self, slots: _Slots, trees: Array) -> _Slots:
         # Plays a move in each of the games whose search is done.
