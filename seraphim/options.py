@@ -192,7 +192,7 @@ class SelfPlayOptions(Options):
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
     mixed_openings: bool = False
-    """Whether only a share of those moves is random, drawn uniformly from [0, 1] for each game, and the others come from
+    """Whether only a share of those moves is random, uniform in [0, 1] for each game, and the others come from
     the network's policy."""
 
 
