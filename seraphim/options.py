@@ -191,9 +191,8 @@ class SelfPlayOptions(Options):
     reaches."""
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
-    mixed_openings: bool = False
-    """Whether only a share of those moves is random, uniform in [0, 1] for each game, and the others come from
-    the network's policy."""
+    policy_openings: bool = False
+    """Whether the other games begin with as many moves drawn from the network's policy, not recorded either."""
 
 
 @dataclass(frozen=True)

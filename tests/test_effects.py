@@ -68,7 +68,7 @@ OTHERS: dict[str, Any] = {
     "games_per_generation": 7,
     "random_plies": 3,
     "random_share": 0.5,
-    "mixed_openings": True,
+    "policy_openings": True,
     "games_per_file": 3,
     "learning_rate": 0.1,
     "optimizer": ("sgd", "adam"),
@@ -313,7 +313,7 @@ def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothin
 
     settings = Settings("tictactoe").override({"random_plies": random_plies})
     before = openings(settings)
-    for option in ("random_plies", "random_share", "mixed_openings"):
+    for option in ("random_plies", "random_share", "policy_openings"):
         after = openings(changed(settings, option))
         assert (before == after) == idle(option, settings, "self_play"), option
         assert idle(option, settings, "training", "gate", "evaluation")

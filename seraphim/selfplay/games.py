@@ -135,14 +135,19 @@ class SelfPlay:
         return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
 
     def _open(self, numbers: Array) -> tuple[Array, Array, Array]:
-        # Returns the positions that games begin with, their plies, and the plies of the openings.
-        longest, share = self._options.random_plies, self._options.random_share
+        # Returns the positions after the random openings, their plies, and the plies of all openings: those by the
+        # policy are played beside the other games, because they take the network.
+        options = self._options
         states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
-        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
-        lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
-        if self._options.mixed_openings:  # played beside the other games, because the network takes part
-            return states, plies, lengths
-        while len(moving := np.flatnonzero(plies < lengths)):
+        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH))
+        random = drawn < options.random_share
+        shares = drawn / options.random_share
+        if options.policy_openings:
+            shares[~random] = (drawn[~random] - options.random_share) / (1 - options.random_share)
+        else:
+            shares[~random] = 0
+        lengths = (shares * (options.random_plies + 1)).astype(np.int64)
+        while len(moving := np.flatnonzero(random & (plies < lengths))):
             legal = self._game.legal(states[moving])
             successors, ended = self._opening_moves(numbers[moving], states[moving], plies[moving], legal)
             states[moving[~ended]] = successors[~ended]
@@ -151,13 +156,9 @@ class SelfPlay:
         return states, plies, lengths
 
     def _go_on_opening(self, slots: _Slots, trees: Array) -> None:
-        # Plays a move of the mixed openings of these games.
+        # Plays a move by the policy in each of these games.
         numbers, states, plies = slots.numbers[trees], slots.states[trees], slots.plies[trees]
-        length = self._streams(numbers, np.zeros_like(plies), _OPENING_LENGTH)
-        share = uniform_of(fork(length, np.ones(len(trees), np.uint64)))  # of the game's random moves
-        random = uniform_of(self._streams(numbers, plies, _CHOICE)) < share
-        weights = np.where(random[:, None], self._game.legal(states), self.search.result(trees).priors)
-        successors, ended = self._opening_moves(numbers, states, plies, weights)
+        successors, ended = self._opening_moves(numbers, states, plies, self.search.result(trees).priors)
         slots.states[trees[~ended]] = successors[~ended]
         slots.plies[trees[~ended]] += 1
         slots.first_plies[trees[ended]] = plies[ended]

@@ -119,9 +119,10 @@ def test_games_longer_than_the_first_allocation_are_kept_whole() -> None:
 
 
 @pytest.mark.parametrize("root", ["puct", "gumbel"])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_random_openings_are_not_recorded_and_reach_every_kind_of_position(mixed: bool, root: str) -> None:
-    options = SelfPlayOptions(32, random_plies=6, mixed_openings=mixed)
+@pytest.mark.parametrize("others", ["random", "policy"])
+def test_openings_are_not_recorded_and_reach_every_kind_of_position(others: str, root: str) -> None:
+    share = {"random": 1.0, "policy": 0.5}[others]
+    options = SelfPlayOptions(32, random_plies=6, random_share=share, policy_openings=others == "policy")
     player = SelfPlay(GAME, Uniform(GAME), replace(OPTIONS, root=root), options, "a")
     records = list(player.play(iter(range(400))))
     for record in records:
@@ -217,25 +218,23 @@ class LowestCell(Uniform):
         return (logits - 50 * np.arange(GAME.num_actions)).astype(np.float32), values
 
 
-def test_mixed_openings_follow_the_network_but_for_a_share_of_the_moves_of_each_game() -> None:
-    options = SelfPlayOptions(64, random_plies=3, mixed_openings=True)
+def test_games_that_do_not_begin_with_random_moves_may_begin_with_those_of_the_network() -> None:
+    options = SelfPlayOptions(64, random_plies=3, random_share=0.4, policy_openings=True)
     player = SelfPlay(GAME, LowestCell(GAME), SearchOptions(readouts=1), options, "a")
     opened = [[], [], [], []]
-    for record in player.play(iter(range(6000))):
+    for record in player.play(iter(range(4000))):
         first, second = record.states[0].tolist()
         opened[record.first_ply].append((first, second) in [(0, 0), (1, 0), (1, 2), (5, 2)])
-    # With a random share s of the moves, the network's is played with probability 1 - s + s/9, then 1 - s + s/8, ...
-    shares = (np.arange(1000) + 0.5) / 1000
-    expected = np.cumprod([1 - shares * (1 - 1 / cells) for cells in (9, 8, 7)], axis=0).mean(axis=1)
-    # Another order that leads to the same position, cells 2, 1, 0, hardly ever happens.
-    assert [np.mean(kept) for kept in opened[1:]] == pytest.approx(expected, abs=0.04)
-    assert all(opened[0])
+    assert [len(kept) for kept in opened] == pytest.approx([1000] * 4, abs=120)
+    # The random ones make the network's moves with probability 1/9, 1/72 and 1/504.
+    expected = 0.6 + 0.4 / np.array([1, 9, 72, 504])
+    assert [np.mean(kept) for kept in opened] == pytest.approx(expected, abs=0.05)
 
 
 @pytest.mark.parametrize("root", ["puct", "gumbel"])
-def test_mixed_openings_do_not_depend_on_other_games(root: str) -> None:
+def test_policy_openings_do_not_depend_on_other_games(root: str) -> None:
     def starts(concurrent: int) -> list[GameRecord]:
-        options = SelfPlayOptions(concurrent, random_plies=6, mixed_openings=True)
+        options = SelfPlayOptions(concurrent, random_plies=6, random_share=0.5, policy_openings=True)
         player = SelfPlay(GAME, ArbitraryNetwork(GAME), replace(OPTIONS, root=root), options, "a")
         return sorted(player.play(iter(range(40))), key=lambda record: number_in(record.game_id))
 
