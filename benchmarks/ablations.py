@@ -61,7 +61,6 @@ VARIANTS: dict[str, dict[str, list[str]]] = {
         "search values alone as value": ["--root_value_share=1"],
         "equal positions not averaged": ["--noaverage_positions"],
         "no random openings": ["--random_plies=0"],
-        "no openings by the policy": ["--random_share=1"],
         "random openings of up to 28 plies in 70 % of the games": ["--random_plies=28", "--random_share=0.7"],
         "no proven results": ["--nosolver"],
         "PUCT, 200 readouts": ["--self_play_root=puct", "--self_play_readouts=200"],

@@ -44,15 +44,8 @@ SETTINGS: dict[str, Any] = {
     # A few readouts from a Gumbel root make more games in the same time, and more various ones. As the network learns,
     # the results of games have to become more accurate than its own guesses, or it learns nothing more from them.
     "self_play_search": {"root": "gumbel", "readouts": 16},
-    # Most games begin in a random position: good play everywhere requires having seen bad positions too. The others
-    # begin as the network might play, and not with its best moves alone.
-    "self_play": {
-        "games_per_generation": 4000,
-        "readouts_growth_steps": 2000,
-        "random_plies": 20,
-        "random_share": 0.75,
-        "policy_openings": True,
-    },
+    # Games begin in a random position: good play everywhere requires having seen bad positions too.
+    "self_play": {"games_per_generation": 4000, "readouts_growth_steps": 2000, "random_plies": 20},
     "training": {
         "learning_rate_decay_steps": 4000,
         "precision": "bfloat16",

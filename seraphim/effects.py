@@ -51,7 +51,6 @@ def _above_0(option: str) -> Condition:
 
 
 _PUCT = _is("root", "puct")
-_SOME_NOT_RANDOM = Condition("random_share below 1", lambda section: section.random_share < 1)
 _WINDOW_GROWS = Condition("window_start below max_window", lambda section: section.window_start < section.max_window)
 
 _SEARCHES, _ROOTS = "self_play gate checks evaluation analysis", "self_play gate checks evaluation"
@@ -76,7 +75,6 @@ _TABLE: list[tuple[Any, ...]] = [
     ("dirichlet_alpha", *_NOISY, _PUCT, _above_0("noise_coefficient")),
     ("concurrent_games readouts_growth_steps random_plies games_per_file", *_PLAY),
     ("random_share", *_PLAY, _above_0("random_plies")),
-    ("policy_openings", *_PLAY, _above_0("random_plies"), _SOME_NOT_RANDOM),
     ("games_per_generation", "cycle", "self-play and training in turns, as in learn.py"),
     ("samples_per_position", *_TRAINING, Condition("steps=0", lambda section: section.steps == 0)),
     ("learning_rate learning_rate_decay_steps batch_size steps precision value_loss_weight", *_TRAINING),

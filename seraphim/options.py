@@ -191,8 +191,6 @@ class SelfPlayOptions(Options):
     reaches."""
     random_share: PositiveShare = 1.0
     """Share of games that begin with random moves."""
-    policy_openings: bool = False
-    """Whether the other games begin with as many moves drawn from the network's policy, not recorded either."""
 
 
 @dataclass(frozen=True)

@@ -111,11 +111,11 @@ class SelfPlay:
 
     def _allocate(self, numbers: Array) -> _Slots:
         games, plies = len(numbers), min(self._game.max_plies, 64)
-        states, started, first_plies = self._open(numbers)
+        states, first_plies = self._open(numbers)
         return _Slots(
             numbers=numbers,
             first_plies=first_plies,
-            plies=started,
+            plies=first_plies.copy(),
             states=states,
             past_states=np.empty((games, plies, self._game.state_words), np.int64),
             past_actions=np.empty((games, plies), np.int32),
@@ -124,59 +124,33 @@ class SelfPlay:
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
-        opening = slots.plies[trees] < slots.first_plies[trees]
-        for chosen, readouts in ((trees[~opening], None), (trees[opening], 0)):
-            noise = self._streams(slots.numbers[chosen], slots.plies[chosen], _NOISE)
-            self.search.begin(chosen, slots.states[chosen], noise, readouts)
+        numbers, plies = slots.numbers[trees], slots.plies[trees]
+        self.search.begin(trees, slots.states[trees], self._streams(numbers, plies, _NOISE))
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
         # One stream for each game, ply and purpose.
         games = fork(np.full(len(numbers), stream_key(self._stream)), numbers.astype(np.uint64))
         return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
 
-    def _open(self, numbers: Array) -> tuple[Array, Array, Array]:
-        # Returns the positions after the random openings, their plies, and the plies of all openings: those by the
-        # policy are played beside the other games, because they take the network.
-        options = self._options
+    def _open(self, numbers: Array) -> tuple[Array, Array]:
+        # Returns the positions that games begin with, and their plies: a random number of moves, short of the end.
         states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
-        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH))
-        random = drawn < options.random_share
-        shares = drawn / options.random_share
-        if options.policy_openings:
-            shares[~random] = (drawn[~random] - options.random_share) / (1 - options.random_share)
-        else:
-            shares[~random] = 0
-        lengths = (shares * (options.random_plies + 1)).astype(np.int64)
-        while len(moving := np.flatnonzero(random & (plies < lengths))):
-            legal = self._game.legal(states[moving])
-            successors, ended = self._opening_moves(numbers[moving], states[moving], plies[moving], legal)
+        longest, share = self._options.random_plies, self._options.random_share
+        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
+        lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
+        for _ in range(longest):
+            moving = np.flatnonzero(plies < lengths)
+            streams = self._streams(numbers[moving], plies[moving], _OPENING)
+            actions = draw_actions(self._game.legal(states[moving]), streams)
+            successors = self._game.step(states[moving], actions)
+            ended = self._game.outcome(successors)[0]
             states[moving[~ended]] = successors[~ended]
             plies[moving[~ended]] += 1
-            lengths[moving[ended]] = plies[moving[ended]]
-        return states, plies, lengths
-
-    def _go_on_opening(self, slots: _Slots, trees: Array) -> None:
-        # Plays a move by the policy in each of these games.
-        numbers, states, plies = slots.numbers[trees], slots.states[trees], slots.plies[trees]
-        successors, ended = self._opening_moves(numbers, states, plies, self.search.result(trees).priors)
-        slots.states[trees[~ended]] = successors[~ended]
-        slots.plies[trees[~ended]] += 1
-        slots.first_plies[trees[ended]] = plies[ended]
-        self.search.reset(trees)
-
-    def _opening_moves(self, numbers: Array, states: Array, plies: Array, weights: Array) -> tuple[Array, Array]:
-        # Draws a move in each position; returns the successors, and which of these end the game. Where one does, it is
-        # not played, and the opening is over.
-        actions = draw_actions(weights, self._streams(numbers, plies, _OPENING))
-        successors = self._game.step(states, actions)
-        return successors, self._game.outcome(successors)[0]
+            lengths[moving[ended]] = 0
+        return states, plies
 
     def _move(self, slots: _Slots, trees: Array) -> _Slots:
         # Plays a move in each of the games whose search is done.
-        opening = slots.plies[trees] < slots.first_plies[trees]
-        self._go_on_opening(slots, trees[opening])
-        if not len(trees := trees[~opening]):
-            return slots
         result = self.search.result(trees)
         plies = slots.plies[trees]
         sampled = plies < self._tempering_point
@@ -212,7 +186,8 @@ class SelfPlay:
         taken = [number for _, number in zip(trees, numbers, strict=False)]
         fresh = trees[: len(taken)]
         slots.numbers[fresh] = taken
-        slots.states[fresh], slots.plies[fresh], slots.first_plies[fresh] = self._open(slots.numbers[fresh])
+        slots.states[fresh], slots.first_plies[fresh] = self._open(slots.numbers[fresh])
+        slots.plies[fresh] = slots.first_plies[fresh]
         self.search.reset(fresh)
         return fresh
 

@@ -118,12 +118,8 @@ def test_games_longer_than_the_first_allocation_are_kept_whole() -> None:
     assert record.result == 1.0
 
 
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
-@pytest.mark.parametrize("others", ["random", "policy"])
-def test_openings_are_not_recorded_and_reach_every_kind_of_position(others: str, root: str) -> None:
-    share = {"random": 1.0, "policy": 0.5}[others]
-    options = SelfPlayOptions(32, random_plies=6, random_share=share, policy_openings=others == "policy")
-    player = SelfPlay(GAME, Uniform(GAME), replace(OPTIONS, root=root), options, "a")
+def test_random_openings_are_not_recorded_and_reach_every_kind_of_position() -> None:
+    player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(32, random_plies=6), "a")
     records = list(player.play(iter(range(400))))
     for record in records:
         stones = sum(int(word).bit_count() for word in record.states[0])
@@ -208,37 +204,6 @@ def test_a_share_of_the_games_begins_with_random_moves() -> None:
     plies = [record.first_ply for record in player.play(iter(range(600)))]
     counts = np.bincount(plies, minlength=4) / len(plies)
     assert counts == pytest.approx([0.7, 0.1, 0.1, 0.1], abs=0.05)
-
-
-class LowestCell(Uniform):
-    """Plays the first cell that is free, without a doubt."""
-
-    def infer(self, observations):
-        logits, values = super().infer(observations)
-        return (logits - 50 * np.arange(GAME.num_actions)).astype(np.float32), values
-
-
-def test_games_that_do_not_begin_with_random_moves_may_begin_with_those_of_the_network() -> None:
-    options = SelfPlayOptions(64, random_plies=3, random_share=0.4, policy_openings=True)
-    player = SelfPlay(GAME, LowestCell(GAME), SearchOptions(readouts=1), options, "a")
-    opened = [[], [], [], []]
-    for record in player.play(iter(range(4000))):
-        first, second = record.states[0].tolist()
-        opened[record.first_ply].append((first, second) in [(0, 0), (1, 0), (1, 2), (5, 2)])
-    assert [len(kept) for kept in opened] == pytest.approx([1000] * 4, abs=120)
-    # The random ones make the network's moves with probability 1/9, 1/72 and 1/504.
-    expected = 0.6 + 0.4 / np.array([1, 9, 72, 504])
-    assert [np.mean(kept) for kept in opened] == pytest.approx(expected, abs=0.05)
-
-
-@pytest.mark.parametrize("root", ["puct", "gumbel"])
-def test_policy_openings_do_not_depend_on_other_games(root: str) -> None:
-    def starts(concurrent: int) -> list[GameRecord]:
-        options = SelfPlayOptions(concurrent, random_plies=6, random_share=0.5, policy_openings=True)
-        player = SelfPlay(GAME, ArbitraryNetwork(GAME), replace(OPTIONS, root=root), options, "a")
-        return sorted(player.play(iter(range(40))), key=lambda record: number_in(record.game_id))
-
-    assert all(same(one, other) for one, other in zip(starts(40), starts(7), strict=True))
 
 
 class Elsewhere(ArbitraryNetwork):
