@@ -134,7 +134,7 @@ class SearchOptions(Options):
     cpuct: Above0 = 1.5
     """Weight c of exploration in U(s,a) = c·P(s,a)·√N(s)/(1+N(s,a)) (AGZ: 0.25 in units of a value in [0, 1])."""
     tempering_point: Natural = 30
-    """Ply from which the most visited action is played; before it, actions are drawn by their visits (AGZ: 30)."""
+    """Ply from which the best action is played; before it, actions are drawn by their visits (AGZ: 30)."""
     dirichlet_alpha: Above0 = 0.3
     """Concentration of the Dirichlet noise on the root's priors, about 10 / legal moves (AGZ: 0.03)."""
     noise_coefficient: Share = 0.25

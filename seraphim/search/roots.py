@@ -11,9 +11,11 @@ import numpy as np
 from seraphim.game import Array
 from seraphim.jit import kernel
 from seraphim.search.rng import dirichlet, uniform
-from seraphim.search.selection import Rule, completed_value, completion, logit
+from seraphim.search.selection import Rule, completed_value, completion, exploration_weight, logit
 from seraphim.search.solver import WIN
 from seraphim.search.tree import AT_REST, LOST, NO_CHILD, NO_PARENT, PROVEN, Trees
+
+_HALVINGS = 32  # of the interval that holds α
 
 
 class Result(NamedTuple):
@@ -24,9 +26,10 @@ class Result(NamedTuple):
     # unless all are; for a Gumbel root softmax(logit + σ(q)) over the actions that are not proven to lose; for a proven
     # root the visits of the actions that give its value, wins the fastest way and losses the slowest.
     policies: Array
-    # int32 [K], the action to play without exploration: the most probable one, the first of equals; for a Gumbel root
-    # the most visited one of the highest score; but the one with the best proven result, unless that is less than the
-    # other's value.
+    # int32 [K], the action to play without exploration, the first of equals: for PUCT the one that the regularized
+    # policy finds most probable, but with playouts or a tree policy the most visited one; for a Gumbel root the most
+    # visited one of the highest score; for a proven root the most probable one. The action with the best proven result
+    # takes its place, unless that is less than its value.
     best: Array
     # float32 [K]: the expected value under the policy. (A Gumbel root visits actions that it then gives little weight:
     # the mean of its visits is far too low.) For a proven root its value; without a readout the network's.
@@ -128,9 +131,11 @@ def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, 
         values[index] = root["value"]
         if not root["settled"] and total > 0.0:
             values[index] = _expected_value(root, edges, weights, completion(root, edges)[0]) / total
-        if root["settled"] or not rule.gumbel:
+        if root["settled"]:
             best_edge = first + greatest
-        if not root["settled"]:
+        else:
+            if not rule.gumbel:
+                best_edge = first + greatest if rule.most_visited else _regularized_edge(root, edges, weights, rule)
             best_edge = _prefer_proven(root, edges, best_edge)
         best[index] = edges[best_edge]["action"]
 
@@ -149,6 +154,42 @@ def _visit_weights(root: Any, edges: Array, weights: Array) -> None:
 
 
 @kernel
+def _regularized_edge(root: Any, edges: Array, weights: Array, rule: Rule) -> int:
+    # The edge that is most probable under the policy λ·P/(α - Q) with λ = c·√N/(A + N), where α makes the sum 1. The
+    # shares of visits tend to this policy, but lag behind it where values have changed late (Grill et al., "Monte-Carlo
+    # tree search as regularized policy optimization", 2020, section 3). Only over edges whose visits have `weights`.
+    first, count = root["first_edge"], root["num_edges"]
+    strength = exploration_weight(root["visits"], rule) / (count + root["visits"])
+    low, high = -np.inf, -np.inf  # bounds of α
+    for k in range(count):
+        if weights[k] > 0.0:
+            low = max(low, _mean(edges[first + k]) + strength * np.float64(edges[first + k]["prior"]))
+            high = max(high, _mean(edges[first + k]) + strength)
+    for _ in range(_HALVINGS):
+        alpha, total = (low + high) / 2.0, 0.0
+        for k in range(count):
+            if weights[k] > 0.0:
+                total += strength * np.float64(edges[first + k]["prior"]) / (alpha - _mean(edges[first + k]))
+        if total > 1.0:
+            low = alpha
+        else:
+            high = alpha
+    best, best_ratio = first, -np.inf
+    for k in range(count):
+        if weights[k] > 0.0:
+            ratio = np.float64(edges[first + k]["prior"]) / (high - _mean(edges[first + k]))
+            if ratio > best_ratio:
+                best, best_ratio = first + k, ratio
+    return best
+
+
+@kernel
+def _mean(edge: Any) -> float:
+    # Q(s,a), 0 without a visit.
+    return edge["total"] / max(1, edge["visits"])
+
+
+@kernel
 def _expected_value(root: Any, edges: Array, weights: Array, mixed: float) -> float:
     # The weighted sum of the edges' values; the mixed value stands for those of edges without a visit.
     value = 0.0
@@ -161,12 +202,12 @@ def _expected_value(root: Any, edges: Array, weights: Array, mixed: float) -> fl
 @kernel
 def _prefer_proven(root: Any, edges: Array, best: int) -> int:
     # The edge with the best proven result, unless that is less than the mean value of `best`; else `best`.
-    chosen, value = best, edges[best]["total"] / max(1, edges[best]["visits"])
+    chosen, value = best, _mean(edges[best])
     for index in range(root["first_edge"], root["first_edge"] + root["num_edges"]):
         edge = edges[index]
         if edge["proof"] != PROVEN:
             continue
-        result = edge["total"] / max(1, edge["visits"])
+        result = _mean(edge)
         if result > value or (result == value and edges[chosen]["proof"] != PROVEN):
             chosen, value = index, result
     return chosen

@@ -91,7 +91,7 @@ class Search:
         self._inference = inference
         self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
-        self._rule = to_rule(options, leaves, game.max_plies)
+        self._rule = to_rule(options, leaves, game.max_plies, other_policy=tree_policy is not None)
         self._schedules = halving_schedules(options, game.num_actions)
         nodes = options.readouts + options.readouts // 2 + 2
         self.trees = allocate(

@@ -37,10 +37,14 @@ class Rule(NamedTuple):
     gumbel: bool
     playout: bool
     max_plies: int  # a playout of this length ends as a draw
+    most_visited: bool  # whether a PUCT root plays the most visited action
 
 
-def to_rule(options: SearchOptions, leaves: int, max_plies: int) -> Rule:
-    """Return the options as a `Rule` for trees with this many rows, of a game of at most `max_plies`."""
+def to_rule(options: SearchOptions, leaves: int, max_plies: int, other_policy: bool = False) -> Rule:
+    """Return the options as a `Rule` for trees with this many rows, of a game of at most `max_plies`.
+
+    With an `other_policy` in PUCT's place, or playouts, whose few values say little, visits alone choose the action.
+    """
     return Rule(
         leaves=leaves,
         cpuct=options.cpuct,
@@ -51,6 +55,7 @@ def to_rule(options: SearchOptions, leaves: int, max_plies: int) -> Rule:
         gumbel=options.root == "gumbel",
         playout=options.leaf == "playout",
         max_plies=max_plies,
+        most_visited=other_policy or options.leaf == "playout",
     )
 
 

@@ -22,9 +22,9 @@ def test_readouts_in_portions_equal_all_at_once() -> None:
     search = Search(GAME, NETWORK, OPTIONS, 1)
     search.begin(np.array([0]), GAME.initial(1))
     search.run()
-    visits = search.result(np.array([0])).visits[0]
-    assert {each.action: each.visits for each in analysis.candidates()} == dict(enumerate(visits.tolist()))
-    assert analysis.best == visits.argmax()
+    result = search.result(np.array([0]))
+    assert {each.action: each.visits for each in analysis.candidates()} == dict(enumerate(result.visits[0].tolist()))
+    assert analysis.best == result.best[0]
 
 
 def test_an_analysis_stops_when_asked_and_can_go_on() -> None:

@@ -566,11 +566,58 @@ def test_sampled_moves_are_drawn_in_proportion_to_the_policy() -> None:
     assert ((found[counts > 0] - expected) ** 2 / expected).sum() < 18.4
 
 
-def test_moves_that_are_not_sampled_are_the_most_visited_first_of_equals() -> None:
-    search = searched(GAME, ArbitraryNetwork(GAME), random_states(GAME, 30, 1), OPTIONS)
+def test_the_regularized_policy_of_the_naive_search_is_what_it_should_be() -> None:
+    rng = np.random.default_rng(1)
+    for strength in (1e-3, 0.05, 0.5):
+        for size in (1, 2, 9):
+            priors, values = rng.dirichlet(np.ones(size)), rng.uniform(-1, 1, size)
+
+            def objective(policy: Array, p: Array = priors, q: Array = values, c: float = strength) -> float:
+                return float(policy @ q - c * (p * np.log(p / policy)).sum())
+
+            policy = np.array(reference.regularized_policy(priors.tolist(), values.tolist(), strength))
+            assert policy.sum() == pytest.approx(1.0, abs=1e-9)
+            for other in rng.dirichlet(np.ones(size), 100):
+                for share in (1e-4, 0.01, 1.0):
+                    assert objective((1 - share) * policy + share * other) <= objective(policy) + 1e-12
+
+
+def test_visits_tend_to_the_regularized_policy() -> None:
+    class Skewed(Uniform):
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            return logits + np.arange(logits.shape[1], dtype=np.float32) / 2, values
+
+    game = PlainRules(games.Results(0.3, -0.2, 0.25, 0.1))
+    result = searched(game, Skewed(game), game.initial(1), replace(OPTIONS, readouts=50_000)).result(np.array([0]))
+    priors, values = result.priors[0].tolist(), result.action_values[0].tolist()
+    policy = reference.regularized_policy(priors, values, 1.5 * np.sqrt(50_000) / (50_000 + len(priors)))
+    assert result.policies[0] == pytest.approx(policy, abs=1e-3)
+
+
+def test_moves_that_are_not_sampled_have_the_highest_regularized_probability() -> None:
+    states = random_states(GAME, 30, 1)
+    search = searched(GAME, ArbitraryNetwork(GAME), states, OPTIONS)
     result = search.result(np.arange(30))
     best = search.choose(result, np.zeros(30, bool), keys(*map(str, range(30))))
-    assert best.tolist() == result.visits.argmax(axis=1).tolist()
+    moves = [
+        reference.move_of(reference.search(GAME, ArbitraryNetwork(GAME), state, OPTIONS), OPTIONS).action
+        for state in states
+    ]
+    assert best.tolist() == moves
+    assert best.tolist() != result.visits.argmax(axis=1).tolist()
+
+
+def test_the_first_of_equal_moves_is_played() -> None:
+    result = searched(GAME, Uniform(GAME), GAME.initial(1), replace(OPTIONS, readouts=9)).result(np.array([0]))
+    assert result.visits[0].tolist() == [1] * 9
+    assert result.best[0] == 0
+
+
+def test_with_playouts_the_most_visited_move_is_played() -> None:
+    options = replace(OPTIONS, leaf="playout")
+    result = searched(GAME, ArbitraryNetwork(GAME), random_states(GAME, 30, 1), options).result(np.arange(30))
+    assert result.best.tolist() == result.visits.argmax(axis=1).tolist()
 
 
 def test_a_billion_visits_do_not_overflow() -> None:

@@ -121,6 +121,14 @@ def test_puct_of_the_page_searches_as_the_default_does(name: str, change: Callab
         assert visits(found) != visits(searched(game, network, states, replace(options, cpuct=2.5)))
 
 
+@pytest.mark.parametrize("policy", [UCB1, PUCT])
+def test_with_a_policy_the_most_visited_move_is_played(policy: Any) -> None:
+    game = GAMES["tictactoe"]
+    found = searched(game, ArbitraryNetwork(game), random_states(game, 30, 1), SearchOptions(readouts=50), policy)
+    result = found.result(np.arange(30))
+    assert result.best.tolist() == result.visits.argmax(axis=1).tolist()
+
+
 @pytest.mark.parametrize("leaves", [1, 8])
 def test_a_policy_sees_proofs_and_visits_under_way(leaves: int) -> None:
     options = SearchOptions(readouts=200, cpuct=1.25, solver=True)

@@ -8,6 +8,7 @@ from itertools import chain, count, pairwise
 import games
 import numpy as np
 import pytest
+import reference
 from reference import ArbitraryNetwork
 
 from seraphim.errors import ModelError, SettingsError
@@ -74,23 +75,35 @@ def test_games_of_one_stream_differ() -> None:
     assert len({tuple(record.actions) for record in played(GAME, 40)}) > 30
 
 
+def naive_moves(record: GameRecord, options: SearchOptions) -> list[int]:
+    """The best moves in the positions of a game, by naive searches that go on with the tree below the moves made."""
+    moves, root = [], None
+    for state, action in zip(record.states, record.actions, strict=True):
+        root = reference.search(GAME, ArbitraryNetwork(GAME), state, options, root)
+        moves.append(reference.move_of(root, options).action)
+        (root,) = (edge.child for edge in root.edges if edge.action == action)
+    return moves
+
+
 def test_the_temperature_of_play_leaves_the_recorded_policy_alone() -> None:
     warm = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=9))
     cold = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=0))
     # The same search of the same position under the same noise: only the move may differ.
     assert [record.policies[0].tolist() for record in warm] == [record.policies[0].tolist() for record in cold]
-    assert all(record.actions[0] == record.policies[0].argmax() for record in cold)
-    assert any(record.actions[0] != record.policies[0].argmax() for record in warm)
+    assert any(mine.actions[0] != other.actions[0] for mine, other in zip(warm, cold, strict=True))
 
 
-def test_moves_are_the_most_visited_from_the_tempering_point_on() -> None:
-    late = [
-        record.actions[ply] == record.policies[ply].argmax()
-        for record in played(GAME, 30)
-        for ply in range(4, len(record.actions))
-    ]
-    assert late
-    assert all(late)
+@pytest.mark.parametrize("first", [0, 4])
+def test_moves_are_the_best_from_the_tempering_point_on(first: int) -> None:
+    options = SearchOptions(readouts=20, tempering_point=first, noise_coefficient=0.0)
+    early, most_visited = [], []
+    for record in played(GAME, 30, options=options):
+        best = naive_moves(record, options)
+        assert record.actions[first:].tolist() == best[first:]
+        early += (record.actions[:first] == best[:first]).tolist()
+        most_visited += (record.policies[first:].argmax(axis=1) == best[first:]).tolist()
+    assert all(early) == (first == 0)
+    assert not all(most_visited)
 
 
 def test_a_game_that_is_cut_off_has_no_result() -> None:

@@ -258,10 +258,35 @@ def value_of(root: Node, options: SearchOptions) -> float:
     return sum(weight * (q_of(root, edge, options) if edge.visits else mixed) for edge, weight in policy.items())
 
 
+def regularized_policy(priors: list[float], values: list[float], strength: float) -> list[float]:
+    """The policy π that maximizes π·Q - λ·KL(P, π): λ·P/(α - Q) (Grill et al. 2020, section 3.2)."""
+
+    def policy(alpha: float) -> list[float]:
+        return [strength * prior / (alpha - value) for prior, value in zip(priors, values, strict=True)]
+
+    low = max(value + strength * prior for prior, value in zip(priors, values, strict=True))
+    high = max(values) + strength * sum(priors)
+    while low < (alpha := (low + high) / 2) < high:
+        low, high = (alpha, high) if math.fsum(policy(alpha)) > 1 else (low, alpha)
+    return policy(high)
+
+
+def regularized_move(root: Node, edges: list[Edge], options: SearchOptions) -> Edge:
+    """The edge that is most probable under the regularized policy."""
+    c, visits = options.cpuct, root.visits
+    if options.cpuct_base:
+        c += math.log((1 + visits + options.cpuct_base) / options.cpuct_base)
+    priors, values = [float(edge.prior) for edge in edges], [q_of(root, edge, options) for edge in edges]
+    policy = regularized_policy(priors, values, c * math.sqrt(visits) / (len(root.edges) + visits))
+    return edges[policy.index(max(policy))]
+
+
 def move_of(root: Node, options: SearchOptions) -> Edge:
     """The move to play at an unproven root."""
     policy = policy_of(root, options)
     best = max(policy, key=lambda edge: policy[edge])
+    if options.root == "puct" and options.leaf == "value":
+        best = regularized_move(root, [edge for edge in policy if edge.visits], options)
     if options.root == "gumbel":
         edges = list(policy)
         scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(root, options), strict=True)]

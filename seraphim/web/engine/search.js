@@ -19,6 +19,8 @@ const OPEN = 0; // of an edge: not proven
 const KNOWN = 1; // proven: its total is exact
 const LOST = 2; // proven: the player who chooses the edge loses
 
+const HALVINGS = 32; // of the interval that holds α of the regularized policy
+
 /** The search options that matter without noise, with the defaults of seraphim/options.py. */
 export const DEFAULTS = {
   cpuct: 1.5,
@@ -149,12 +151,13 @@ export class Search {
     return Math.fround(expected / sum(weights, (weight) => weight));
   }
 
-  /** The action to play: see `root_policies` in seraphim/search/roots.py. */
+  /** The action to play: see `_compute_policies` in seraphim/search/roots.py. */
   get best() {
     const {edges, settled} = this.root;
     if (settled) return firstGreatest(edges, exactWeights(this.root)).action;
-    let best = firstGreatest(edges, this.#policyWeights());
-    // Prefer the edge with the best proven result if that is at least the estimate of the most visited one.
+    const weights = this.#policyWeights();
+    let best = this.options.leaf === 'playout' ? firstGreatest(edges, weights) : this.#regularizedEdge(weights);
+    // Prefer the edge with the best proven result if that is at least the estimate of the other.
     for (const edge of edges.filter((each) => each.known === KNOWN)) {
       if (mean(edge) > mean(best) || (mean(edge) === mean(best) && best.known !== KNOWN)) best = edge;
     }
@@ -165,6 +168,22 @@ export class Search {
   #policyWeights() {
     const weights = this.root.edges.map((edge) => (edge.known === LOST ? 0 : edge.visits));
     return weights.some((weight) => weight > 0) ? weights : this.root.edges.map((edge) => edge.visits);
+  }
+
+  /** The most probable edge under the regularized policy: see `_regularized_edge` in seraphim/search/roots.py. */
+  #regularizedEdge(weights) {
+    const {edges, visits} = this.root;
+    const weighed = edges.filter((_, k) => weights[k] > 0);
+    if (!weighed.length) return edges[0];
+    const strength = this.#explorationWeight(visits) / (edges.length + visits);
+    let low = Math.max(...weighed.map((edge) => mean(edge) + strength * edge.prior));
+    let high = Math.max(...weighed.map((edge) => mean(edge) + strength));
+    for (let k = 0; k < HALVINGS; k += 1) {
+      const alpha = (low + high) / 2;
+      if (sum(weighed, (edge) => (strength * edge.prior) / (alpha - mean(edge))) > 1) low = alpha;
+      else high = alpha;
+    }
+    return firstGreatest(weighed, weighed.map((edge) => edge.prior / (high - mean(edge))));
   }
 
   /** Search statistics of all legal actions, most visited first; see seraphim/search/analysis.py. */
