@@ -134,7 +134,7 @@ def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, 
         if root["settled"]:
             best_edge = first + greatest
         else:
-            if not rule.gumbel:
+            if not rule.gumbel and total > 0.0:
                 best_edge = first + greatest if rule.most_visited else _regularized_edge(root, edges, weights, rule)
             best_edge = _prefer_proven(root, edges, best_edge)
         best[index] = edges[best_edge]["action"]
