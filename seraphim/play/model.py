@@ -78,7 +78,7 @@ class PositionAnalysis:
     """The label of the move to play."""
     readouts: int
     moves: tuple[Move, ...]
-    """All legal moves, the most visited first."""
+    """All legal moves: the best one, then the most visited first."""
 
     def __str__(self) -> str:
         """Return the moves as a table."""

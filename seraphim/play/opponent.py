@@ -38,7 +38,7 @@ class PlayOptions(Options):
 class Reading(NamedTuple):
     """The search's results for a position, for the player to move."""
 
-    candidates: list[Candidate]  # all legal actions, most visited first
+    candidates: list[Candidate]  # all legal actions: the best one, then by visits
     raw_priors: Array  # float32 [A], the network's probabilities, including illegal actions
     new_visits: dict[int, int]  # of each legal action, in this read
     readouts: int  # in this read

@@ -228,7 +228,7 @@ def _expectation(reading: Reading, mark: str) -> str:
 
 def draw_hint(tree: GameTree, reading: Reading, mark: str) -> Text:
     """Return the move that the search would play for the player with a mark, in a line or two."""
-    first, *others = sorted(reading.candidates, key=lambda each: each.action != reading.best)
+    first, *others = reading.candidates
     likely = format_moves(tree.game, first.variation[:LONGEST_HINT], start=tree.node.state)
     text = Text.assemble("hint: ", (tree.label(first.action), "bold"), f", {first.share:.0%} of visits; ")
     text.append(f"{_expectation(reading, mark)}; likely {likely}")

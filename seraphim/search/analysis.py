@@ -43,7 +43,7 @@ class Finding:
     value: float  # expected result; without readouts, the network's value
     best: int  # the action to play
     proven: bool  # whether the value is exact
-    candidates: list[Candidate]  # all legal actions, the most visited first
+    candidates: list[Candidate]  # all legal actions: the best one, then by visits
 
 
 class Analysis:
@@ -111,7 +111,7 @@ class Analysis:
         return self._search.result(_TREE).policies[0]
 
     def candidates(self) -> list[Candidate]:
-        """Return all legal actions, the most visited first."""
+        """Return all legal actions: the best one, then the most visited first."""
         return find(self._search, 0, self._rule).candidates
 
 
@@ -145,12 +145,13 @@ def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> 
             )
         )
     result = search.result(np.array([tree]))
+    best = int(result.best[0])
     return Finding(
         readouts=spent,
         value=float(result.values[0]),
-        best=int(result.best[0]),
+        best=best,
         proven=bool(result.proven[0]),
-        candidates=sorted(candidates, key=lambda candidate: -candidate.visits),
+        candidates=sorted(candidates, key=lambda each: (each.action != best, -each.visits)),
     )
 
 

@@ -457,11 +457,10 @@ def test_the_subtree_of_a_played_move_is_kept() -> None:
 
 @pytest.mark.parametrize(("line", "rank"), [("", 0), ("1", 0), ("3", 2), ("#3", 2)])
 def test_enter_plays_the_computers_move_and_a_number_that_candidate(line: str, rank: int) -> None:
-    session = debug_session()
-    expected = rows(converse(session, []))[rank][1]
+    session, candidates = debug_session(), rows(converse(debug_session(), []))
     printed = converse(session, [line])
-    assert moves(session) == expected
-    assert f"Enter plays {rows(converse(debug_session(), []))[0][1]} > " in printed
+    assert moves(session) == candidates[rank][1]
+    assert f"Enter plays {candidates[0][1]} > " in printed
 
 
 def test_candidates_have_a_number_sign_if_moves_are_numbers() -> None:

@@ -42,11 +42,21 @@ def test_an_analysis_stops_when_asked_and_can_go_on() -> None:
     assert sum(each.visits for each in analysis.candidates()) == spent + 50
 
 
+def test_the_best_move_comes_first_even_with_fewer_visits() -> None:
+    analysis = Analysis(GAME, NETWORK, OPTIONS, leaves=1)
+    analysis.more(100)
+    first, second, *_ = analysis.candidates()
+    assert first.action == analysis.best
+    assert first.visits < second.visits
+
+
 def test_candidates_show_what_the_search_is_made_of() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS, leaves=1)
     analysis.more(200)
     candidates = analysis.candidates()
-    assert [each.visits for each in candidates] == sorted((each.visits for each in candidates), reverse=True)
+    first, *others = candidates
+    assert first.action == analysis.best
+    assert [each.visits for each in others] == sorted((each.visits for each in others), reverse=True)
     assert sum(each.prior for each in candidates) == pytest.approx(1.0, abs=1e-6)
     assert sum(each.share for each in candidates) == pytest.approx(1.0)
     for each in candidates:

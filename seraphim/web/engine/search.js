@@ -186,11 +186,12 @@ export class Search {
     return firstGreatest(weighed, weighed.map((edge) => edge.prior / (high - mean(edge))));
   }
 
-  /** Search statistics of all legal actions, most visited first; see seraphim/search/analysis.py. */
+  /** Search statistics of all legal actions: the best one, then by visits; see seraphim/search/analysis.py. */
   get candidates() {
     if (this.root === null) return [];
     const exploration = this.#explorationWeight(this.root.visits);
     const total = Math.max(1, this.visits);
+    const {best} = this;
     return this.root.edges
       .map((edge) => ({
         action: edge.action,
@@ -203,7 +204,7 @@ export class Search {
         proven: edge.child?.settled ?? false,
         variation: [edge.action, ...variationFrom(edge.child)],
       }))
-      .sort((one, other) => other.visits - one.visits);
+      .sort((one, other) => (other.action === best) - (one.action === best) || other.visits - one.visits);
   }
 
   #leave() {

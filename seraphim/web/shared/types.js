@@ -64,7 +64,7 @@
  * @property {number} seconds of this search
  * @property {number} readouts_per_second
  * @property {boolean} proven
- * @property {Candidate[]} candidates most visited first
+ * @property {Candidate[]} candidates the best one, then the most visited first
  * @property {boolean} done
  *
  * @typedef {{result: number, best: boolean, plies: number | null, proven: boolean}} Exact exact result of a move, for the
