@@ -28,8 +28,8 @@ class Result(NamedTuple):
     policies: Array
     # int32 [K], the action to play without exploration, the first of equals: for PUCT the one that the regularized
     # policy finds most probable, but with playouts or a tree policy the most visited one; for a Gumbel root the most
-    # visited one of the highest score; for a proven root the most probable one. The action with the best proven result
-    # takes its place, unless that is less than its value.
+    # visited one of the highest score; for a proven root the most probable one. An action with a proven result takes
+    # the place of one whose value is not higher.
     best: Array
     # float32 [K]: the expected value under the policy. (A Gumbel root visits actions that it then gives little weight:
     # the mean of its visits is far too low.) For a proven root its value; without a readout the network's.

@@ -43,7 +43,7 @@ class Rule(NamedTuple):
 def to_rule(options: SearchOptions, leaves: int, max_plies: int, other_policy: bool = False) -> Rule:
     """Return the options as a `Rule` for trees with this many rows, of a game of at most `max_plies`.
 
-    With an `other_policy` in PUCT's place, or playouts, whose few values say little, visits alone choose the action.
+    With an `other_policy` in PUCT's place, or playouts, as in pure MCTS, the most visited action is played.
     """
     return Rule(
         leaves=leaves,

@@ -566,7 +566,7 @@ def test_sampled_moves_are_drawn_in_proportion_to_the_policy() -> None:
     assert ((found[counts > 0] - expected) ** 2 / expected).sum() < 18.4
 
 
-def test_the_regularized_policy_of_the_naive_search_is_what_it_should_be() -> None:
+def test_the_naive_regularized_policy_maximizes_its_objective() -> None:
     rng = np.random.default_rng(1)
     for strength in (1e-3, 0.05, 0.5):
         for size in (1, 2, 9):
