@@ -204,11 +204,9 @@ def print_costs(folder: ModelFolder, settings: Settings, turns: list[Turn], argu
     games_per_second = statistics.median(turn.games_per_hour for turn in turns) / 3600 / arguments.workers
     bytes_per_game = sum(map(len, examples)) / sum(map(end_of, examples))
     milliseconds = 1e3 * statistics.median(turn.processor_seconds / turn.generated.games for turn in turns)
-    uses = settings.training.steps * options.batch_size / (settings.self_play.games_per_generation * plies)
     print(
         f"a worker: {games_per_second:.1f} games/s of {plies:.1f} plies and {bytes_per_game:,.0f} bytes\n"
-        f"the learner: {milliseconds:.2f} ms of processor time per game; trains on {training_rate:,.0f} positions/s, "
-        f"{uses:.1f} times on each new one"
+        f"the learner: {milliseconds:.2f} ms of processor time per game; trains on {training_rate:,.0f} positions/s"
     )
 
 

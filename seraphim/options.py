@@ -220,7 +220,7 @@ class TrainingOptions(Options):
     batch_size: Count = 512
     """Positions per batch (AGZ: 2048)."""
     samples_per_position: Above0 = 4.0
-    """How often a position is drawn while it is in the window, in the mean (KataGo: 4). A training makes as many
+    """How often a position is drawn, on average, while it is in the window (KataGo: 4). A training makes as many
     batches as its new positions are worth."""
     steps: Natural = 0
     """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""

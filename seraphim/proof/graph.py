@@ -21,7 +21,7 @@ UNEXPANDED = -1  # edges of a node that was not expanded
 NOWHERE = -1  # a node that does not exist
 _SHARE = 0.25  # of the other numbers of a sum
 _LARGEST = 1e30  # of a number that is not infinite
-_EDGES = 3  # to a node, at most, in the mean
+_EDGES = 3  # to a node, at most, on average
 _NODE_COLUMNS = 8  # of Graph
 
 PROVEN, REFUTED, UNDECIDED = 1, -1, 0

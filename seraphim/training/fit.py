@@ -45,7 +45,7 @@ def window_size(generated: int, options: TrainingOptions) -> int:
 
 
 def count_steps(new_positions: int, options: TrainingOptions) -> int:
-    """Return after how many batches each new position has been drawn `samples_per_position` times, in the mean."""
+    """Return after how many batches each new position has been drawn `samples_per_position` times, on average."""
     return max(1, round(options.samples_per_position * new_positions / options.batch_size))
 
 
