@@ -4,7 +4,8 @@ VENV = .venv
 BIN = $(VENV)/bin
 # The interpreters to try. `make setup PYTHON=/path/to/python` names one.
 PYTHON = python3.13 python3.12 python3.11 python3 python
-# The versions that are known to work. `make setup CONSTRAINTS=/dev/null` takes the newest that setup.cfg allows.
+# The versions that are known to work. `make setup CONSTRAINTS=/dev/null`, without a .venv, takes the newest that setup.cfg
+# allows.
 CONSTRAINTS = constraints.txt
 
 # Where `make play` serves.
@@ -18,7 +19,7 @@ KILLS = 200
 STORED = --ExecutePreprocessor.record_timing=False --ExecutePreprocessor.coalesce_streams=True
 
 GAME = tictactoe
-NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(GAME))
+NAME = $(or $(SERAPHIM_MODEL_NAME),my-$(subst :,-,$(GAME)))
 
 IS_RIGHT = import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 HAS_VENV = import venv, ensurepip
@@ -74,7 +75,7 @@ format: setup ## Format the code the way `make test` expects
 	$(BIN)/ruff check --select=I --fix
 	$(BIN)/ruff format
 
-lock: setup ## Pin the installed versions in constraints.txt (after: make setup CONSTRAINTS=/dev/null)
+lock: setup ## Pin the installed versions in constraints.txt (after: rm -r .venv; make setup CONSTRAINTS=/dev/null)
 	@{ echo "# Versions that run together. Written by \`make lock\`."; $(BIN)/pip freeze --all --exclude=pip --exclude-editable; } > constraints.txt
 
 # This stamp is newer than what decides about the installed packages.

@@ -47,6 +47,9 @@ def main(arguments: Sequence[str]) -> None:
         ratings.check_plot(Path(PLOT.value))
     cli.refuse_flags(FROM_START.value, "opening_plies", "plot", "csv", "forever", because="--from_start has no ratings")
     cli.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
+    cli.refuse_flags(not any(map(tournament.has_network, names)), "runtime", because="no player has a network")
+    for file in filter(None, (PLOT.value, CSV.value)):
+        cli.check_folder(Path(file))
     conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     roster = tournament.Roster(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
     game = load_game(roster.game_of(names))
@@ -59,11 +62,12 @@ def main(arguments: Sequence[str]) -> None:
         print(f"only {len(arena.openings.states)} distinct openings; raise --opening_plies")
 
     def report() -> None:
-        print(f"\n{ratings.ratings_table(rated := ratings.rate(arena.matches))}\n", flush=True)
-        if PLOT.value:
-            ratings.plot_ratings(rated, Path(PLOT.value))
         if CSV.value:
             match_csv.write_matches(Path(CSV.value), arena.matches, conditions)
+        # Snapshots that were removed before they met any of today's players are left out.
+        print(f"\n{ratings.ratings_table(rated := ratings.rate(ratings.connected(arena.matches)))}\n", flush=True)
+        if PLOT.value:
+            ratings.plot_ratings(rated, Path(PLOT.value))
 
     try:
         if FOREVER.value:

@@ -13,15 +13,15 @@ from absl import flags
 from seraphim import cli
 
 OUT = flags.DEFINE_string("out", "curve.png", "The picture: .png, .svg or .pdf.")
+cli.define_trust()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Draw."""
     from seraphim.errors import SettingsError
-    from seraphim.storage.shipped import find_model
     from seraphim.training.curve import CURVE, plot_curve, read_curve
 
-    folder = find_model(cli.data_root(), cli.model_name(arguments))
+    folder = cli.model_to_read(arguments)
     folder.champion()  # fails if there is no such model
     rows = read_curve(folder.path / CURVE)
     if not any("/" in name for row in rows for name in row):

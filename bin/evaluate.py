@@ -43,15 +43,16 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.machine import count_cores
 
     folder = cli.model_to_read(arguments)
-    if not all(text.strip().isdecimal() for text in SEARCHES.value):
+    if not SEARCHES.value or not all(text.strip().isdecimal() for text in SEARCHES.value):
         raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)}")
     readouts = sorted({int(text) for text in SEARCHES.value})
     replaced = "--positions replaces the game's sets"
-    cli.refuse_flags(bool(POSITIONS.value), "max_positions", "mlflow", "engine", because=replaced)
+    cli.refuse_flags(bool(POSITIONS.value), "split", "max_positions", "mlflow", "engine", because=replaced)
     cli.refuse_flags(not POSITIONS.value, "out", because="it is for --positions")
     settings = cli.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
     game = load_game(settings.game)
     snapshot = folder.choose(SNAPSHOT.value)
+    cli.check_folder(Path(OUT.value))
     listed = position_lists.read_positions(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [
         load_inference(snapshot.path, game, RUNTIME.value, trust=cli.FLAGS.trust)

@@ -16,6 +16,7 @@ from absl import flags
 
 from seraphim import cli
 from seraphim.effects import Part, has_checks
+from seraphim.options import MOST_SEED
 from seraphim.training.loop import Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
@@ -24,7 +25,7 @@ PRESET = cli.define_preset("Settings that a new model starts from, such as deepf
 GOAL = cli.define_choice("goal", Goal, "network", "Stop when the search, or also the network alone, has no mistakes.")
 GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after this number of trainings.", lower_bound=1)
 HOURS = flags.DEFINE_float("hours", None, "Stop after the first generation that ends later.", lower_bound=0)
-SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", lower_bound=0)
+SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, games and batches.", 0, MOST_SEED)
 RUNTIME, WORKERS = cli.define_workers()
 CLUSTER = cli.define_cluster()
 cli.define_tracking()
@@ -48,11 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     settings = cli.with_flags(settings, PARTS)
     unchecked = GOAL.value != "none" and not has_checks(settings.game)
     cli.refuse_flags(unchecked, "goal", because=f"{settings.game} offers no solved positions")
+    limits = GOAL.value, GENERATIONS.value, HOURS.value
+    run = Run(*limits, SEED.value, RUNTIME.value, WORKERS.value, CLUSTER.value, quiet=not sys.stdout.isatty())
     if new_game:
         champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"created model {folder.name}, random weights {champion.name}, in {folder.path}")
-    limits = GOAL.value, GENERATIONS.value, HOURS.value
-    run = Run(*limits, SEED.value, RUNTIME.value, WORKERS.value, CLUSTER.value, quiet=not sys.stdout.isatty())
     with cli.tracking(folder, "learn", settings, seed=SEED.value) as log:
         result = learn(folder, settings, run, log=log)
     if result.generations:

@@ -43,6 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game.saved_games import read_state
     from seraphim.inference import Inference, Uniform, load_inference
     from seraphim.machine import count_cores
+    from seraphim.options import NotNegative, check
     from seraphim.proof.display import show, summarize
     from seraphim.proof.proving import Limits, prove
 
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str]) -> None:
     state = read_state(name, POSITION.value)
     moves = re.sub(r"\W+", "-", POSITION.value.strip()) or "start"
     out = Path(OUT.value or f"{prefix}{moves}.proof")
+    check(NotNegative, hours=HOURS.value)
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)
     news = False
     with show() as report:

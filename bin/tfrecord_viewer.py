@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> None:
 
     if len(arguments) != 2:
         raise SettingsError(f"expected one file or folder, not {len(arguments) - 1}: try gamedata/NAME")
+    cli.refuse_flags(SUMMARY.value, "record", "limit", "game_id", because="--summary counts all records")
     path, console = Path(arguments[1]), Console(highlight=False)
     if SUMMARY.value:
         show_summary(path, console, GAME.value)

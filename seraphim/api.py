@@ -23,7 +23,7 @@ from seraphim.game.saved_games import read_state
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, Natural, NotNegative, check
+from seraphim.options import Count, Natural, NotNegative, Seed, check
 from seraphim.play.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.proof.certificate import read_certificate
 from seraphim.proof.display import Proof
@@ -83,7 +83,7 @@ def new(
     """
     from seraphim.training.trainer import bootstrap
 
-    check(Natural, seed=seed)
+    check(Seed, seed=seed)
     made = ModelFolder(Path(folder), name)
     settings = default_settings(module_name(game), preset).override(options)
     bootstrap(made, load_game(game), settings, seed)
@@ -126,13 +126,13 @@ def learn(
     from seraphim.training.loop import Goal, Run, learn
 
     check(Goal, goal=goal)
-    check(Natural, seed=seed)
+    check(Seed, seed=seed)
     check(Count, generations=generations)
+    run = Run(goal, generations, hours, seed, "auto", 0, None, quiet=True)
     made = own_model(Path(folder), name)
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
         raise SettingsError("this would never end: give hours or generations")
-    run = Run(goal, generations, hours, seed, "auto", 0, None, quiet=True)
     return learn(made, settings, run, callback)
 
 

@@ -24,6 +24,7 @@ from absl import app, flags, logging
 from seraphim.effects import Part, find_idle, is_read
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.inference import Runtime
+from seraphim.options import MOST_SEED
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import SHIPPED, find_model, own_model, version
@@ -161,7 +162,7 @@ def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts:
 
     Figures go below the data root, where the folder of a model that comes with Seraphim is not.
     """
-    folder = ModelFolder(data_root(), folder.name)
+    folder = ModelFolder(data_root(), folder.name, folder.trust)
     server = os.environ.get("MLFLOW_TRACKING_URI") or (local_store(data_root()) if FLAGS.mlflow else None)
     return Tracking(folder, program, settings, facts, server, lambda warning: print(warning, file=sys.stderr))
 
@@ -205,7 +206,7 @@ def define_init() -> tuple[flags.FlagHolder[bool], flags.FlagHolder[int]]:
     init_text = "Make a new model; the flags given are stored in its settings.json."
     seed_text = "The same seed gives the same weights, and the same batches."
     init = flags.DEFINE_bool("init", False, init_text, module_name=sys.argv[0])
-    return init, flags.DEFINE_integer("seed", 0, seed_text, lower_bound=0, module_name=sys.argv[0])
+    return init, flags.DEFINE_integer("seed", 0, seed_text, 0, MOST_SEED, module_name=sys.argv[0])
 
 
 def define_preset(text: str) -> flags.FlagHolder[str]:
@@ -247,6 +248,12 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
     given = [f"--{name}" for name in names if FLAGS[name].present]
     if idle and given:
         raise SettingsError(f"{', '.join(given)} changes nothing here: {because}")
+
+
+def check_folder(file: Path) -> None:
+    """Raise a SettingsError, before any work, if the folder of a file to be written does not exist."""
+    if not file.parent.is_dir():
+        raise SettingsError(f"cannot write {file}: there is no folder {file.parent}")
 
 
 @functools.cache

@@ -27,12 +27,15 @@ class Range(NamedTuple):
 
     def __str__(self) -> str:
         if self.high == math.inf:
-            return f"above {self.low:g}" if self.above else f"at least {self.low:g}"
-        return f"{'above' if self.above else 'from'} {self.low:g} {'to below' if self.below else 'to'} {self.high:g}"
+            return f"above {self.low:,}" if self.above else f"at least {self.low:,}"
+        return f"{'above' if self.above else 'from'} {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
 
 
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
+MOST_SEED = 2**63 - 1
+"""The largest seed that TensorFlow takes."""
+Seed = Annotated[int, Range(0, MOST_SEED)]
 Above0 = Annotated[float, Range(0, above=True)]
 NotNegative = Annotated[float, Range(0)]
 Share = Annotated[float, Range(0, 1)]

@@ -4,6 +4,7 @@ import doctest
 import functools
 import importlib
 import inspect
+import math
 import os
 import re
 import shutil
@@ -473,7 +474,10 @@ def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatc
         (lambda: seraphim.prove(game="tictactoe", out="nowhere/proof"), "there is no folder nowhere"),
         (lambda: seraphim.learn("x", goal="netwrok", hours=0), "goal must be one of"),  # type: ignore[arg-type]
         (lambda: seraphim.learn("x", generations=0), "generations must be at least 1"),
-        (lambda: seraphim.new("x", GAME, seed=-1), "seed must be at least 0"),
+        (lambda: seraphim.learn("x", hours=math.nan), "hours must be at least 0, not nan"),
+        (lambda: seraphim.new("x", GAME, seed=-1), "seed must be from 0 to 9,223,372,036,854,775,807, not -1"),
+        (lambda: seraphim.new("x", GAME, seed=2**63), "seed must be from 0 to 9,223,372,036,854,775,807, not 9223"),
+        (lambda: seraphim.learn("x", seed=2**63, hours=0), "seed must be from 0 to 9,223,372,036,854,775,807, not 9223"),
         (lambda: seraphim.self_play("tictactoe", games=-1), "games must be at least 0"),
         (lambda: seraphim.match("random", "random", games=7, game=GAME), "games must be an even number"),
         (lambda: seraphim.match("random", "random", games=0, game=GAME), "games must be at least 1"),

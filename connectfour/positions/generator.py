@@ -21,6 +21,7 @@ from connectfour.bitsets import CELLS
 from connectfour.game import COLUMN, COLUMNS, DIGITS, GAME, STRIDE, position_from_moves
 from connectfour.positions import NAMES, format_position
 from connectfour.solver import Solver
+from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
 
@@ -58,7 +59,7 @@ def generate(
 ) -> Iterator[str]:
     """Append positions to the set of that name, the file NAME.txt in `folder`, and yield each line as it is written.
 
-    The lines that the file has already must be of the same seed.
+    Raises a GameError if the file has lines already, and these are of another seed.
 
     Args:
         name: one of `connectfour.positions.NAMES`.
@@ -75,7 +76,7 @@ def generate(
         written.pop()  # it was being written
         path.write_text("".join(written))
     outside = {_unmirrored(state) for state in ([] if excluded is None else excluded)}
-    lines = _lines(name, seed, [line.split(" ")[0] for line in written], solver, outside)
+    lines = _lines(path, seed, [line.split(" ")[0] for line in written], solver, outside)
     for _ in range(count - len(written)):
         line = next(lines)
         with path.open("a") as file:
@@ -85,25 +86,34 @@ def generate(
             break
 
 
-def _lines(name: str, seed: int, written: list[str], solver: Solver, excluded: set[tuple[int, ...]]) -> Iterator[str]:
-    # The lines of a set, without end, after those whose moves are in `written`.
-    bounds = BOUNDS[name]
-    generator = np.random.default_rng([seed, NAMES.index(name)])
-    seen = excluded | {_unmirrored(position_from_moves(moves)) for moves in written}
-    last = written[-1] if written else None
+def _lines(path: Path, seed: int, written: list[str], solver: Solver, excluded: set[tuple[int, ...]]) -> Iterator[str]:
+    # The lines of the set in a file, without end, after those whose moves are in `written`.
+    bounds = BOUNDS[path.stem]
+    generator = np.random.default_rng([seed, NAMES.index(path.stem)])
+    seen = set(excluded)
+    for moves in _belonging(generator, bounds, solver, seen):
+        if written and moves != written[0]:
+            raise GameError(f"{path} is not of seed {seed}: give the seed that it was made with, or remove the file")
+        if not written:
+            yield format_position(moves, *solver.solve_moves(position_from_moves(moves)))
+        elif len(written) > 1:
+            while _draw(generator, bounds) != written[-1]:  # all until the last one were decided before
+                pass
+        seen.update(_unmirrored(position_from_moves(each)) for each in [moves, *written])
+        written = []
+
+
+def _belonging(
+    generator: np.random.Generator, bounds: Bounds, solver: Solver, seen: set[tuple[int, ...]]
+) -> Iterator[str]:
+    # The moves to random positions that belong to a set and are not `seen`, without end.
     while True:
         moves = _draw(generator, bounds)
-        if last is not None:  # all until the last one were decided before
-            last = None if moves == last else last
-            continue
         if moves is None:
             continue
         state = position_from_moves(moves)
-        if _unmirrored(state) in seen:
-            continue
-        if _belongs(state, bounds, solver):
-            seen.add(_unmirrored(state))
-            yield format_position(moves, *solver.solve_moves(state))
+        if _unmirrored(state) not in seen and _belongs(state, bounds, solver):
+            yield moves
 
 
 def _belongs(state: Array, bounds: Bounds, solver: Solver) -> bool:

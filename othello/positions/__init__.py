@@ -1,4 +1,4 @@
-"""Solved endgames of Othello, in sets of 12 and 16 empty cells.
+"""Solved endgames of Othello, in sets of 12, 16 and 20 empty cells.
 
 There are two sets of each size, without a position in common, symmetric ones included. Those in `validation/` are for
 choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only.

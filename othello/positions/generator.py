@@ -14,6 +14,7 @@ import numpy as np
 from othello.game import GAME, count_empty
 from othello.positions import EMPTY_CELLS, format_position, states_from_moves
 from othello.solver import Solver
+from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
 from seraphim.game.interface import random_actions
@@ -31,7 +32,7 @@ def generate(
 ) -> Iterator[str]:
     """Append positions to the set of that name, the file NAME.txt in `folder`, and yield each line as it is written.
 
-    The lines that the file has already must be of the same seed and players.
+    Raises a GameError if a line that the file has already is not of this seed and these players.
 
     Args:
         name: one of `othello.positions.EMPTY_CELLS`.
@@ -47,13 +48,18 @@ def generate(
         written.pop()  # it was being written
         path.write_text("".join(written))
     done = [line.split(" ")[0] for line in written]
+    if len(done) >= count:
+        return
     seen = set() if excluded is None else set(map(_canonical, excluded))
     for number, moves in enumerate(_draw(name, seed, players, seen)):
         if number >= count:
             return
         if number < len(done):
             if moves != done[number]:
-                raise ValueError(f"{path}, line {number + 1}: not of this seed and these players")
+                raise GameError(
+                    f"{path}, line {number + 1}: not of seed {seed} and these players: give those that the file was "
+                    "made with, or remove it"
+                )
             continue
         (state,) = states_from_moves([moves])
         line = format_position(moves, solver.solve_moves(state).results)

@@ -24,7 +24,6 @@ from seraphim.machine import count_cores
 from seraphim.network import architectures, saved_model
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.search.analysis import LEAVES, Analysis
-from seraphim.search.search import batch_size
 from seraphim.selfplay.games import SelfPlay
 from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
@@ -69,14 +68,13 @@ def measure_workers(
     spent = {stage: seconds - before.seconds[stage] for stage, seconds in after.seconds.items()}
     total = sum(spent.values())
     evaluations = after.evaluations - before.evaluations
-    batches = max(1, after.batches - before.batches)
     hits = after.cache_hits - before.cache_hits
     readouts = after.readouts - before.readouts
     return {
         "workers": pool.num_workers,
         "readouts/s": readouts / elapsed,
         "evaluations/s": evaluations / elapsed,
-        "batch fill": evaluations / batches / batch_size(settings.self_play.concurrent_games),
+        "batch fill": evaluations / max(1, after.room - before.room),
         "cache hits": hits / max(1, evaluations + hits),
         "games/h": 3600 * (games_after - games_before) / elapsed,
         **{f"share in {stage}": seconds / total for stage, seconds in spent.items()},

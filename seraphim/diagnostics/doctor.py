@@ -14,7 +14,7 @@ from rich.text import Text
 from seraphim.diagnostics import installation
 from seraphim.diagnostics.benchmark import measure_latency, measure_uniform
 from seraphim.diagnostics.data_checks import Diagnosis, check_game_data, check_model
-from seraphim.errors import how_to_install
+from seraphim.errors import SettingsError, how_to_install
 from seraphim.game import load_game
 from seraphim.inference import jax, load_inference, tensorflow
 from seraphim.search.analysis import LEAVES
@@ -58,17 +58,24 @@ def check_installation(console: Console, require_gpu: bool) -> list[str]:
     return problems
 
 
-def check_folders(console: Console, root: Path, names: Sequence[str], thorough: bool) -> list[str]:
+def check_folders(console: Console, root: Path, names: Sequence[str], thorough: bool, trust: bool = False) -> list[str]:
     """Print the state of some models below `root`, by default all, and of their game data; return the problems.
 
-    A thorough check reads every file completely, and compares the checksums.
+    A thorough check reads every file completely, and compares the checksums; with `trust`, models may be links to
+    folders elsewhere.
 
     Raises:
-        SettingsError: a name is not valid.
+        SettingsError: one of `names` is not valid.
     """
     problems = []
     for name in names or _all_names(root):
-        folder = find_model(root, name)
+        try:
+            folder = find_model(root, name, trust)
+        except SettingsError as error:
+            if names:
+                raise
+            problems.append(str(error))
+            continue
         with console.status(f"{name}: reading files"):
             if not folder.path.is_dir() and not names:
                 diagnosis = Diagnosis({"model": "none of this name: these are games without a model"})

@@ -74,7 +74,7 @@ def read_positions(name: str, file: Path) -> PositionList:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        moves = line.partition(" ")[0]
+        moves = line.split(maxsplit=1)[0]
         try:
             state = check_moves(game, parse_moves(game, moves)).node.state
         except GameError as error:

@@ -79,6 +79,14 @@ def rate(matches: Sequence[Match]) -> list[Rating]:
     return sorted(ratings, key=lambda rating: -rating.elo)
 
 
+def connected(matches: Sequence[Match]) -> list[Match]:
+    """Return the matches of all players whom chains of matches connect to those of the last one."""
+    known = {*matches[-1][:2]} if matches else set()
+    while more := {name for match in matches if known & {*match[:2]} for name in match[:2]} - known:
+        known |= more
+    return [match for match in matches if match.first in known]
+
+
 def _check_connected(names: list[str], played: Array) -> None:
     known = {0}
     while found := {int(column) for row in known for column in np.flatnonzero(played[row])} - known:

@@ -7,6 +7,7 @@ program of others that the command starts (`uci:COMMAND go depth 5`: with this l
 search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the game.
 """
 
+import contextlib
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,9 +50,14 @@ class Entrant:
     """Returns the same player with another seed; None if the player has no seed."""
 
 
+def has_network(name: str) -> bool:
+    """Return whether a player's name stands for a model."""
+    return not _is_built_in(name)
+
+
 def is_searching(name: str) -> bool:
     """Return whether a player's name stands for a model that searches."""
-    return not _is_built_in(name) and not name.endswith(_RAW)
+    return has_network(name) and not name.endswith(_RAW)
 
 
 def all_snapshots(name: str) -> str:
@@ -193,7 +199,9 @@ class Roster:
 
     def _of_path(self, module: AnyGame, game: Game, name: str) -> Entrant:
         path = Path(name.removesuffix(_RAW))
-        if not path.expanduser().is_dir():
+        with contextlib.suppress(RuntimeError):  # no such user
+            path = path.expanduser()
+        if not path.is_dir():
             raise SettingsError(f"{name!r} is not a player: expected {_KINDS}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
         snapshot = ModelFolder(self.root, "_", self.trust).elsewhere(path)

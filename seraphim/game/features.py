@@ -20,7 +20,11 @@ Split = Literal["validation", "test"]
 
 @dataclass(frozen=True)
 class GameFeatures:
-    """The optional members of a game's `GAME`; a `PlainGame` takes one of its own states in place of an array."""
+    """The optional members of a game's `GAME`.
+
+    A `PlainGame` takes one of its own states in place of an array. Of one state, its `progress` returns a number, and
+    its `known_results` the result for player 0 or None.
+    """
 
     board: Callable[[Any], Board] | None
     """`board(state)`: a state int64 [W] as a grid of cells; without it, people see the text of `render`."""

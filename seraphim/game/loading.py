@@ -49,7 +49,7 @@ def load_game_module(name: AnyGame) -> ModuleType:
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is None or not name.startswith(error.name):
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # an import of the game itself failed
         raise GameError(f"there is no game {name!r}: {cure}") from error
     if not hasattr(module, "GAME"):

@@ -92,11 +92,24 @@ class PlainRules:
         self.symmetries = plain.symmetries
         self.action_label = plain.action_label
         self.parse_action = plain.parse_action
-        board, label_in = features_of(plain).board, features_of(plain).label_in
-        if board is not None:
-            self.board = lambda state: board(self._objects(state[None])[0])
-        if label_in is not None:
-            self.label_in = lambda state, action: label_in(self._objects(state[None])[0], action)
+        for name, member in vars(features_of(plain)).items():
+            if member is not None:
+                setattr(self, name, self._feature(name, member))
+
+    def _feature(self, name: str, member: Any) -> Any:
+        # An optional member of the plain game, in terms of words and batches.
+        if name == "uci_variant":
+            return member
+        if name == "progress":
+            return lambda states: np.array([member(state) for state in self._objects(states)], np.float64)
+        if name == "known_results":
+
+            def known_results(states: Array) -> tuple[Array, Array]:
+                results = np.array([member(state) for state in self._objects(states)], np.float32)  # None becomes NaN
+                return ~np.isnan(results), np.nan_to_num(results)
+
+            return known_results
+        return lambda state, *action: member(self._objects(state[None])[0], *action)
 
     def _objects(self, states: Array) -> list[Any]:
         return [self.plain.from_words(tuple(row)) for row in states.tolist()]

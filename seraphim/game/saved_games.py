@@ -22,8 +22,8 @@ from seraphim.game.tree import GameTree
 HEADER = "# a game, saved by Seraphim; lines that begin with # do not count"
 MOST_BYTES = 1 << 20  # of a saved game that is read
 
-_POSITION = re.compile(r"([A-Z]+)([0-9]+)")
-_LINE = re.compile(r"([A-Z]+)(?: after ([A-Z]+)([0-9]+))?: *(.*)")
+_POSITION = re.compile(r"([A-Z]+)([0-9]{1,9})")
+_LINE = re.compile(r"([A-Z]+)(?: after ([A-Z]+)([0-9]{1,9}))?: *(.*)")
 
 
 class Position(NamedTuple):
@@ -128,7 +128,7 @@ def from_text(game: Game, text: str) -> GameTree:
         raise RecordError("this is not a saved game: expected a first line such as game: tictactoe")
     name = rows.pop(0)[1].removeprefix("game: ")
     if name != game.name:
-        raise RecordError(f"this is a game of {name}, not of {game.name}: load it with a model of {name}")
+        raise RecordError(f"this is a game of {name!r}, not {game.name!r}: load it with a model of that game")
     start = _start(game, rows.pop(0)[1]) if rows and rows[0][1].startswith("start: ") else None
     tree = GameTree(game, start)
     for number, row in rows:
@@ -137,6 +137,25 @@ def from_text(game: Game, text: str) -> GameTree:
         except SeraphimError as error:
             raise RecordError(f"line {number} of the saved game: {error}") from error
     return tree
+
+
+def check_start(name: AnyGame, state: Array) -> None:
+    """Check the words int64 [W] of a position that did not come from the rules, as far as a game can.
+
+    Raises:
+        GameError: it is no position of the game.
+    """
+    game, read_board = load_game(name), load_features(name).state_from_board
+    wrong = f"start is not a position of {game.name}"
+    try:
+        game.legal(state[None])
+        same = read_board is None or np.array_equal(read_board(game.render(state)), state)
+    except SeraphimError as error:
+        raise GameError(f"{wrong}: {error}") from error
+    except Exception as error:  # rules may do anything with words that are not a position
+        raise GameError(wrong) from error
+    if not same:
+        raise GameError(wrong)
 
 
 def _start(game: Game, row: str) -> Array:

@@ -102,10 +102,11 @@ def solve(module: ModuleType, game: Game, state: Array, seconds: float) -> dict[
 
 def _best(results: Array, plies: Array) -> Array:
     # Which of all actions are certain to be the best, bool [K]: the fastest wins, else draws, else the slowest losses.
+    # Among these, actions whose plies are unknown count as well.
     most = np.nanmax(results)
     if most < 1 and np.isnan(results).any():
         return np.zeros(len(results), np.bool_)
     best = results == most
     if most and not np.isnan(plies[best]).all():
-        best &= plies == (np.nanmin(plies[best]) if most > 0 else np.nanmax(plies[best]))
+        best &= np.isnan(plies) | (plies == (np.nanmin(plies[best]) if most > 0 else np.nanmax(plies[best])))
     return best

@@ -63,7 +63,7 @@ class StateFunction:
 
     def __init__(self, game: Game, evaluate: Evaluate) -> None:
         self.name = getattr(evaluate, "__name__", type(evaluate).__name__)
-        self._num_actions = game.num_actions
+        self._game = game
         self._evaluate = evaluate
 
     def infer(self, states: Array) -> tuple[Array, Array]:
@@ -73,13 +73,13 @@ class StateFunction:
             ModelError: the function returned arrays of other shapes, a NaN, or a value out of range.
         """
         logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
-        expected = (len(states), self._num_actions), (len(states),)
+        expected = (len(states), self._game.num_actions), (len(states),)
         if (logits.shape, values.shape) != expected:
             raise ModelError(
                 f"{self.name} returned logits of shape {logits.shape} and values of shape {values.shape}, but "
                 f"{expected[0]} and {expected[1]} are expected"
             )
-        if np.isnan(logits).any() or not (np.abs(values) <= _LARGEST_VALUE).all():
+        if np.isnan(logits[self._game.legal(states)]).any() or not (np.abs(values) <= _LARGEST_VALUE).all():
             raise ModelError(f"{self.name} returned NaN among the logits, or a value that is not from -1 to 1")
         return logits, values
 

@@ -6,7 +6,15 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import Game, load_game
-from seraphim.game.saved_games import MOST_BYTES, Position, from_text, is_saved_game, read_position, to_text
+from seraphim.game.saved_games import (
+    MOST_BYTES,
+    Position,
+    check_start,
+    from_text,
+    is_saved_game,
+    read_position,
+    to_text,
+)
 from seraphim.game.tree import GameTree
 from seraphim.play.sgf import from_sgf, is_sgf, to_sgf
 from seraphim.records.examples import decode
@@ -26,7 +34,7 @@ def find(name: str, text: str) -> Position | GameTree:
         RecordError: the file cannot be read, or is of another game.
     """
     head, colon, record = text.rpartition(":")
-    if colon and record.isdecimal() and (head.endswith(".tfrecord") or _exists(head)):
+    if colon and record.isdecimal() and len(record) < 10 and (head.endswith(".tfrecord") or _exists(head)):
         return _read_record(load_game(name), Path(head), int(record))
     if text.endswith(".tfrecord"):
         return _read_record(load_game(name), Path(text), 0)
@@ -90,13 +98,17 @@ def load(name: str, file: Path) -> Position | GameTree:
         GameError: the file holds neither.
     """
     try:
-        with file.expanduser().open() as stream:
+        with file.expanduser().open(errors="replace") as stream:  # SGF files may be in any encoding
             text = stream.read(MOST_BYTES)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, RuntimeError) as error:
         raise RecordError(f"cannot read {file}: {error}") from error
     try:
         if is_sgf(text):
             return from_sgf(load_game(name), text)
-        return from_text(load_game(name), text) if is_saved_game(text) else read_position(name, text)
+        if not is_saved_game(text):
+            return read_position(name, text)
+        tree = from_text(load_game(name), text)
+        check_start(name, tree.root.state)
+        return tree
     except SeraphimError as error:
         raise type(error)(f"{file}: {error}") from error

@@ -22,6 +22,8 @@ from seraphim.play.terminal import Terminal, line_reader
 
 ReadLine = Callable[[str], str]
 
+_MOST_DIGITS = 9  # of a number that a person types
+
 
 class Command(NamedTuple):
     """A command other than a move."""
@@ -103,9 +105,10 @@ class Interactive:
             return "game over > "
         enter = ""
         if session.options.debug or session.computer_moves:
-            sampled = session.reading is None or session.reading.sampled or session.opponent.play.computer == "raw"
             enter = ", Enter lets the computer play"
-            if session.options.debug and session.reading is not None and not sampled:
+            others_move = session.proven is not None or session.engine is not None
+            others_move = others_move or session.opponent.play.computer == "raw"
+            if session.options.debug and session.reading and not session.reading.sampled and not others_move:
                 enter = f", Enter plays {session.tree.label(session.reading.best)}"
         return f"{self._terminal.marks[session.mover]} to move{enter} > "
 
@@ -115,13 +118,14 @@ class Interactive:
         word, _, rest = line.removeprefix(":").partition(" ")
         action = None if line.startswith(":") else session.find_action(line)
         command, number = self._by_name.get(word.lower()), line.removeprefix("#")
+        is_number = number.isdecimal() and len(number) <= _MOST_DIGITS
         if not line:
             self._enter()
         elif action is not None and (command is None or action in session.tree.legal()):
             session.play(action)
         elif command is not None:
             command.run(rest.strip())
-        elif number.isdecimal() and (line.startswith("#") or not self._terminal.numbered):
+        elif is_number and (line.startswith("#") or not self._terminal.numbered):
             session.play(self._candidate(int(number)))
         else:
             moves = "undo, new or q" if session.ended else f"{session.tree.name_moves()}, or help"
@@ -293,6 +297,7 @@ class Interactive:
 
 def _count(text: str) -> int | None:
     # None for an empty text.
-    if text and not text.replace(",", "").isdecimal():
-        raise SettingsError(f"expected a whole number, not {text!r}")
-    return int(text.replace(",", "")) if text else None
+    digits = text.replace(",", "")
+    if text and not (digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+        raise SettingsError(f"expected a whole number, not {text[:20]!r}")
+    return int(digits) if text else None

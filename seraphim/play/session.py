@@ -206,7 +206,7 @@ class Session:
             GameError: there is no such position.
         """
         tree, text = self.tree, "".join(place.split()).upper()
-        match = re.fullmatch(r"([A-Z]*)([0-9]*)", text)
+        match = re.fullmatch(r"([A-Z]*)([0-9]{0,9})", text)
         if text == "START":
             node = tree.root
         elif text == "END":

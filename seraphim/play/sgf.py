@@ -110,6 +110,8 @@ def _vertex(value: str, kind: str, size: int) -> str:
     if not _PAIR.fullmatch(value):
         return value
     column, row = (_LETTERS.index(letter) for letter in value)
+    if column >= size:
+        return value
     if kind == "go":
         return f"{_GO_COLUMNS[column]}{size - row}"
     return f"{_LETTERS[column]}{row + 1}"

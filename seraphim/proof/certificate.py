@@ -88,14 +88,35 @@ def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: 
 
 
 def _distinct(game: Game, states: Array, is_symmetric: bool) -> Array:
+    if not len(states):
+        return states
     starts = range(0, len(states), _AT_A_TIME)
     keys = [_order(game, states[start : start + _AT_A_TIME], is_symmetric) for start in starts]
-    return states[np.unique(np.concatenate(keys), return_index=True)[1]] if keys else states
+    firsts = np.unique(np.concatenate(keys), return_index=True)[1]
+    if is_symmetric and _confuses(game, states):
+        raise GameError(
+            f"observations of {game.name} do not tell all positions apart, so this search proves nothing here: "
+            "let observe() show all that decides the game, or offer no symmetries"
+        )
+    return states[firsts]
+
+
+def _confuses(game: Game, states: Array) -> bool:
+    # Whether two of these positions look the same to the player to move.
+    starts = range(0, len(states), _AT_A_TIME)
+    parts = [states[start : start + _AT_A_TIME] for start in starts]
+    seen = [_join(_players(game, part), game.observe(part).reshape(len(part), -1)) for part in parts]
+    rows = np.ascontiguousarray(states).view(f"S{states.itemsize * states.shape[1]}")
+    return len(np.unique(np.concatenate(seen))) < len(np.unique(rows))
+
+
+def _players(game: Game, states: Array) -> Array:
+    return game.to_play(states).astype(np.uint8)
 
 
 def _order(game: Game, states: Array, is_symmetric: bool) -> Array:
     # Bytes [B], equal where positions count as one.
-    players = game.to_play(states).astype(np.uint8)
+    players = _players(game, states)
     if not is_symmetric:
         return _join(players, states.astype(">i8").view(np.uint8))
     seen = game.observe(states).reshape(len(states), -1)
@@ -141,16 +162,18 @@ def read_certificate(path: Path) -> Certificate:
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise RecordError(f"the proof {path} is damaged: copy it again, or prove it again")
     first, _, body = data[len(MAGIC) : -_DIGEST].partition(b"\n")
-    header = json.loads(first)
-    bytes_of_move = header["bits"] // 8
-    moves = np.frombuffer(zlib.decompress(body), f"<u{bytes_of_move}").astype(np.int64)
-    proofs, start = [], 0
-    for claim in header["claims"]:
-        proofs.append((Claim(claim["player"], claim["wins"]), moves[start : start + claim["moves"]]))
-        start += claim["moves"]
-    return Certificate(
-        header["game"], np.array(header["position"], np.int64), header["symmetric"], bytes_of_move, tuple(proofs)
-    )
+    try:
+        header = json.loads(first)
+        bytes_of_move = {8: 1, 32: 4}[header["bits"]]
+        moves = np.frombuffer(zlib.decompress(body), f"<u{bytes_of_move}").astype(np.int64)
+        proofs, start = [], 0
+        for claim in header["claims"]:
+            proofs.append((Claim(claim["player"], claim["wins"]), moves[start : start + claim["moves"]]))
+            start += claim["moves"]
+        position = np.array(header["position"], np.int64)
+        return Certificate(header["game"], position, header["symmetric"], bytes_of_move, tuple(proofs))
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error) as error:
+        raise RecordError(f"{path} is no proof that seraphim prove wrote: it cannot be read ({error!r})") from error
 
 
 class KnownMove(NamedTuple):

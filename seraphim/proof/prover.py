@@ -78,7 +78,7 @@ class Prover:
         """
         self.claim = claim
         self.evaluations = 0
-        self.rounds = 0  # that `advance` expanded
+        self.rounds = 0  # of `advance`
         self.seconds = 0.0  # that `advance` took
         self._game = game
         self._position = position
@@ -107,6 +107,12 @@ class Prover:
             ModelError: the model returned a NaN or an infinity.
         """
         started = time.perf_counter()
+        try:
+            return self._advance()
+        finally:
+            self.seconds += time.perf_counter() - started
+
+    def _advance(self) -> bool:
         self.rounds += 1
         found = graphs.select(self.graph, self.root, self.rounds, self._leaves, self._path)
         if found < 0:
@@ -125,7 +131,6 @@ class Prover:
             evaluations, nodes, verdicts, owners, *children = expansion
             self.evaluations += evaluations
             graphs.expand(self.graph, nodes, verdicts, owners, graphs.add_nodes(self.graph, *children))
-        self.seconds += time.perf_counter() - started
         return True
 
     def _compact(self) -> bool:
@@ -217,7 +222,7 @@ class Prover:
 def _first_numbers(logits: Array, values: Array, owners: Array, actions: Array) -> tuple[Array, Array]:
     # The proof and disproof numbers of the successors by `actions` of `owners`, in which the prover moves. Moves that
     # are missing here count as illegal.
-    if not (np.isfinite(values).all() and np.isfinite(logits).all()):
+    if not (np.isfinite(values).all() and np.isfinite(logits[owners, actions]).all()):
         raise ModelError("the model returned a NaN or an infinity: promote another snapshot")
     probabilities = np.clip((1 + values) / 2, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)[owners]
     best = np.full(len(logits), -np.inf, logits.dtype)

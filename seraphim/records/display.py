@@ -35,7 +35,7 @@ class Summary(NamedTuple):
     draws: int
     second_wins: int
     cut_off: int
-    distinct_games: int  # by their moves
+    distinct_games: int  # by their first recorded position, and their moves from there
     distinct_positions: int
     moves: list[Counter[str]]  # by ply, how often each action was played, by its label
     distinct: list[int]  # by ply, the distinct positions
@@ -46,7 +46,8 @@ def summarize(game: Game, positions: Positions) -> Summary:
     ends = np.flatnonzero(positions.ends)
     results = positions.values[ends] * np.where(game.to_play(positions.states[ends]) == 0, 1, -1)
     finished = positions.value_weights[ends] > 0
-    games = np.split(positions.actions, ends[:-1] + 1)
+    begins = np.append(0, ends[:-1] + 1)
+    starts, games = positions.states[begins], np.split(positions.actions, begins[1:])
     moves, distinct = [], []
     for ply in range(int(positions.plies.max()) + 1):
         at_ply = positions.plies == ply
@@ -60,7 +61,7 @@ def summarize(game: Game, positions: Positions) -> Summary:
         draws=int((finished & (results == 0)).sum()),
         second_wins=int((finished & (results < 0)).sum()),
         cut_off=int((~finished).sum()),
-        distinct_games=len({actions.tobytes() for actions in games}),
+        distinct_games=len({start.tobytes() + actions.tobytes() for start, actions in zip(starts, games, strict=True)}),
         distinct_positions=_count_distinct(positions.states),
         moves=moves,
         distinct=distinct,

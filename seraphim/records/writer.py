@@ -122,10 +122,14 @@ class GameWriter:
                 f"another program writes the games of stream {stream!r} (in {folder}): wait for it to finish, or use "
                 "another --seed"
             ) from None
-        with writing(folder):
-            self.rescued = self._publish_new(self._journal.games())
-            self._journal.clear()
-            self.rescued += self._rescue("")
+        try:
+            with writing(folder):
+                self.rescued = self._publish_new(self._journal.games())
+                self._journal.clear()
+                self.rescued += self._rescue("")
+        except BaseException:
+            self._journal.close(remove=False)  # which unlocks it
+            raise
         self._thread = threading.Thread(target=self._publish_in_time, daemon=True)
         self._thread.start()
 

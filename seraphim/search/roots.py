@@ -64,15 +64,17 @@ def prepare_roots(
         draw = np.zeros(count, np.float64)
         if coefficient > 0.0:
             dirichlet(alpha, keys[index], draw)
-        total = 1.0
+        largest, total = 1.0, 1.0
         if temperature != 1.0:
-            total = 0.0
+            largest, total = 0.0, 0.0  # in proportion to the largest, as powers of small numbers are 0
             for k in range(count):
-                total += np.float64(edges[first + k]["prior"]) ** (1.0 / temperature)
+                largest = max(largest, np.float64(edges[first + k]["prior"]))
+            for k in range(count):
+                total += (np.float64(edges[first + k]["prior"]) / largest) ** (1.0 / temperature)
         for k in range(count):
             prior = np.float64(edges[first + k]["prior"])
             if temperature != 1.0:
-                prior = prior ** (1.0 / temperature) / total
+                prior = (prior / largest) ** (1.0 / temperature) / total
             scores[scores_at + k] = (1.0 - coefficient) * prior + coefficient * draw[k]
 
 

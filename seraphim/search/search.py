@@ -86,7 +86,7 @@ class Search:
         self.game = game
         self.options = options
         self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
-        self.readouts = self.evaluations = self.batches = self.cache_hits = 0
+        self.readouts = self.evaluations = self.room = self.cache_hits = 0
         self._timed_until = 0.0
         self._inference = inference
         self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
@@ -216,7 +216,7 @@ class Search:
         logits, values = self._inference.infer(inputs)
         self._charge("network")
         self.evaluations += len(states)
-        self.batches += 1
+        self.room += self._batch  # evaluations that the batches so far had room for
         return legal, logits, values
 
     def _expand(self, positions: NewPositions, legal: Array, logits: Array, values: Array) -> Array:

@@ -43,8 +43,8 @@ class Work:
     readouts: int = 0
     evaluations: int = 0
     """Positions evaluated by the network."""
-    batches: int = 0
-    """Calls of the network."""
+    room: int = 0
+    """Positions that the network's batches had room for."""
     cache_hits: int = 0
     """Positions whose evaluation was in the cache."""
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Work:
         return Work(
             self.readouts + other.readouts,
             self.evaluations + other.evaluations,
-            self.batches + other.batches,
+            self.room + other.room,
             self.cache_hits + other.cache_hits,
             {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
             self.playing_seconds + other.playing_seconds,
@@ -173,7 +173,7 @@ def play_games(
         work, elapsed = Work(), time.perf_counter() - started
         for search in (player.search for player in players):
             seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
-            counts = search.readouts, search.evaluations, search.batches, search.cache_hits
+            counts = search.readouts, search.evaluations, search.room, search.cache_hits
             work += Work(*counts, seconds, runtime=inference.description)
         yield WorkerReport(games, replace(work, playing_seconds=elapsed))
 

@@ -165,8 +165,8 @@ def _ratings(folder: ModelFolder) -> Series:
     # The ratings of the model's snapshots, if the standing tournament has any.
     try:
         matches = match_csv.read_matches(folder.path / match_csv.RESULTS)
-        rated = {rating.name.rpartition("/")[2]: rating.elo for rating in ratings.rate(matches)}
-    except SettingsError:  # a damaged file, groups that never met, or a missing package
+        rated = {rating.name.rpartition("/")[2]: rating.elo for rating in ratings.rate(ratings.connected(matches))}
+    except SettingsError:  # a damaged file, or a missing package
         return {}
     points = [(float(each.step), rated[each.name]) for each in folder.snapshots() if each.name in rated]
     return {"rating/elo": points} if points else {}

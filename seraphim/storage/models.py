@@ -45,7 +45,7 @@ class ModelFolder:
         self.name = check_name(name)
         self.path = root / "models" / name
         self.game_data = root / "gamedata" / name
-        self._trust = trust
+        self.trust = trust
         self._settings = self.path / "settings.json"
         self._champion = self.path / "champion"
         self._next_champion = self.path / ".next-champion"
@@ -73,7 +73,7 @@ class ModelFolder:
         if not self.is_new():
             raise ModelError(
                 f"model {self.name!r} exists: go on with it (omit --init), or choose another name, "
-                f"or remove {self.path}"
+                f"or remove {self._everything(' and ')}"
             )
 
     def settings(self, game: str | None = None) -> Settings:
@@ -137,7 +137,8 @@ class ModelFolder:
         Raises:
             ModelError: it is damaged, or lies outside `models/` and is not trusted.
         """
-        path = path.expanduser()
+        with contextlib.suppress(RuntimeError):  # no such user
+            path = path.expanduser()
         self._check_trust(path)
         if damage := atomic.find_damage(path):
             raise ModelError(f"{path} is not a snapshot: {damage}")
@@ -314,7 +315,7 @@ class ModelFolder:
 
     def _check_trust(self, path: Path) -> None:
         models = self.path.parent.resolve()
-        if not self._trust and not path.resolve().is_relative_to(models):
+        if not self.trust and not path.resolve().is_relative_to(models):
             raise ModelError(
                 f"{path} lies outside {models}, and a model can run code that its author put into it: "
                 "if you trust the source, add --trust"
@@ -323,7 +324,12 @@ class ModelFolder:
     def _cure(self) -> str:
         # What to do about a champion that cannot be used.
         others = self.snapshots()
-        return f"try: ln -sfn {others[-1].name} {self._champion}" if others else f"try: rm -r {self.path}, then --init"
+        if others:
+            return f"try: ln -sfn {others[-1].name} {self._champion}"
+        return f"try: rm -r {self._everything(' ')}, then --init"
+
+    def _everything(self, separator: str) -> str:
+        return separator.join(str(path) for path in (self.path, self.game_data) if path.exists())
 
     def _describe_missing(self) -> str:
         what = "has no champion" if self._settings.is_file() else f"does not exist below {self.path.parent}"

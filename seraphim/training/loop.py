@@ -18,6 +18,7 @@ from seraphim.game.features import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime, load_inference
 from seraphim.machine import count_cores
+from seraphim.options import NotNegative, check
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.settings import Settings
@@ -52,6 +53,10 @@ class Run:
     cluster: str | None = None  # address of a Ray cluster, or `auto`, for workers on its machines; None: local workers
     quiet: bool = False  # show no progress bars
 
+    def __post_init__(self) -> None:
+        """Raise a SettingsError if `hours` is no limit, such as a NaN."""
+        check(NotNegative, hours=self.hours)
+
 
 @dataclass(frozen=True)
 class LearnResult:
@@ -83,7 +88,7 @@ def learn(
     folder.champion()  # fails before anything is written if there is no model
     generations, timing, evaluation = 0, Timing(), None
     with folder.learner():
-        trainer = Trainer(folder, load_game(settings.game), settings, run.seed, run.quiet, log)
+        trainer = Trainer(folder, load_game(settings.game), settings, run.seed, run.quiet, log, run.runtime)
         check = _Check(folder, settings, run.runtime, trainer.log, announce)
         with open_pool(settings, run.runtime, run.num_workers, run.cluster, announce) as pool:
             trainer.preload()

@@ -34,7 +34,7 @@ class Strength:
         self._folder = folder
         self._file = folder.path / MATCHES
         self._game = load_game(settings.game)
-        self._roster = Roster(folder.path.parents[1], settings.game, _CONDITIONS, runtime)
+        self._roster = Roster(folder.path.parents[1], settings.game, _CONDITIONS, runtime, folder.trust)
         self._openings = make_openings(self._game, _CONDITIONS.games // 2, default_plies(self._game))
         self._matches = read_matches(self._file, _CONDITIONS)
         champions = [match.first for match in self._matches if match.first not in ANCHORS]

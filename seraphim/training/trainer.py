@@ -6,6 +6,7 @@ Connects networks, training, records and storage.
 import contextlib
 import dataclasses
 import functools
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -13,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import SeraphimError, SettingsError
+from seraphim.errors import ModelError, SeraphimError, SettingsError
 from seraphim.evaluation.gate import Verdict, judge
 from seraphim.evaluation.players import Choose, search_player
 from seraphim.game import Game
-from seraphim.inference import load_inference, load_network
+from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, saved_model
 from seraphim.options import TrainingPrecision
 from seraphim.records.index import total_positions
@@ -72,10 +73,15 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
     If the program is killed before the end, the same call starts over.
 
     Raises:
-        ModelError: the model exists, or another program is creating it.
+        ModelError: the model exists, or games of an earlier one do; or another program is creating it.
         SettingsError: the network does not fit the game.
     """
     folder.check_new()  # before TensorFlow is imported
+    if any(not path.name.endswith(".lock") for path in folder.game_data.glob("*")):
+        raise ModelError(
+            f"{folder.game_data} holds games of an earlier model of this name, from which the new one would learn: "
+            "choose another name, or remove that folder"
+        )
     model = architectures.build(game, settings.network, seed)
     fit.prepare(model, settings.training)
     with folder.learner(), folder.lock():
@@ -84,7 +90,13 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
 
 
 def retrain(
-    folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False, log: Log | None = None
+    folder: ModelFolder,
+    game: Game,
+    settings: Settings,
+    seed: int,
+    quiet: bool = False,
+    log: Log | None = None,
+    runtime: Runtime = "auto",
 ) -> Generation:
     """Train the champion once; see `Trainer`.
 
@@ -94,7 +106,7 @@ def retrain(
     """
     folder.champion()  # fails before anything is written if there is no model
     with folder.learner():
-        return Trainer(folder, game, settings, seed, quiet, log).retrain()
+        return Trainer(folder, game, settings, seed, quiet, log, runtime).retrain()
 
 
 class Trainer:
@@ -112,10 +124,12 @@ class Trainer:
         seed: int,
         quiet: bool = False,
         log: Log | None = None,
+        runtime: Runtime = "auto",
     ) -> None:
         """Find the snapshot to train; TensorFlow is imported when it is first used.
 
-        `quiet` hides the progress bar; `log` receives the figures, by default as TensorBoard's files.
+        `quiet` hides the progress bar; `log` receives the figures, by default as TensorBoard's files;
+        `runtime` runs the networks in the gate's match.
 
         Raises:
             ModelError: there is no such model, or it has no champion.
@@ -123,6 +137,7 @@ class Trainer:
         """
         folder.champion()  # fails before anything is written if there is none
         folder.recover()
+        self._runtime = runtime
         self.spared = ""  # a snapshot that pruning leaves, besides the newest
         self.latest = folder.champion()
         newest = folder.snapshots()[-1]
@@ -144,7 +159,7 @@ class Trainer:
         `metrics` are kept with the snapshot, beside the figures of the training.
 
         Raises:
-            ModelError: the champion cannot be trained, because it is damaged or made for another game.
+            ModelError: the champion is damaged, or made for another game; or training diverged.
             RecordError: there is no game data, all of it is damaged, or it is of another game.
         """
         started = time.perf_counter()
@@ -158,6 +173,11 @@ class Trainer:
         training_started = time.perf_counter()
         losses = self._training.train(positions, steps, self.log, self._quiet)
         training_seconds = time.perf_counter() - training_started
+        if not math.isfinite(losses.total):
+            raise ModelError(
+                f"training diverged: the loss is {losses.total}; no snapshot was published: lower learning_rate from "
+                f"{options.learning_rate:g}"
+            )
         self.log.write(fit.current_step(model), {"training/window": window.positions})
         snapshot, verdict, gate_seconds = self._publish(
             {
@@ -229,7 +249,7 @@ class Trainer:
             return Verdict(passed=True, result=None)
 
         def player(snapshot: Path) -> Choose:
-            inference = load_inference(snapshot, self._game, batch=(options.gate_games + 1) // 2)
+            inference = load_inference(snapshot, self._game, self._runtime, batch=(options.gate_games + 1) // 2)
             return search_player(self._game, [inference], self._settings.search)
 
         return judge(self._game, player(candidate), player(self._folder.champion().path), options, step)

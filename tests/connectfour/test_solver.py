@@ -535,6 +535,14 @@ def test_an_interrupted_file_is_continued_as_if_it_had_not_been(tmp_path: Path, 
     assert list(generate("middle-easy", 9, 3, tmp_path, solver)) == []
 
 
+def test_lines_of_another_seed_are_refused(tmp_path: Path, solver: Solver) -> None:
+    list(generate("end-easy", 2, 1, tmp_path, solver))
+    before = (tmp_path / "end-easy.txt").read_text()
+    with pytest.raises(GameError, match="end-easy.txt is not of seed 2: give the seed that it was made with"):
+        list(generate("end-easy", 3, 2, tmp_path, solver))
+    assert (tmp_path / "end-easy.txt").read_text() == before
+
+
 def test_another_seed_draws_other_positions(tmp_path: Path, solver: Solver) -> None:
     (tmp_path / "one").mkdir()
     assert list(generate("end-easy", 5, 1, tmp_path, solver)) != list(

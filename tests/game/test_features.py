@@ -7,11 +7,13 @@ from types import ModuleType
 
 import games
 import numpy as np
+import pytest
 
 import connectfour
 import tictactoe
 from seraphim.game import PlainRules, load_features
 from seraphim.game.features import GameFeatures, ModuleFeatures, features_of, module_features
+from seraphim.game.solved import _best
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,3 +39,18 @@ def test_a_game_that_offers_nothing_has_no_features() -> None:
     assert features_of(PlainRules(games.NIM)) == GameFeatures(*[None] * len(fields(GameFeatures)))
     features = module_features(ModuleType("bare"))
     assert not any(getattr(features, field.name) for field in fields(features))
+
+
+@pytest.mark.parametrize(
+    ("results", "plies", "best"),
+    [
+        ([1, 1, -1], [9, 11, 12], [True, False, False]),
+        ([1, 1, -1], [9, np.nan, 12], [True, True, False]),  # the second may be the faster one
+        ([1, np.nan, -1], [9, np.nan, 12], [True, False, False]),
+        ([-1, -1, np.nan], [9, 11, np.nan], [False, False, False]),
+        ([-1, -1, -1], [9, 11, np.nan], [False, True, True]),
+        ([0, 0, -1], [np.nan, np.nan, 3], [True, True, False]),
+    ],
+)
+def test_the_best_of_known_results(results: list[float], plies: list[float], best: list[bool]) -> None:
+    assert _best(np.array(results), np.array(plies)).tolist() == best

@@ -21,6 +21,11 @@ from seraphim.game import (
     load_game,
     load_game_module,
 )
+from seraphim.game.exhaustive import solve as solve_exhaustively
+from seraphim.game.features import features_of
+from seraphim.inference import Uniform
+from seraphim.options import SearchOptions
+from seraphim.search.search import Search
 from tictactoe.game import GAME
 from tictactoe.minimax import solve
 
@@ -278,3 +283,49 @@ def test_a_missing_import_of_a_game_is_raised_as_it_is(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="nosuchlibrary"):
         load_game_module("needy")
+
+
+def test_a_missing_import_is_raised_even_if_the_games_name_begins_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nosuch_variant.py").write_text("import nosuch\n\nGAME = None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nosuch'"):
+        load_game_module("nosuch_variant")
+
+
+def test_optional_members_of_a_plain_game_take_and_return_what_belongs_to_one_state() -> None:
+    class Knowing(games.Nim):
+        """Knows what it is in theory: the player to move loses if the heap is a multiple of four."""
+
+        uci_variant = "nim"
+
+        def progress(self, state: tuple[int, ...]) -> float:
+            return 1 - state[0] / self.max_plies
+
+        def known_results(self, state: tuple[int, ...]) -> float | None:
+            return None if state[0] > 8 else (-1.0 if bool(state[0] % 4) == bool(state[1]) else 1.0)
+
+        def score(self, state: tuple[int, ...]) -> float:
+            return 2.5 if state[1] else -2.5
+
+        def uci_in(self, state: tuple[int, ...], action: int) -> str:
+            return f"{state[0]}-{action + 1}"
+
+    rules = PlainRules(Knowing())
+    found = features_of(rules)
+    states = np.array([(15, 0), (9, 1), (8, 0), (7, 0), (6, 1), (0, 1)])
+    assert found.progress is not None and found.known_results is not None and found.score and found.uci_in
+    np.testing.assert_allclose(found.progress(states), 1 - states[:, 0] / 15)
+    known, results = found.known_results(states[:-1])
+    assert known.tolist() == [False, False, True, True, True] and results[2:].tolist() == [-1.0, 1.0, -1.0]
+    exact = solve_exhaustively(rules)
+    for state, result in zip(states[2:-1], results[2:], strict=True):
+        row = int(np.flatnonzero((exact.states == state).all(axis=1))[0])
+        assert np.nanmax(exact.action_values[row]) == (result if state[1] == 0 else -result)
+    assert found.score(states[-1]) == 2.5 and found.uci_in(states[0], 2) == "15-3" and found.uci_variant == "nim"
+    for options in ({"fast_wins": 0.5}, {"solver": True, "known_results": True}):
+        search = Search(rules, Uniform(rules), SearchOptions(readouts=30, **options), 1)
+        search.begin(np.array([0]), np.array([(7, 0)]))
+        search.run()
+        assert search.result(np.array([0])).best[0] == 2  # leaves four

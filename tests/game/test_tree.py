@@ -286,11 +286,13 @@ def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path, mo
     ("text", "problem"),
     [
         ("", "this is not a saved game: expected a first line such as game: tictactoe"),
-        ("game: tictactoe\nA: a1", "this is a game of tictactoe, not of connectfour"),
+        ("game: tictactoe\nA: a1", "this is a game of 'tictactoe', not 'connectfour'"),
         ("game: connectfour\nA: 4444444", "line 2 of the saved game: 4 is not legal here"),
         ("game: connectfour\nA: 44\nB after A7: 1", "line 3 of the saved game: line A has 2 moves"),
         ("game: connectfour\nnonsense", "line 2 of the saved game: 'nonsense' is not a line of moves"),
         ("game: connectfour\nat: nowhere", "line 2 of the saved game: 'at: nowhere' names no position"),
+        (f"game: connectfour\nat: A{5000 * '1'}", "line 2 of the saved game: 'at: A1111.*' names no position"),
+        (f"game: connectfour\nA: 44\nB after A{5000 * '1'}: 1", "line 3 of the saved game: .* is not a line of moves"),
         ("game: connectfour\nstart: x", "expected a start of whole numbers, not 'start: x'"),
         ("game: connectfour\nstart: 1 2 3", "a state of connectfour has 2 words, but the start has 3"),
         ("game: connectfour\nstart: 1 99999999999999999999", "expected a start of whole numbers"),
@@ -299,6 +301,17 @@ def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path, mo
 def test_a_damaged_saved_game_is_reported(text: str, problem: str) -> None:
     with pytest.raises(RecordError, match=problem):
         saved_games.from_text(FOUR, text)
+
+
+@pytest.mark.parametrize(
+    ("game", "words"),
+    [("tictactoe", "1 1"), ("connectfour", "-1 7"), ("openspiel:tic_tac_toe", "2 136")],  # the last: twice one cell
+)
+def test_a_saved_game_from_an_impossible_position_is_refused(game: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "game.txt"
+    file.write_text(f"game: {game}\nstart: {words}\nA:\n")
+    with pytest.raises(GameError, match="start is not a position of "):
+        game_files.load(game, file)
 
 
 @pytest.fixture

@@ -112,3 +112,11 @@ def test_an_interrupted_file_is_continued(tmp_path: Path) -> None:
     excluded = states_from_moves([whole[0].split(" ")[0]])
     (tmp_path / "part/12-empty.txt").unlink()
     assert next(generate("12-empty", 1, 7, tmp_path / "part", players, excluded)) == whole[1]
+
+
+def test_lines_of_another_seed_are_refused_and_a_complete_file_is_left(tmp_path: Path) -> None:
+    players = (first_legal, last_legal)
+    list(generate("12-empty", 2, 7, tmp_path, players))
+    assert list(generate("12-empty", 2, 8, tmp_path, players)) == []
+    with pytest.raises(GameError, match="line 1: not of seed 8 and these players: give those that the file was"):
+        list(generate("12-empty", 3, 8, tmp_path, players))

@@ -98,6 +98,10 @@ def test_the_computer_plays_a_proof_where_it_leads(tmp_path: Path) -> None:
     printed = " ".join(converse(session, ["a1", "q"]).split())
     assert re.search(r"O plays \w\d: it is proven that the second player at least draws, in at most 8 plies", printed)
     assert len(session.tree.actions()) == 2
+    session.new()
+    session.play(0)
+    session.change("debug", "on")
+    assert "O to move, Enter lets the computer play > " in converse(session, ["q"])
 
 
 def answer(line: str, session: Session) -> str:
@@ -203,6 +207,10 @@ def test_ctrl_c_leaves() -> None:
         ("more", "how many more readouts? Try: more 1000"),
         ("more lots", "expected a whole number, not 'lots'"),
         ("more -5", "expected a whole number, not '-5'"),
+        ("more " + 30 * "1", f"expected a whole number, not '{20 * '1'}'"),
+        ("undo " + 30 * "1", f"expected a whole number, not '{20 * '1'}'"),
+        ("go " + 30 * "1", "is not a position: expected start, end, a number of moves"),
+        ("#" + 30 * "1", "is neither a move nor a command"),
         ("more 1,000,001", f"at most {MOST_READOUTS:,} readouts at a time, not 1,000,001"),
         ("undo 2", "cannot take back 2 moves: there are only 1"),
         ("redo", "there is no move to redo"),

@@ -123,6 +123,7 @@ def test_passes_after_the_end_are_no_moves() -> None:
         (GO, "(;GM[1]SZ[9]HA[2];W[cc])", "a handicap of 2 stones"),
         (GO, "(;GM[1]SZ[9]HA[ 2 ];W[cc])", "a handicap of 2 stones"),
         ("othello", "(;GM[2]SZ[8];B[a1])", "move 1 of the SGF file: a1 is not legal here"),
+        (GO, "(;GM[1]SZ[9];B[za])", "move 1 of the SGF file: za is not legal here"),
         (GO, "(;GM[1];B[cc])", r"this file has no SZ, so its board has size 19: expected SZ\[9\]"),
         (GO, "(;GM[1]SZ[9];B[cc];B[dd])", "move 2 is B's, but it is the other player's turn"),
         (GO, "(;GM[1]SZ[9];B[];W[];B[cc])", "move 3 of the SGF file: c7 is not legal here: expected none"),
@@ -156,3 +157,10 @@ def test_files_are_saved_and_loaded_by_their_name(tmp_path: Path) -> None:
     (tmp_path / "other.sgf").write_text("a letter")
     with pytest.raises(RecordError, match="exists and is not a saved game"):
         game_files.save(tree, tmp_path / "other.sgf")
+
+
+def test_a_file_in_another_encoding_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "game.sgf"
+    file.write_bytes("(;GM[2]SZ[8]CA[ISO-8859-1]PB[José];B[f5])".encode("latin-1"))
+    tree = game_files.load("othello", file)
+    assert isinstance(tree, GameTree) and tree.node.ply == 1

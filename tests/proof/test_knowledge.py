@@ -1,6 +1,8 @@
 """The exact values that the explorer shows are those of an exhaustive search."""
 
 import contextlib
+import hashlib
+import zlib
 from pathlib import Path
 from types import ModuleType
 
@@ -111,3 +113,21 @@ def test_where_the_solver_is_quick_no_proof_is_read(tmp_path: Path) -> None:
     assert Knowledge(Solver(0.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)[2].best
     with pytest.raises(RecordError, match="cannot read the proof"):
         Knowledge(Solver(100.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{}",
+        b"[]",
+        b"no JSON",
+        b'{"game": "tictactoe", "position": [0, 0], "symmetric": true, "bits": 24, "claims": []}',
+        b'{"game": "tictactoe", "position": "?", "symmetric": true, "bits": 8, "claims": []}',
+    ],
+)
+@pytest.mark.parametrize("body", [zlib.compress(b"\0"), b"nothing compressed"])
+def test_a_file_with_another_header_is_no_proof(header: bytes, body: bytes, tmp_path: Path) -> None:
+    data, file = certificate.MAGIC + header + b"\n" + body, tmp_path / "proof"
+    file.write_bytes(data + hashlib.sha256(data).digest())
+    with pytest.raises(RecordError, match="is no proof that seraphim prove wrote: it cannot be read"):
+        certificate.read_certificate(file)

@@ -735,3 +735,10 @@ def test_fast_wins_need_a_game_with_progress() -> None:
         SettingsError, match=r"^fast_wins needs a game that offers progress\(states\), but nim does not"
     ):
         Search(game, Uniform(game), SearchOptions(fast_wins=0.5), 1)
+
+
+@pytest.mark.parametrize("temperature", [0.0001, 0.002, 0.5, 2.0])
+def test_a_root_temperature_near_0_keeps_all_moves_that_are_equally_likely(temperature: float) -> None:
+    options = SearchOptions(readouts=40, root_temperature=temperature)
+    search = searched(GAME, Uniform(GAME), GAME.initial(1), options, keys("a"))
+    assert (visits(search) > 1).sum() > 3  # of nine equally likely ones

@@ -216,3 +216,26 @@ def random_state_after(game: Game, plies: int) -> Array:
     for action in (0, 1, 4, 2, 5)[:plies]:
         (state,) = game.step(state[None], np.array([action]))
     return state
+
+
+@pytest.mark.parametrize("illegal", [-np.inf, np.nan, np.inf])
+def test_logits_of_illegal_actions_do_not_matter(illegal: float) -> None:
+    game = TicTacToe()
+
+    def masked(states: Array) -> tuple[Array, Array]:
+        return np.where(game.legal(states), 0.0, illegal), np.zeros(len(states))
+
+    def plain(states: Array) -> tuple[Array, Array]:
+        return np.zeros((len(states), 9)), np.zeros(len(states))
+
+    one, other = (seraphim.Model("tictactoe", evaluate) for evaluate in (masked, plain))
+    assert one.analyze("b2 a2", readouts=50).moves == other.analyze("b2 a2", readouts=50).moves
+    assert seraphim.prove("b2 a2", model=one).value == 1
+
+
+def test_a_nan_among_the_logits_of_legal_actions_is_refused() -> None:
+    def nowhere(states: Array) -> tuple[Array, Array]:
+        return np.full((len(states), 9), np.nan), np.zeros(len(states))
+
+    with pytest.raises(ModelError, match="nowhere returned NaN among the logits"):
+        seraphim.Model("tictactoe", nowhere).analyze("b2", readouts=3)

@@ -157,11 +157,11 @@ def fingerprint_code(game: str) -> dict[str, str]:
         GameError: there is no such game.
     """
     module = load_game_module(game)
-    if ":" in game:  # from a family of games, which is an installed package
+    source = type(module.GAME).__module__ if ":" in game else game  # of a family of games, or of one game
+    code = _hash_sources(sys.modules[source.partition(".")[0]])
+    if ":" in game:  # its rules may be those of an installed package
         rules = module.GAME
-        code = f"{rules.name} {rules.num_actions} {rules.observation_shape} {rules.state_words} {rules.max_plies}"
-    else:
-        code = _hash_sources(sys.modules[game.partition(".")[0]])
+        code += f" {rules.name} {rules.num_actions} {rules.observation_shape} {rules.state_words} {rules.max_plies}"
     return {"the code of seraphim": _hash_sources(sys.modules["seraphim"]), f"the game {game}": code}
 
 

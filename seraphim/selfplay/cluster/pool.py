@@ -67,7 +67,7 @@ class RayPool:
         self, settings: Settings, runtime: Runtime, num_workers: int, address: str, notify: Callable[[str], None]
     ) -> None:
         """Prepare to connect; see `open_pool`."""
-        uses_gpus = runtime in ("auto", "tensorflow")
+        uses_gpus = runtime in ("auto", "tensorflow", "jax")
         self._cluster = Cluster(settings, address, num_workers, uses_gpus, notify)
         self._concurrent_games = settings.self_play.concurrent_games
         self._runtime = runtime

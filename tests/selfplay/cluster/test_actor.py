@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seraphim.errors import GameError, ModelError
+from seraphim.selfplay.cluster import actor as actor_module
 from seraphim.selfplay.cluster.actor import Actor, Assignment, Status, fingerprint_code
 from seraphim.selfplay.cluster.bundle import pack
 from seraphim.selfplay.pool import MAX_GAMES, FinishedGame
@@ -128,3 +129,12 @@ def test_a_game_of_a_family_has_a_fingerprint() -> None:
     pytest.importorskip("pyspiel")
     three, four = (fingerprint_code(f"openspiel:hex(board_size={size})") for size in (3, 4))
     assert list(three.values())[1] != list(four.values())[1]
+
+
+def test_the_fingerprint_of_a_family_changes_with_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint_code("hex:5")
+    assert fingerprint_code("hex:5") == before
+    hashed = []
+    monkeypatch.setattr(actor_module, "_hash_sources", lambda module: hashed.append(module.__name__) or "other")
+    assert fingerprint_code("hex:5")["the game hex:5"] != before["the game hex:5"]
+    assert hashed == ["seraphim", "hex"] or hashed == ["hex", "seraphim"]

@@ -18,8 +18,10 @@ import pytest
 
 from benchmarks.raynodes import actors, another_node, ray_environment, running_head
 from seraphim.errors import ModelError, SeraphimError, WorkerError
+from seraphim.inference import Runtime
 from seraphim.network.saved_model import load_model
 from seraphim.records.index import played_numbers
+from seraphim.selfplay.cluster import pool
 from seraphim.selfplay.cluster.pool import RayPool, open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.pool import FinishedGame
@@ -360,6 +362,18 @@ def test_an_address_without_ray_is_reported_at_once(small_settings: Settings, ad
     with pytest.raises(SeraphimError, match=message), ray_pool(small_settings, address, Lines()):
         pass
     assert time.perf_counter() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("runtime", "uses_gpus"), [("auto", True), ("tensorflow", True), ("jax", True), ("litert", False)]
+)
+def test_runtimes_that_use_gpus_get_them(
+    runtime: Runtime, uses_gpus: bool, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(pool, "Cluster", lambda *arguments: asked.append(arguments[3]))
+    RayPool(small_settings, runtime, 1, "auto", print)
+    assert asked == [uses_gpus]
 
 
 def test_without_a_cluster_workers_are_local(small_settings: Settings) -> None:
