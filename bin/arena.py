@@ -7,10 +7,9 @@
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
 without a network; solver plays perfectly, which in connect four takes minutes per move early in the game; solver:5
-thinks at most five seconds per move, and then plays its best guess. Each opening is played twice, with the sides
-swapped. With --from_start games begin at the initial position, and the first player always moves first; the others draw
-among equally good moves, differently in each game. With --forever, NAME means all of its snapshots, and matches are
-kept in models/NAME/arena.csv: the same command continues.
+thinks at most five seconds per move. Each opening is played twice, with the sides swapped. With --from_start the
+first player always moves first; the others draw among equally good moves. With --forever, NAME means all of its
+snapshots, and matches are kept in models/NAME/arena.csv: the same command continues.
 """
 
 import time
@@ -48,8 +47,7 @@ def main(arguments: Sequence[str]) -> None:
     cli.refuse_flags(FROM_START.value, "opening_plies", "plot", "csv", "forever", because="--from_start has no ratings")
     cli.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
     cli.refuse_flags(not any(map(tournament.has_network, names)), "runtime", because="no player has a network")
-    for file in filter(None, (PLOT.value, CSV.value)):
-        cli.check_folder(Path(file))
+    cli.check_folders(PLOT.value, CSV.value)
     conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     roster = tournament.Roster(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
     game = load_game(roster.game_of(names))
@@ -64,7 +62,6 @@ def main(arguments: Sequence[str]) -> None:
     def report() -> None:
         if CSV.value:
             match_csv.write_matches(Path(CSV.value), arena.matches, conditions)
-        # Snapshots that were removed before they met any of today's players are left out.
         print(f"\n{ratings.ratings_table(rated := ratings.rate(ratings.connected(arena.matches)))}\n", flush=True)
         if PLOT.value:
             ratings.plot_ratings(rated, Path(PLOT.value))
@@ -84,9 +81,8 @@ def main(arguments: Sequence[str]) -> None:
             print(f"{match.first} - {match.second}: {match.result}", flush=True)
     except KeyboardInterrupt:
         print("\ninterrupted")
-    if arena.matches:
-        print(f"\n{ratings.matches_table(arena.matches)}")
-        report()
+    print(f"\n{ratings.matches_table(arena.matches)}")
+    report()
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
     settings = cli.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
     game = load_game(settings.game)
     snapshot = folder.choose(SNAPSHOT.value)
-    cli.check_folder(Path(OUT.value))
+    cli.check_folders(OUT.value)
     listed = position_lists.read_positions(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
     inferences = [
         load_inference(snapshot.path, game, RUNTIME.value, trust=cli.FLAGS.trust)

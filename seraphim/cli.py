@@ -250,10 +250,11 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
         raise SettingsError(f"{', '.join(given)} changes nothing here: {because}")
 
 
-def check_folder(file: Path) -> None:
+def check_folders(*files: str | None) -> None:
     """Raise a SettingsError, before any work, if the folder of a file to be written does not exist."""
-    if not file.parent.is_dir():
-        raise SettingsError(f"cannot write {file}: there is no folder {file.parent}")
+    for file in filter(None, files):
+        if not Path(file).parent.is_dir():
+            raise SettingsError(f"cannot write {file}: there is no folder {Path(file).parent}")
 
 
 @functools.cache

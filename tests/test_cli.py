@@ -56,6 +56,14 @@ def test_an_unknown_command_is_refused_in_one_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["learn nobody --game=tictactoe", "train nobody --init --game=tictactoe"])
+def test_a_seed_that_is_too_large_is_refused(command: str) -> None:
+    done = seraphim(*command.split(), "--seed=9223372036854775808")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    assert "--seed=9223372036854775808: 9223372036854775808 is not an integer in the range [0, 92233720" in done.stderr
+
+
 def test_a_command_is_its_program() -> None:
     file = [sys.executable, "bin/check_game.py"]
     for arguments in (["--help"], ["chess9000"], ["tictactoe", "--games=3", "--seed=5", "--solve=0"]):

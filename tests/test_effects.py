@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Collection
@@ -22,9 +23,13 @@ from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.play.opponent import PlayOptions
 from seraphim.play.session import Session, SessionOptions
 from seraphim.records.examples import Positions
+from seraphim.records.files import published_files
 from seraphim.search.search import Search
 from seraphim.selfplay.games import SelfPlay
+from seraphim.selfplay.generate import generate_games
+from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import OPTIONS, SECTIONS, Settings
+from seraphim.storage.models import ModelFolder
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
@@ -291,6 +296,25 @@ def test_an_option_of_the_window_is_refused_exactly_where_it_changes_nothing(win
         assert (before == after) == idle(option, settings, "training"), option
 
 
+def test_the_window_is_accepted_in_self_play_because_games_that_it_does_not_reach_are_removed(
+    folder: ModelFolder,
+) -> None:
+    def kept(settings: Settings) -> list[str]:
+        with WorkerPool(settings, num_workers=1) as pool:
+            generate_games(pool, folder, settings, "a", 160, notify=lambda _: None)
+        found = [file.name for file in published_files(folder.game_data)]
+        shutil.rmtree(folder.game_data)
+        return found
+
+    settings = folder.settings()
+    before = kept(settings)
+    for option in ("max_window", "window_start"):
+        after = kept(changed(settings, option))
+        assert (before == after) == idle(option, settings, "self_play"), option
+        assert not idle(option, settings, "training") and not idle(option, settings, "self_play", "training")
+        assert idle(option, settings, "gate", "checks", "evaluation", "analysis")
+
+
 @pytest.mark.parametrize("gate", ["off", "score", "sprt"])
 def test_an_option_of_the_gate_is_refused_exactly_where_it_changes_nothing(gate: str) -> None:
     def judged(settings: Settings) -> Any:
@@ -346,6 +370,7 @@ PUCT = {"cpuct", "cpuct_base", "fpu"}
 SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}
 RESNET = {"blocks", "filters", "kernel_size", "normalization", "policy_filters", "value_filters"}
 GATE_MATCH = {"gate_games", "gate_score"}
+IN_SELF_PLAY = SECTION["self_play"] - {"games_per_generation"} | SECTION["records"] | {"max_window"}
 STORED = {
     *(SECTION["network"] - RESNET),
     *SECTION["self_play"],
@@ -364,12 +389,8 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     # an mlp that is trained by a number of steps, the gate off.
     "bin/generate_games.py": (
         ["bin/generate_games.py", "model"],
-        SEARCH - {"gumbel_actions", "fpu_reduction"}
-        | SECTION["self_play"] - {"games_per_generation"}
-        | SECTION["records"],
-        SEARCH - PUCT - NOISY - {"fpu_reduction"}
-        | SECTION["self_play"] - {"games_per_generation"}
-        | SECTION["records"],
+        SEARCH - {"gumbel_actions", "fpu_reduction"} | IN_SELF_PLAY,
+        SEARCH - PUCT - NOISY - {"fpu_reduction"} | IN_SELF_PLAY,
     ),
     "tictactoe/train.py": (
         ["tictactoe/train.py", "model"],

@@ -80,7 +80,10 @@ def rate(matches: Sequence[Match]) -> list[Rating]:
 
 
 def connected(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches of all players whom chains of matches connect to those of the last one."""
+    """Return the matches of all players whom chains of matches connect to those of the last one.
+
+    Snapshots that were removed before they met any of today's players are not among them.
+    """
     known = {*matches[-1][:2]} if matches else set()
     while more := {name for match in matches if known & {*match[:2]} for name in match[:2]} - known:
         known |= more

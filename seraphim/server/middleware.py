@@ -1,8 +1,8 @@
 """ASGI middleware that bounds requests, and adds headers that restrict what browsers do with pages.
 
 It refuses requests with a host that is not allowed (DNS rebinding), from pages of other origins, that are too large or
-too slow, and too many requests of one address, in total or at a time. Requests for the files of pages are not counted:
-they are small, and browsers keep them. Knows nothing of models and games.
+too slow, and too many requests of one address, in total or at a time. Requests for pages are counted, but not those for
+their files: these are small, and browsers keep them. Knows nothing of models and games.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -135,7 +136,7 @@ class Guard:
         # Returns the function by which the application receives the request; raises an HTTPException to refuse it.
         self._check_names(scope)
         is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
-        if is_read and not scope["path"].startswith("/api/"):  # for a file of a page
+        if is_read and _is_file(scope["path"]):
             return receive
         client = client_of(scope)
         self._check_rate(client)
@@ -194,6 +195,11 @@ class Guard:
             return parts.pop() if parts else await receive()
 
         return receive_body
+
+
+def _is_file(path: str) -> bool:
+    # Pages are no files: to name the version of its files, a page reads them all.
+    return not path.startswith("/api/") and PurePosixPath(path).suffix not in ("", ".html")
 
 
 def _host_of(address: str) -> str:

@@ -37,12 +37,13 @@ async def serve_client(websocket: WebSocket) -> None:
             await websocket.send_text(to_json(refusal))
             await websocket.close(TRY_AGAIN_LATER, str(error))
         return
-    writing = asyncio.create_task(_write(websocket, outbox))
     try:
-        await _read(websocket, service.limits, client, outbox)
+        async with asyncio.TaskGroup() as tasks:  # an answer that cannot be sent is a bug, and ends the connection
+            writing = tasks.create_task(_write(websocket, outbox))
+            await _read(websocket, service.limits, client, outbox)
+            writing.cancel()
     finally:
         client.close()
-        writing.cancel()
 
 
 async def _read(websocket: WebSocket, limits: ServerLimits, client: Client, outbox: "Outbox") -> None:
@@ -72,6 +73,8 @@ async def _write(websocket: WebSocket, outbox: "Outbox") -> None:
         while True:
             await websocket.send_text(to_json(await outbox.get()))
     except (WebSocketDisconnect, RuntimeError, OSError):  # the client is gone
+        pass
+    finally:
         outbox.close()
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from seraphim.diagnostics import doctor, installation
 from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_data, check_model
+from seraphim.errors import SettingsError
 from seraphim.inference import Uniform
 from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
@@ -171,6 +172,17 @@ def test_games_without_a_model_are_checked(folder: ModelFolder) -> None:
     assert f"{file} is damaged (truncated: the file is empty)" in report.problems[0]
 
 
+def test_a_folder_that_cannot_be_a_models_is_a_problem_and_the_others_are_checked(
+    root: Path, folder: ModelFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "models/a copy of fresh").mkdir()
+    (problem,) = doctor.check_folders(Console(width=200), root, [], thorough=False)
+    assert problem.startswith("'a copy of fresh' is not a valid model name: ")
+    assert folder.champion().name in capsys.readouterr().out
+    with pytest.raises(SettingsError, match="is not a valid model name"):
+        doctor.check_folders(Console(), root, ["a copy of fresh"], thorough=False)
+
+
 # ---------------------------------------------------------------- the installation and the machine
 
 
@@ -204,6 +216,32 @@ def test_the_program_finds_no_problem_and_measures(root: Path) -> None:
     assert done.stdout.splitlines()[-1] == "no problem found"
     assert re.search(r"connect four, uniform priors, one process, 64 games +[1-9][\d,]+ readouts/s", done.stdout)
     assert "fresh" in done.stdout
+
+
+def test_a_champion_that_cannot_be_loaded_ends_nothing(root: Path) -> None:
+    (root / "models/connectfour").mkdir()
+    (root / "models/connectfour/settings.json").write_text('{"game": "connectfour"}')
+    (root / "models/connectfour/champion").symlink_to("00000007-20250101T000000Z")
+    program = (
+        "import runpy, sys; from seraphim.diagnostics import doctor; doctor.self_play_rate = lambda game: 1e6;"
+        "sys.argv = ['bin/doctor.py', 'fresh']; runpy.run_path('bin/doctor.py', run_name='__main__')"
+    )
+    environment = os.environ | {"SERAPHIM_DATA": str(root), "COLUMNS": "300"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"800 readouts +not measured: the champion of model 'connectfour' is gone", done.stdout)
+    assert done.stdout.splitlines()[-1] == "no problem found"
+
+
+def test_a_model_that_lies_elsewhere_is_a_problem_unless_it_is_trusted(root: Path, tmp_path: Path) -> None:
+    (root / "models/fresh").rename(tmp_path / "given")
+    (root / "models/fresh").symlink_to(tmp_path / "given")
+    done = run(root, "fresh", "--quick", COLUMNS="500")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "if you trust the source, add --trust" in done.stdout
+    done = run(root, "fresh", "--quick", "--trust")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "no problem found"
 
 
 def test_the_program_counts_problems(root: Path, folder: ModelFolder) -> None:

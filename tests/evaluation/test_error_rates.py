@@ -176,6 +176,10 @@ def test_a_list_is_read_up_to_the_first_space_and_without_empty_lines(tmp_path: 
     assert found.states.tolist() == [position_from_moves(name).tolist() for name in found.names]
 
 
+def test_lines_of_a_list_may_be_indented_and_have_tabs(tmp_path: Path) -> None:
+    assert listed(tmp_path, "  4453 -1 2 3\n\t12\ta corner\n \n7\t\n").names == ["4453", "12", "7"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -9,7 +9,7 @@ import pytest
 from seraphim.errors import SettingsError
 from seraphim.evaluation.match import MatchResult, Tally, make_openings, play_match
 from seraphim.evaluation.players import mcts_player, minimax_player, random_player
-from seraphim.evaluation.ratings import Match, Rating, matches_table, plot_ratings, rate, ratings_table
+from seraphim.evaluation.ratings import Match, Rating, connected, matches_table, plot_ratings, rate, ratings_table
 from tictactoe.game import GAME
 
 STRENGTHS = {"random": 0.0, "weak": 150.0, "fair": 300.0, "good": 420.0, "best": 700.0}
@@ -83,6 +83,15 @@ def test_an_unbeaten_player_has_a_rating_with_a_wide_interval() -> None:
 def test_groups_that_never_met_are_refused() -> None:
     with pytest.raises(SettingsError, match="c and a cannot be rated together: no chain of matches connects them"):
         rate([match("a", "b", 1, 0, 1), match("c", "d", 1, 0, 1)])
+
+
+def test_groups_that_never_met_the_players_of_the_last_match_are_left_out() -> None:
+    first, second, last = (match(*names, 1, 0, 1) for names in (("d", "c"), ("c", "b"), ("b", "a")))
+    removed, others = match("old", "older", 1, 0, 1), match("x", "y", 1, 0, 1)
+    assert connected([first, removed, second, others, last]) == [first, second, last]
+    assert connected([first, second, last, removed]) == [removed]
+    assert {rating.name for rating in rate(connected([removed, first, others, second, last]))} == {*"abcd"}
+    assert connected([]) == []
 
 
 def test_no_matches_give_no_ratings() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
-from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches
+from seraphim.evaluation.match import MatchResult, Tally
+from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
 from seraphim.evaluation.tournament import Entrant, Roster, Tournament, all_snapshots
 from seraphim.network.saved_model import LITERT
@@ -272,6 +273,7 @@ def test_too_few_openings_are_reported(root: Path) -> None:
         (("random", "minimax:2"), "which game? No model is among the players: give --game as well"),
         (("random", "solver", "--game=games9000"), "there is no game 'games9000'"),
         (("fresh", "random", "--plot=ratings.txt"), "a plot must end with .png, .svg or .pdf, not 'ratings.txt'"),
+        (("~no-such-user/x", "random", "--game=tictactoe"), "'~no-such-user/x' is not a player: expected "),
         (("random", "--game=tictactoe", "--forever"), "a standing tournament ranks the snapshots of a model: name one"),
     ],
 )
@@ -282,32 +284,46 @@ def test_the_program_refuses_in_one_line(root: Path, arguments: tuple[str, ...],
     assert message in line
 
 
-def test_the_standing_tournament_stops_on_ctrl_c_and_continues(root: Path, folder: ModelFolder) -> None:
-    def rank(until: str) -> str:
-        process = subprocess.Popen(
-            arena(root, "fresh", "random", "--forever", "--games=4", "--readouts=5"),
-            env={**os.environ, "SERAPHIM_DATA": str(root)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        with process:
-            lines = []
-            while not lines or until not in lines[-1]:
-                lines.append(process.stdout.readline())
-            process.send_signal(signal.SIGINT)
-            lines += process.stdout.readlines()
-        assert process.returncode == 0, lines
-        return "".join(lines)
+FEW_TO_RANK = Conditions(games=4, readouts=5)
 
+
+def rank(root: Path, until: str) -> str:
+    """What a standing tournament prints, Ctrl-C being pressed after a line with that text."""
+    process = subprocess.Popen(
+        arena(root, "fresh", "random", "--forever", "--games=4", "--readouts=5"),
+        env={**os.environ, "SERAPHIM_DATA": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with process:
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if until in line:
+                process.send_signal(signal.SIGINT)
+                break
+        lines += process.stdout.readlines()
+    assert process.returncode == 0, lines
+    return "".join(lines)
+
+
+def test_the_standing_tournament_stops_on_ctrl_c_and_continues(root: Path, folder: ModelFolder) -> None:
     first = folder.champion().name
-    assert f"fresh/{first} - random: +" in rank(until="random   ")
+    assert f"fresh/{first} - random: +" in rank(root, until="random   ")
     second = another_snapshot(folder, 8).name
-    more = rank(until="random   ")
+    more = rank(root, until="random   ")
     assert f"fresh/{first} - random: +" not in more
     assert f"fresh/{second} - random: +" in more
     assert "interrupted" in more
     assert len(read_matches(folder.path / RESULTS, FEW_TO_RANK)) == 3
 
 
-FEW_TO_RANK = Conditions(games=4, readouts=5)
+def test_removed_snapshots_that_met_none_of_the_present_players_are_not_ranked(root: Path, folder: ModelFolder) -> None:
+    removed = [f"fresh/0000000{step}-20250101T000000Z" for step in (1, 2)]
+    result = MatchResult((Tally(2, 0, 0), Tally(0, 0, 2)), (0, 0, 2, 0, 0), 4)
+    write_matches(folder.path / RESULTS, [Match(*removed, result)], FEW_TO_RANK)
+    ranked = rank(root, until="random   ").rpartition(" player ")[2]
+    assert f" fresh/{folder.champion().name} " in ranked
+    assert not any(name in ranked for name in removed)
+    assert len(read_matches(folder.path / RESULTS, FEW_TO_RANK)) == 2

@@ -127,6 +127,7 @@ def test_a_new_model_stores_plain_flags_for_all_searches_and_self_play_flags_for
             "bin/evaluate.py fresh --positions=a.txt --max_positions=3",
             "max_positions changes nothing here: --positions repl",
         ),
+        ("bin/evaluate.py fresh --positions=a.txt --split=test", "split changes nothing here: --positions replaces"),
         (
             "bin/arena.py fresh random --from_start --opening_plies=3",
             "opening_plies changes nothing here: --from_start has no ratings",
@@ -139,6 +140,14 @@ def test_a_new_model_stores_plain_flags_for_all_searches_and_self_play_flags_for
             "bin/arena.py fresh:raw random --readouts=9",
             "readouts changes nothing here: no player searches",
         ),
+        (
+            "bin/arena.py random minimax:1 --game=tictactoe --runtime=litert",
+            "runtime changes nothing here: no player has a network",
+        ),
+        (
+            "bin/tfrecord_viewer.py gamedata/fresh --summary --record=1 --limit=2 --game_id=x",
+            "record, --limit, --game_id changes nothing here: --summary counts all records",
+        ),
     ],
 )
 def test_a_flag_without_effect_is_refused(run: Run, root: Path, arguments: str, message: str) -> None:
@@ -146,6 +155,48 @@ def test_a_flag_without_effect_is_refused(run: Run, root: Path, arguments: str, 
     before = sorted(root.rglob("*"))
     assert refused(run(program, *others)).startswith(f"{Path(program).name}: --{message}")
     assert sorted(root.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            "bin/evaluate.py fresh --positions=FILE --out=nodir/x.csv",
+            "cannot write nodir/x.csv: there is no folder nodir",
+        ),
+        ("bin/arena.py fresh random --csv=nodir/x.csv", "cannot write nodir/x.csv: there is no folder nodir"),
+        ("bin/arena.py fresh random --plot=nodir/x.png", "cannot write nodir/x.png: there is no folder nodir"),
+    ],
+)
+def test_a_folder_that_is_missing_is_reported_before_any_work(
+    run: Run, tmp_path: Path, arguments: str, message: str
+) -> None:
+    (tmp_path / "positions.txt").write_text("a1 b2\n")
+    program, *others = arguments.replace("FILE", str(tmp_path / "positions.txt")).split()
+    done = run(program, *others)
+    assert refused(done) == f"{Path(program).name}: {message}"
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--searches=", "--searches must be whole numbers separated by commas"),
+        ("--searches=0,-1", "--searches must be whole numbers separated by commas, not 0,-1"),
+        ("--snapshot=~no-such-user/x", "~no-such-user/x lies outside "),
+        ("--snapshot=~no-such-user/x --trust", "~no-such-user/x is not a snapshot: "),
+    ],
+)
+def test_an_evaluation_that_cannot_be_made_is_refused(run: Run, arguments: str, message: str) -> None:
+    assert refused(run("bin/evaluate.py", "fresh", *arguments.split())).startswith(f"evaluate.py: {message}")
+
+
+def test_a_model_of_a_game_with_options_is_named_without_a_colon() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "SERAPHIM_MODEL_NAME"}
+    for game, name in (("hex:5", "my-hex-5"), ("connectfour:5x6", "my-connectfour-5x6"), ("othello", "my-othello")):
+        command = ["make", "--dry-run", "learn", f"GAME={game}"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert f"bin/learn.py {name} --game={game}\n" in done.stdout
 
 
 def test_the_name_may_come_from_the_environment(run: Run) -> None:

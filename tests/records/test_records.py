@@ -655,6 +655,19 @@ def test_a_set_of_numbers_is_a_set(numbers, starts):
     assert list(found) == sorted(expected)
 
 
+def test_a_stream_is_free_again_after_its_writer_could_not_be_opened(tmp_path):
+    write(tmp_path, range(3), ONE_EACH, max_positions=PLIES)
+    (tmp_path / ".removed.json").rename(tmp_path / "kept")
+    (tmp_path / ".removed.json").write_text("[")
+    for _ in range(2):
+        with pytest.raises(RecordError, match=r"\.removed\.json is damaged: remove it"):
+            GameWriter(tmp_path, RecordOptions(), "a")
+    (tmp_path / "kept").replace(tmp_path / ".removed.json")
+    with GameWriter(tmp_path, RecordOptions(), "a") as writer:
+        writer.add(encode(GAME, play(3)))
+    assert seeds_in(tmp_path) == [2, 3]
+
+
 # Reading
 
 

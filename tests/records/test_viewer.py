@@ -233,6 +233,16 @@ def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
     assert "positions  4," in text
 
 
+def test_a_summary_tells_games_from_different_positions_apart():
+    late = play(1)
+    late = late._replace(
+        **{name: getattr(late, name)[2:] for name in ("states", "actions", "policies", "root_values")}, first_ply=2
+    )
+    other = late._replace(states=late.states + np.array([0, 3]))  # another sum that gives the same result
+    summary = summarize(GAME, decode(GAME, [example for game in (late, other, late) for example in encode(GAME, game)]))
+    assert (summary.games, summary.distinct_games) == (3, 2)
+
+
 def test_a_summary_is_printed_with_every_file(folder):
     (folder / "batch-0000003.tfrecord").touch()
     text = shown(folder, show_summary)

@@ -283,6 +283,26 @@ def test_a_worker_has_two_groups_for_each_core_where_the_network_is_elsewhere(
     assert [game.number for game in found[0]] == list(range(60))
 
 
+def test_batches_are_as_full_where_the_network_is_elsewhere() -> None:
+    settings = Settings("tictactoe", self_play=SelfPlayOptions(22)).override({"readouts": 20})
+    fills, batches = [], []
+
+    class Watched(ArbitraryNetwork):
+        def infer(self, observations):
+            batches.append(len(observations))
+            return super().infer(observations)
+
+    for overlaps in (False, True):
+        network = Watched(GAME)
+        network.overlaps = overlaps
+        batches.clear()
+        *_, report = play_games(GAME, network, settings, "a", iter(range(100)))
+        assert report.work.evaluations == sum(batches)
+        assert report.work.room == max(batches) * len(batches)
+        fills.append(report.work.evaluations / report.work.room)
+    assert 0.75 < min(fills) <= max(fills) <= 1  # the last batches of a run are smaller
+
+
 def test_an_error_in_one_group_is_raised() -> None:
     class Broken(Elsewhere):
         def infer(self, observations):

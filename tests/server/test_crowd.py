@@ -488,9 +488,15 @@ def test_a_proxy_must_be_an_address(fresh_root: Path, proxy: str) -> None:
 def test_files_of_pages_are_not_counted_as_requests(serve: Serve) -> None:
     running = serve(ServerLimits(requests=RequestLimits(rate=0.001, burst=2)))
     for _ in range(5):
-        for path in ("", "history", "explorer/explorer.js", "shared/base.css", "config.js", "nowhere.js"):
+        for path in ("explorer/explorer.js", "static/shared/base.css", "config.js", "nowhere.js"):
             assert running.http.get(path).status_code == (404 if path == "nowhere.js" else 200)
     assert [running.http.get("api/health").status_code for _ in range(3)] == [200, 200, 429]
+
+
+@pytest.mark.parametrize("path", ["", "index.html", "history", "history.html"])
+def test_pages_are_counted_as_requests(serve: Serve, path: str) -> None:
+    running = serve(ServerLimits(requests=RequestLimits(rate=0.001, burst=2)))
+    assert [running.http.get(path).status_code for _ in range(3)] == [200, 200, 429]
 
 
 def test_files_are_cached_by_version(serve: Serve) -> None:

@@ -26,7 +26,7 @@ from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 
 import connectfour
-from seraphim.errors import CapacityError, ModelError, SettingsError
+from seraphim.errors import CapacityError, GameError, ModelError, SettingsError
 from seraphim.game import Game
 from seraphim.game.saved_games import to_text
 from seraphim.game.tree import GameTree
@@ -36,7 +36,7 @@ from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 from seraphim.search.analysis import Analysis
 from seraphim.server import middleware
-from seraphim.server.engine import model_host
+from seraphim.server.engine import messages, model_host
 from seraphim.server.engine.limits import SearchLimits
 from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.service import ServerLimits
@@ -252,6 +252,7 @@ def test_the_exact_result_of_each_move_is_returned(client: Client) -> None:
             "Input should be a valid string",
         ),
         ('{"id": 7, "type": "load", "text": "z9"}', "z9"),
+        ('{"id": 7, "type": "load", "text": "game: \\ud800"}', "\\ud800"),  # which UTF-8 does not have
     ],
 )
 def test_an_invalid_message_is_answered_with_an_error(client: Client, text: str, said: str) -> None:
@@ -312,6 +313,22 @@ def test_malformed_frames_end_only_their_own_connection(served: Running, client:
 
 
 # ---------------------------------------------------------------- sessions
+
+
+def test_the_text_of_an_error_can_be_sent_whatever_it_quotes() -> None:
+    text = messages.error_text(GameError("\ud800" * 1000))
+    assert text.startswith("\\ud800")
+    assert len(text.encode()) < 600
+
+
+def test_an_answer_that_cannot_be_sent_ends_the_connection(served: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    until(lambda: served.health()["sessions"] == 0)
+    client = served.opened()
+    monkeypatch.setattr(messages, "error_text", lambda _: "\ud800")
+    client.send("load", text="z9")
+    with pytest.raises(ConnectionClosed):
+        client.receive()
+    until(lambda: served.health()["sessions"] == 0)
 
 
 def test_clients_are_independent(served: Running) -> None:

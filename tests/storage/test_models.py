@@ -103,6 +103,15 @@ def test_dangling_champion_without_other_snapshots_names_the_cure(folder: ModelF
         folder.champion()
 
 
+def test_what_must_be_removed_for_another_start_is_named_with_the_games(folder: ModelFolder) -> None:
+    (folder.path / "champion").symlink_to("00000007-20250101T000000Z")
+    folder.game_data.mkdir(parents=True)
+    with pytest.raises(ModelError, match=re.escape(f"try: rm -r {folder.path} {folder.game_data}, then --init")):
+        folder.champion()
+    with pytest.raises(ModelError, match=re.escape(f"or remove {folder.path} and {folder.game_data}") + "$"):
+        folder.check_new()
+
+
 def test_champion_that_is_not_a_link_is_refused(folder: ModelFolder) -> None:
     (folder.path / "champion").mkdir()
     snapshot = folder.publish(1, write)
@@ -375,3 +384,11 @@ def test_a_snapshot_is_found_by_its_name(folder: ModelFolder) -> None:
     assert folder.snapshot(snapshot.name) == snapshot
     with pytest.raises(ModelError, match=f"no snapshot 'other': expected one of {snapshot.name}"):
         folder.snapshot("other")
+
+
+def test_the_home_of_an_unknown_user_holds_no_snapshot(folder: ModelFolder) -> None:
+    trusting = ModelFolder(folder.path.parents[1], "first", trust=True)
+    with pytest.raises(ModelError, match="^~no-such-user/x is not a snapshot: "):
+        trusting.choose("~no-such-user/x")
+    with pytest.raises(ModelError, match="^~no-such-user/x lies outside "):
+        folder.choose("~no-such-user/x")

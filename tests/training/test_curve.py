@@ -1,5 +1,8 @@
 """The learning curve: totals, and figures that change between lines."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,18 @@ def test_lines_may_have_different_figures(tmp_path: Path) -> None:
 
 def test_there_is_no_curve_before_the_first_generation(tmp_path: Path) -> None:
     assert read_curve(tmp_path / "curve.csv") == []
+
+
+def test_the_curve_of_a_model_elsewhere_is_drawn_with_trust(root: Path, tmp_path: Path) -> None:
+    add_to_curve(root / "models/fresh/curve.csv", 100, {"seconds": 5.0}, {"all/searched": 0.5})
+    (root / "models/fresh").rename(tmp_path / "given")
+    (root / "models/fresh").symlink_to(tmp_path / "given")
+    picture = tmp_path / "curve.svg"
+    command = [sys.executable, "bin/curve.py", "fresh", f"--out={picture}"]
+    environment = os.environ | {"SERAPHIM_DATA": str(root)}
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (refused.returncode, picture.exists()) == (1, False)
+    assert "if you trust the source, add --trust" in refused.stderr
+    drawn = subprocess.run([*command, "--trust"], env=environment, capture_output=True, text=True)
+    assert (drawn.returncode, drawn.stdout) == (0, f"{picture}\n"), drawn.stderr
+    assert picture.exists()

@@ -4,18 +4,22 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from event_files import shown
 
 from seraphim.errors import ModelError, SettingsError
+from seraphim.game import Game
+from seraphim.inference import Inference, Runtime, load_inference
 from seraphim.network.saved_model import load_model
 from seraphim.options import GateOptions
 from seraphim.records.files import published_files
 from seraphim.records.index import played_numbers
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training import trainer
 from seraphim.training.curve import read_curve
 from seraphim.training.loop import Run, learn
 from seraphim.training.trainer import bootstrap, retrain
@@ -158,6 +162,21 @@ def test_tic_tac_toe_is_learned_to_perfection(tmp_path: Path) -> None:
     result = learn(folder, settings, Run("search", hours=4 / 60, seed=1, quiet=True), lambda _: None)
     assert result.evaluation is not None
     assert result.evaluation.perfect, str(result.evaluation)
+
+
+def test_the_gate_of_a_run_plays_by_its_runtime(
+    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtimes = []
+
+    def load(snapshot: Path, game: Game, runtime: Runtime = "auto", **options: Any) -> Inference:
+        runtimes.append(runtime)
+        return load_inference(snapshot, game, runtime, **options)
+
+    monkeypatch.setattr(trainer, "load_inference", load)
+    gated = replace(small_settings, gate=GateOptions("score", gate_games=4))
+    learn(folder, gated, replace(ONCE, runtime="litert"), lambda _: None)
+    assert runtimes == ["litert", "litert"]
 
 
 @pytest.mark.slow

@@ -36,6 +36,17 @@ def test_a_champion_is_rated_once_against_random_play(folder: ModelFolder, small
     assert Strength(folder, small_settings, "auto").measure(champion, elapsed=1e6) is None  # nor in another run
 
 
+def test_the_champion_of_a_trusted_folder_elsewhere_is_rated(
+    root: Path, tmp_path: Path, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "models/fresh").rename(tmp_path / "given")
+    (root / "models/fresh").symlink_to(tmp_path / "given")
+    monkeypatch.setattr(strength, "play_match", lambda *_: LOST)
+    folder = ModelFolder(root, "fresh", trust=True)
+    assert Strength(folder, small_settings, "auto").measure(folder.champion(), elapsed=1e6)
+    assert names(folder) == [(f"fresh/{folder.champion().name}", "random")]
+
+
 class Clock:
     """Advances by 30 s in each match; `result` is that of all matches."""
 

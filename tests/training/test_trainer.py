@@ -1,6 +1,7 @@
 """Generations: a model is started, trained on its game data, published and promoted, and reports what prevents that."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,14 +13,15 @@ import numpy as np
 import pytest
 
 from seraphim.errors import ModelError, RecordError, SettingsError
-from seraphim.game import Array
+from seraphim.game import Array, Game
+from seraphim.inference import Inference, load_inference
 from seraphim.network import saved_model
-from seraphim.options import RecordOptions
+from seraphim.options import MOST_SEED, RecordOptions
 from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
-from seraphim.training import fit
+from seraphim.training import fit, trainer
 from seraphim.training.trainer import Trainer, bootstrap, retrain
 from tictactoe.game import GAME
 
@@ -88,6 +90,27 @@ def test_existing_model_is_not_started_again(folder: ModelFolder) -> None:
     with pytest.raises(ModelError, match="model 'first' exists: go on with it .omit --init."):
         bootstrap(folder, GAME, SETTINGS, seed=1)
     assert folder.snapshots() == [champion]
+
+
+@pytest.mark.parametrize("left", ["batch-0000007.tfrecord", ".killed.partial", ".removed.json"])
+def test_a_new_model_does_not_get_the_games_of_an_earlier_one(tmp_path: Path, left: str) -> None:
+    folder = ModelFolder(tmp_path, "first")
+    folder.game_data.mkdir(parents=True)
+    for name in (".writers.lock", left):
+        (folder.game_data / name).touch()
+    expected = f"^{re.escape(str(folder.game_data))} holds games of an earlier model .* or remove that folder$"
+    with pytest.raises(ModelError, match=expected):
+        bootstrap(folder, GAME, SETTINGS, seed=0)
+    assert not folder.path.exists()
+    (folder.game_data / left).unlink()
+    assert bootstrap(folder, GAME, SETTINGS, seed=0) == folder.champion()
+
+
+def test_the_largest_seed_makes_a_model_and_trains_it(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path, "first")
+    bootstrap(folder, GAME, SETTINGS, MOST_SEED)
+    add_games(folder, 3)
+    assert retrain(folder, GAME, SETTINGS, MOST_SEED, quiet=True).snapshot.step == 6
 
 
 def test_retrained_model_is_published_and_promoted(folder: ModelFolder) -> None:
@@ -244,6 +267,36 @@ def test_model_whose_shapes_are_not_the_games_is_refused(folder: ModelFolder) ->
 
     with pytest.raises(ModelError, match="has 9 outputs but wide has 7 actions: was this model trained for another"):
         Trainer(folder, Wide(), SETTINGS, seed=0).model  # type: ignore[arg-type]  # noqa: B018
+
+
+def test_training_that_diverges_publishes_nothing_and_removes_nothing(tmp_path: Path) -> None:
+    folder = ModelFolder(tmp_path, "first")
+    settings = SETTINGS.override({"optimizer": "sgd", "learning_rate": 1e30, "max_snapshots": 1})
+    champion = bootstrap(folder, GAME, settings, seed=0)
+    add_games(folder, 20)
+    expected = r"^training diverged: the loss is (nan|inf); no snapshot was published: lower learning_rate from 1e\+30$"
+    with pytest.raises(ModelError, match=expected):
+        retrain(folder, GAME, settings, seed=0, quiet=True)
+    assert folder.champion() == champion
+    assert folder.folders() == [champion]
+
+
+def test_the_networks_of_the_gate_are_run_by_the_runtime_that_was_chosen(
+    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    descriptions = []
+
+    def load(snapshot: Path, game: Game, *arguments: Any, **options: Any) -> Inference:
+        inference = load_inference(snapshot, game, *arguments, **options)
+        descriptions.append(inference.description)
+        return inference
+
+    monkeypatch.setattr(trainer, "load_inference", load)
+    settings = SETTINGS.override({"gate": "score", "gate_games": 4, "readouts": 4})
+    for runtime, described in (("tensorflow", "TensorFlow "), ("litert", "LiteRT ")):
+        descriptions.clear()
+        retrain(folder, GAME, settings, seed=0, quiet=True, runtime=runtime)
+        assert [each.startswith(described) for each in descriptions] == [True, True], descriptions
 
 
 def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The explorer and the history page in a real browser, against the real server."""
 
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import games
 import numpy as np
 import pytest
 from browser import PHONE, ROOT, Visitor, chromium, needs_axe, needs_chromium, serving, violations
-from playwright.sync_api import Browser, Page, Response, WebSocketRoute, expect
+from playwright.sync_api import Browser, Page, Response, Route, WebSocketRoute, expect
 
 import connectfour
 import tictactoe
@@ -140,6 +141,22 @@ def choose(page: Page, **options: str) -> None:
     """Choose in selects, by id; `_` stands for `-`."""
     for name, value in options.items():
         page.select_option(f"#{name.replace('_', '-')}", value)
+
+
+def priors(page: Page) -> dict[str, str]:
+    """The prior of each move in the table."""
+    rows = page.locator("#candidates tbody tr").all()
+    return {row.locator("button").inner_text(): row.locator("td").first.inner_text() for row in rows}
+
+
+def priors_of_the_server(page: Page, url: str, model: str, moves: list[int]) -> dict[str, str]:
+    answer = page.request.post(f"{url}api/analyze", data={"model": model, "moves": moves, "readouts": 400}).json()
+    return {each["label"]: percent(each["prior"]) for each in answer["candidates"]}
+
+
+def focused(page: Page) -> str:
+    """The text of what has the focus, or its name where it has no text."""
+    return page.evaluate("(({textContent, ariaLabel}) => ariaLabel ?? textContent)(document.activeElement)")
 
 
 def two_people(page: Page) -> None:
@@ -290,6 +307,59 @@ def test_switching_sides_lets_the_computer_begin(visitor: Visitor) -> None:
     expect(page.locator("#moves button")).to_have_count(1)
 
 
+def let_the_computer_think(page: Page) -> None:
+    """Make a move, and wait until the computer has thought about its own for longer than it must wait."""
+    choose(page, strength="25600")
+    expect(page.locator("#status")).to_have_text("Red to move")
+    page.keyboard.press("4")
+    expect(page.locator("#figures")).to_have_text(re.compile(r"^[\d,]{5,} readouts"))
+    page.wait_for_timeout(600)
+
+
+def test_the_best_move_so_far_is_played_once(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    let_the_computer_think(page)
+    page.click("#move-now")
+    expect(page.locator("#moves button")).to_have_count(2)
+    expect(page.locator("#status")).to_have_text("Red to move")
+    analyzed(page)
+    expect(page.locator("#moves button")).to_have_count(2)
+
+
+@pytest.mark.parametrize("text", ["", "1 2 3"], ids=["new", "loaded"])
+def test_another_game_replaces_one_in_which_the_computer_thinks(visitor: Visitor, text: str) -> None:
+    page = visitor.open("#model=connectfour")
+    let_the_computer_think(page)
+    if text:
+        page.click("#load")
+        page.fill("#load-text", text)
+        page.click("#load-form .primary")
+    else:
+        page.click("#new")
+    moves = [int(label) - 1 for label in text.split()]
+    expect(page.locator("#moves button")).to_have_count(len(moves))
+    expect(page.locator(".piece")).to_have_count(len(moves))
+    analyzed(page)
+    assert priors(page) == priors_of_the_server(page, visitor.url, "connectfour", moves)
+    assert shared(page)["moves"] == text.replace(" ", "")
+
+
+def test_a_new_game_is_searched_though_the_old_one_was_asked_for_meanwhile(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=4435")
+    two_people(page)
+    analyzed(page)
+    page.evaluate(
+        """() => {
+          document.getElementById('new').click();
+          document.getElementById('amount').value = '1600';
+          document.getElementById('amount').dispatchEvent(new Event('change'));
+        }"""
+    )
+    expect(page.locator("#moves button")).to_have_count(0)
+    analyzed(page, 1600)
+    assert priors(page) == priors_of_the_server(page, visitor.url, "connectfour", [])
+
+
 def test_swapped_colors_swap_the_names(visitor: Visitor) -> None:
     page = visitor.open("#model=connectfour")
     expect(page.locator("#status")).to_have_text("Red to move")
@@ -405,11 +475,7 @@ def test_the_board_shows_the_selected_metric(visitor: Visitor) -> None:
 def test_the_table_shows_the_servers_numbers(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a1")
     analyzed(page)
-    asked = {"model": "fresh", "moves": [4, 0], "readouts": 400}
-    answer = page.request.post(f"{visitor.url}api/analyze", data=asked).json()
-    priors = {each["label"]: f"{round(100 * each['prior'])}%" for each in answer["candidates"]}
-    shown = page.locator("#candidates tbody tr").all()
-    assert {row.locator("button").inner_text(): row.locator("td").first.inner_text() for row in shown} == priors
+    assert priors(page) == priors_of_the_server(page, visitor.url, "fresh", [4, 0])
 
 
 def test_pointing_at_a_candidate_shows_its_variation_on_the_board(visitor: Visitor) -> None:
@@ -436,6 +502,21 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
     assert number(page) == stopped > 10_000
 
 
+def test_a_search_is_not_repeated_after_a_move(visitor: Visitor) -> None:
+    page = visitor.context().new_page()
+    asked: list[str] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda text: asked.append(json.loads(text)["type"])))
+    page.goto(f"{visitor.url}#model=connectfour")
+    two_people(page)
+    choose(page, amount="Infinity")
+    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d,\d{3} readouts"))
+    asked.clear()
+    page.keyboard.press("4")
+    expect(page.locator("#status")).to_have_text("Yellow to move")
+    expect(page.locator("#figures")).to_have_text(re.compile(r"readouts"))
+    assert asked == ["position", "think"]
+
+
 def test_exact_results_are_those_of_the_solver(visitor: Visitor) -> None:
     page = visitor.open("#model=fresh&moves=b2,a2")
     page.check("#solution")
@@ -453,6 +534,29 @@ def test_exact_results_are_those_of_the_solver(visitor: Visitor) -> None:
         for row in page.locator("#candidates tbody tr").all()
     }
     assert {move: text.split()[0] for move, text in shown.items()} == expected
+
+
+def test_exact_results_are_not_promised_in_a_game_without_a_solver(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh&moves=b2,a2")
+    page.check("#solution")
+    expect(page.locator("g.solution")).to_have_count(7)
+    choose(page, model="hexagons")
+    expect(page.locator(".drawing.hexagons")).to_be_visible()
+    expect(page.locator("#solution-note")).to_be_empty()
+    page.keyboard.press("t")  # means nothing here
+    expect(page.locator("#solution-note")).to_be_empty()
+    choose(page, model="fresh")
+    expect(page.locator("g.solution")).to_have_count(9)
+
+
+def test_exact_results_follow_the_analysis_of_a_game(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh&moves=b2,a1,a2,c2,b1")
+    analyzed(page)
+    page.evaluate("document.getElementById('review').click(); document.getElementById('solution').click()")
+    expect(page.locator("#solution-note")).to_have_text("Solving …")
+    expect(page.locator("g.solution")).to_have_count(4)
+    expect(page.locator("#review")).to_have_text("Analyze game")
+    expect(page.locator("#solution-note")).to_be_empty()
 
 
 def test_analyze_game_analyzes_every_position(visitor: Visitor) -> None:
@@ -511,6 +615,38 @@ def test_a_connection_that_was_closed_as_idle_opens_again_when_it_is_needed(visi
     analyzed(page)
     assert len(routes) == 2
     assert shared(page)["moves"] == "44354"
+
+
+def test_a_page_for_which_there_is_no_room_asks_less_and_less_often(visitor: Visitor) -> None:
+    context = visitor.context()
+    # Time passes quickly on this page, which notes for how long it wants to wait.
+    context.add_init_script(
+        """const later = window.setTimeout;
+        window.waits = [];
+        window.setTimeout = (then, wait) => (window.waits.push(wait), later(then, wait / 50));
+        Math.random = () => 0.5;"""
+    )
+    page = context.new_page()
+    refused = 0
+
+    def refuse(route: WebSocketRoute) -> None:
+        nonlocal refused
+        refused += 1
+        route.send(json.dumps({"id": None, "type": "error", "message": "server at capacity: try again later"}))
+        route.close(code=1013)
+
+    page.route_web_socket("**/api/engine", refuse)
+    page.goto(f"{visitor.url}#model=connectfour&moves=4435")
+    while refused < 8:
+        page.wait_for_timeout(50)
+    connecting = [wait for wait in page.evaluate("waits") if wait <= 5000]
+    assert connecting[:6] == [250, 500, 1000, 2000, 4000, 5000]
+    expect(page.locator("#connection")).to_be_visible()
+    expect(page.locator("#announcement")).to_be_empty()
+    page.route_web_socket("**/api/engine", lambda route: route.connect_to_server() and None)
+    expect(page.locator("#connection")).to_be_hidden()
+    analyzed(page)
+    assert shared(page)["moves"] == "4435"
 
 
 def test_two_tabs_do_not_disturb_each_other(visitor: Visitor) -> None:
@@ -681,6 +817,52 @@ def test_a_self_play_game_is_replayed_with_its_policy(visitor: Visitor) -> None:
     expect(page.locator("#range")).to_have_text("17–20")
 
 
+class Delay:
+    """Holds back the answers to the requests of a page for one address, until they are let through."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self._page, self._held = page, list[Route]()
+        page.route(address, lambda route: self._held.append(route))  # noqa: PLW0108  # Playwright marks the handler
+
+    def end(self) -> None:
+        (held,) = self._held
+        with self._page.expect_event("requestfinished", lambda request: request.url == held.request.url):
+            held.continue_()
+        self._page.wait_for_timeout(200)  # for what the page does with the answer
+
+
+def test_the_games_are_those_of_the_model_chosen_last(visitor: Visitor) -> None:
+    page = visitor.open("history#model=fresh")
+    expect(page.locator("#total")).to_have_text("20 stored")
+    delay = Delay(page, "**/api/models/named/games?*")
+    choose(page, model="named")
+    expect(page.locator("#title")).to_have_text("Learning history of named")
+    choose(page, model="fresh")
+    expect(page.locator("#games tbody tr").first).to_have_class("chosen")
+    delay.end()
+    expect(page.locator("#total")).to_have_text("20 stored")
+    expect(page.locator("#games tbody tr")).to_have_count(16)
+
+
+@pytest.mark.parametrize("next_model", [None, "connectfour"])
+def test_the_game_that_is_replayed_is_the_one_chosen_last(visitor: Visitor, next_model: str | None) -> None:
+    page = visitor.open("history#model=fresh")
+    rows = page.locator("#games tbody tr")
+    expect(rows.first).to_have_class("chosen")
+    delay = Delay(page, f"**/games/{rows.nth(1).get_attribute('data-game')}")
+    rows.nth(1).click()
+    if next_model:
+        choose(page, model=next_model)
+        expect(page.locator("#total")).to_contain_text("none stored")
+        delay.end()
+        expect(page.locator("#replay")).to_be_hidden()
+    else:
+        rows.nth(2).click()
+        expect(rows.nth(2)).to_have_class("chosen")
+        delay.end()
+        expect(rows.nth(2)).to_have_class("chosen")
+
+
 def percent(share: float) -> str:
     shown = int(100 * share + 0.5)
     return f"{shown}%" if shown else "<1%"
@@ -761,6 +943,47 @@ def test_moves_are_announced_to_screen_readers(visitor: Visitor) -> None:
     page.keyboard.press("4")
     expect(page.get_by_role("status").filter(has_text="Red: 4. Yellow to move")).to_have_count(1)
     expect(page.get_by_role("button", name="Column 4, from the bottom: Red, 5 free")).to_have_count(1)
+
+
+def test_the_focus_stays_on_a_move_of_a_game_without_a_board(visitor: Visitor) -> None:
+    page = visitor.open("#model=heap")
+    two_people(page)
+    page.get_by_role("group", name="Board").get_by_text("take 3").focus()
+    for count in range(1, 4):
+        page.keyboard.press("Enter")
+        expect(page.locator("#moves button")).to_have_count(count)
+        assert focused(page) == "take 3"
+
+
+def test_the_focus_goes_to_a_move_if_its_own_is_over(visitor: Visitor) -> None:
+    page = visitor.open("#model=named")
+    two_people(page)
+    page.locator("#board button").nth(1).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#moves button")).to_have_count(1)
+    assert focused(page) == page.locator("#board button").first.inner_text()
+
+
+def test_the_focus_stays_on_pass_and_then_returns_to_the_board(visitor: Visitor) -> None:
+    page = visitor.open("#model=stones&moves=d3,c3,e6,d2,d1,e1,b2,c1")
+    two_people(page)
+    page.get_by_role("button", name="Pass", exact=True).focus()
+    page.keyboard.press("f")  # which draws everything again
+    expect(page.locator("#flip")).to_have_attribute("aria-pressed", "true")
+    assert focused(page) == "Pass"
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Pass", exact=True)).to_have_count(0)
+    assert focused(page) == page.locator(".targets button[tabindex='0']").get_attribute("aria-label")
+
+
+def test_the_focus_stays_in_the_list_of_moves(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=44")
+    two_people(page)
+    first = page.locator("#moves button").first
+    first.focus()
+    page.keyboard.press("3")
+    expect(page.locator("#moves button")).to_have_count(3)
+    expect(first).to_be_focused()
 
 
 def test_keyboard_shortcuts_can_be_disabled(visitor: Visitor) -> None:

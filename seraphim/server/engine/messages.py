@@ -172,8 +172,8 @@ def _to_candidate(game: Game, state: Array, candidate: Candidate) -> Message:
 
 
 def error_text(error: Exception) -> str:
-    """Return the text of an error, shortened if need be."""
-    text = str(error)
+    """Return the text of an error, shortened if need be. It can be sent, though it may quote what cannot."""
+    text = str(error).encode(errors="backslashreplace").decode()
     return text if len(text) <= _MAX_ERROR else f"{text[:_MAX_ERROR]}…"
 
 

@@ -1,6 +1,6 @@
 /** The table of candidate moves with their variations. */
 
-import {html} from '../shared/dom.js';
+import {html, keepFocus} from '../shared/dom.js';
 import {formatCount, formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
 
 /**
@@ -65,13 +65,13 @@ export class CandidateTable {
         this.#rows.delete(action);
       }
     }
-    const focused = document.activeElement;
-    candidates.forEach(({action, label}, index) => {
-      const row = this.#rows.get(action) ?? this.#row(action, label);
-      this.#rows.set(action, row);
-      if (this.body.rows[index] !== row.element) this.body.insertBefore(row.element, this.body.rows[index] ?? null);
+    keepFocus(this.body, () => {
+      candidates.forEach(({action, label}, index) => {
+        const row = this.#rows.get(action) ?? this.#row(action, label);
+        this.#rows.set(action, row);
+        if (this.body.rows[index] !== row.element) this.body.insertBefore(row.element, this.body.rows[index] ?? null);
+      });
     });
-    if (focused instanceof HTMLElement && this.body.contains(focused)) focused.focus();
   }
 
   /**

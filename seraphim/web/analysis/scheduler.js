@@ -157,10 +157,10 @@ export class Scheduler {
    */
   async #move(node, readouts, turn) {
     await this.#session.sync(node);
-    if (turn !== this.#turn) return;
+    if (!this.#isWanted(node, turn)) return;
     const analysis = await this.#think(node, readouts);
     const byPrior = [...analysis.candidates].sort((a, b) => b.prior - a.prior);
-    await this.#play(readouts === NETWORK_ALONE ? byPrior[0].action : analysis.best, turn);
+    await this.#play(node, readouts === NETWORK_ALONE ? byPrior[0].action : analysis.best, turn);
   }
 
   /**
@@ -173,11 +173,11 @@ export class Scheduler {
     await this.#asked.catch(() => {}); // it answers one question at a time
     if (turn !== this.#turn) return;
     await this.#session.sync(node);
-    if (turn !== this.#turn) return;
+    if (!this.#isWanted(node, turn)) return;
     this.#asked = this.#session.engine.move();
     if (readouts) void this.#attempt(() => this.#analyze(node, readouts, turn), turn);
     try {
-      await this.#play(await this.#asked, turn);
+      await this.#play(node, await this.#asked, turn);
     } catch (error) {
       if (turn !== this.#turn) return;
       this.running = false; // until the user wants to try again
@@ -188,13 +188,14 @@ export class Scheduler {
 
   /**
    * Play the computer's or the program's move once its position has been shown.
+   * @param {GameNode} node the position
    * @param {number} action
    * @param {number} turn
    */
-  async #play(action, turn) {
+  async #play(node, action, turn) {
     const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#seen.since);
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-    if (turn !== this.#turn) return;
+    if (!this.#isWanted(node, turn)) return;
     this.busy = null;
     await this.#session.play(action);
   }
@@ -207,7 +208,7 @@ export class Scheduler {
   async #analyze(node, readouts, turn) {
     await this.#session.sync(node);
     let known = node.analysis?.readouts ?? 0;
-    while (known < readouts && !node.analysis?.proven && turn === this.#turn) {
+    while (known < readouts && !node.analysis?.proven && this.#isWanted(node, turn)) {
       const latest = await this.#think(node, Math.min(readouts - known, MOST_AT_ONCE));
       if (latest.readouts <= known && latest.readouts_per_second === 0) return;
       known = Math.max(known + 1, latest.readouts);
@@ -221,7 +222,19 @@ export class Scheduler {
    */
   async #judge(node, readouts, turn) {
     await this.#session.sync(node);
-    if (turn === this.#turn && !node.position?.ended) await this.#think(node, readouts);
+    if (this.#isWanted(node, turn) && !node.position?.ended) await this.#think(node, readouts);
+  }
+
+  /**
+   * Return whether work on a position goes on. A search ends as soon as the engine is sent another position, which is
+   * before that is known and shown here; the work then starts again if its position is shown again.
+   * @param {GameNode} node
+   * @param {number} turn
+   * @returns {boolean}
+   */
+  #isWanted(node, turn) {
+    if (turn === this.#turn && node !== this.#session.synced) this.reset();
+    return turn === this.#turn;
   }
 
   /**

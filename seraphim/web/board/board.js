@@ -32,12 +32,14 @@ import {Targets} from './targets.js';
  */
 
 const EMPTY = -1;
+const NO_BOARD = 'no board'; // in place of the key of a board
 
 export class BoardView {
   /** @type {Geometry | null} */
   #geometry = null;
   #layers = {pieces: svg('g'), marks: svg('g', {class: 'marks'}), ghost: svg('g', {class: 'ghost'})};
-  #key = '';
+  #key = ''; // of the drawing
+  #text = html('pre', {class: 'drawing'}); // the position of a game without a board
   /** @type {Map<string, SVGGElement>} pieces by `row,column,mark` */
   #pieces = new Map();
   /** @type {Shown | null} */
@@ -94,16 +96,16 @@ export class BoardView {
    * @param {Setting} setting
    */
   #build({board, text}, {style, initial}) {
-    if (!board) {
-      this.#key = '';
-      this.#geometry = null;
-      this.element.replaceChildren(html('pre', {class: 'drawing'}, text), this.targets.element);
-      this.targets.build(null, null);
-      return;
-    }
-    const key = `${style} ${board.rows}×${board.columns} ${board.marks}`;
+    this.#text.textContent = text;
+    const key = board ? `${style} ${board.rows}×${board.columns} ${board.marks}` : NO_BOARD;
     if (key === this.#key) return;
     this.#key = key;
+    if (!board) {
+      this.#geometry = null;
+      this.targets.build(null, null);
+      this.element.replaceChildren(this.#text, this.targets.element);
+      return;
+    }
     this.#pieces.clear();
     const reference = initial.board ?? board;
     this.#places = new Map(Object.entries(reference.targets).map(([action, cells]) => [Number(action), cells]));

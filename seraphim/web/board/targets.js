@@ -1,6 +1,6 @@
 /** The buttons over a board: one per cell, or per column of a rack; without a board, one per move. */
 
-import {html} from '../shared/dom.js';
+import {html, keepFocus} from '../shared/dom.js';
 import {CELL, center, sourceOf} from './geometry.js';
 
 /**
@@ -16,6 +16,8 @@ export class Targets {
   #onhover;
   /** @type {HTMLButtonElement[]} */
   #buttons = [];
+  /** Buttons of moves that no cell names, by action. @type {Map<number, HTMLButtonElement>} */
+  #moves = new Map();
   #columns = 0; // buttons in a row
   /** Names of cells that a legal move has named so far. @type {Map<string, string>} */
   #cellNames = new Map();
@@ -52,6 +54,8 @@ export class Targets {
   build(board, geometry) {
     this.#chosen = [];
     this.#buttons = [];
+    this.#moves.clear();
+    this.others.replaceChildren();
     this.element.replaceChildren();
     this.element.removeAttribute('style');
     this.element.className = `targets ${geometry?.style ?? 'text'}`;
@@ -88,26 +92,9 @@ export class Targets {
     this.#playable = playable;
     this.#setChosen([]);
     this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play]} to move` : 'Board');
-    const buttons = Object.entries(shown.labels)
-      .filter(([action]) => !shown.board?.targets[action])
-      .map(([action, label]) =>
-        html(
-          'button',
-          {
-            type: 'button',
-            class: 'move',
-            'aria-disabled': String(!playable),
-            onclick: () => this.#playable && this.#onplay(Number(action)),
-          },
-          shown.board ? `${label[0].toUpperCase()}${label.slice(1)}` : label,
-        ),
-      );
-    this.others.replaceChildren(...(shown.board ? buttons : []));
-    if (!shown.board) {
-      this.element.replaceChildren(...buttons);
-      return;
-    }
+    this.#updateMoves(shown);
     const {board} = shown;
+    if (!board) return;
     for (const {board: known, labels} of [initial, shown]) {
       for (const [action, cells] of Object.entries(known?.targets ?? {}))
         this.#cellNames.set(cells[0].join(), labels[action]);
@@ -121,6 +108,38 @@ export class Targets {
         style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell),
       );
     });
+  }
+
+  /**
+   * Update the buttons of moves that no cell names. If the one that has the focus is gone, another button gets it.
+   * @param {Shown} shown
+   */
+  #updateMoves({board, labels}) {
+    const actions = Object.keys(labels).map(Number).filter((action) => !board?.targets[action]);
+    const buttons = actions.map((action) => this.#moveButton(action));
+    for (const [index, button] of buttons.entries()) {
+      const label = labels[actions[index]];
+      button.textContent = board ? `${label[0].toUpperCase()}${label.slice(1)}` : label;
+      button.setAttribute('aria-disabled', String(!this.#playable));
+    }
+    const box = board ? this.others : this.element;
+    const hadFocus = box.contains(document.activeElement);
+    keepFocus(box, () => box.replaceChildren(...buttons));
+    if (!hadFocus || box.contains(document.activeElement)) return;
+    (this.#buttons.find(({tabIndex}) => tabIndex === 0) ?? buttons[0])?.focus({preventScroll: true});
+  }
+
+  /**
+   * @param {number} action
+   * @returns {HTMLButtonElement} its button, which stays the same element
+   */
+  #moveButton(action) {
+    const known = this.#moves.get(action);
+    if (known) return known;
+    const onclick = () => this.#playable && this.#onplay(action);
+    const button = html('button', {type: 'button', class: 'move', onclick});
+    this.#moves.set(action, button);
+    return button;
   }
 
   /**

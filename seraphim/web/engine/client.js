@@ -1,5 +1,7 @@
 /** An engine as functions that return promises. After a lost connection it repeats unanswered requests. */
 
+import {isAnswer} from './connection.js';
+
 /**
  * @typedef {import('../shared/types.js').Analysis} Analysis
  * @typedef {import('../shared/types.js').Position} Position
@@ -22,7 +24,7 @@ export class Engine {
   /** The last messages that set up the session; a new connection repeats them first. */
   #session = /** @type {Record<'open' | 'position', object | null>} */ ({open: null, position: null});
 
-  /** @type {(status: 'open' | 'lost') => void} */
+  /** @type {(status: 'open' | 'lost') => void} called with `open` on each answer */
   onstatus = () => {};
   /** @type {(message: string) => void} an error that answers no request */
   onerror = () => {};
@@ -104,6 +106,7 @@ export class Engine {
 
   /** @param {any} message */
   #receive(message) {
+    if (isAnswer(message)) this.onstatus('open');
     const question = this.#waiting.get(message.id);
     if (!question) {
       if (message.type === 'error') this.onerror(message.message);
@@ -119,7 +122,6 @@ export class Engine {
   }
 
   #resume() {
-    this.onstatus('open');
     const {open, position} = this.#session;
     const asked = [...this.#waiting.values()].map((question) => question.message);
     for (const message of [open, position, ...asked]) if (message) this.#connection.send(message);

@@ -77,11 +77,12 @@ function openSocket(url) {
     if (socket) return;
     const opened = new WebSocket(url);
     socket = opened;
-    opened.onopen = () => {
-      wait = SHORTEST_WAIT;
-      connection.onopen();
+    opened.onopen = () => connection.onopen();
+    opened.onmessage = (event) => {
+      const message = JSON.parse(event.data);
+      if (isAnswer(message)) wait = SHORTEST_WAIT;
+      connection.onmessage(message);
     };
-    opened.onmessage = (event) => connection.onmessage(JSON.parse(event.data));
     opened.onclose = ({code}) => {
       if (socket !== opened) return;
       socket = null;
@@ -108,6 +109,12 @@ function openSocket(url) {
   connect();
   return connection;
 }
+
+/**
+ * Return whether a message shows that the engine serves this page: a server without room says so, and closes.
+ * @param {{id: number | null}} message
+ */
+export const isAnswer = ({id}) => id !== null;
 
 /** @returns {Connection} */
 function noConnection() {

@@ -78,7 +78,6 @@ function showPosition() {
   addressTimer = window.setTimeout(() => history.replaceState(null, '', session.address()), ADDRESS_DELAY);
   const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
   announce(last + statusText());
-  if (solutionWanted) void askSolution();
   if (early?.node === node) makeMove(early.action);
 }
 
@@ -105,7 +104,7 @@ function showAnalysis() {
   const {position, analysis} = node;
   if (!position) return;
   const playable = scheduler.isHumanTurn;
-  const solution = solutionWanted ? node.solution : null;
+  const solution = hasSolution() ? node.solution : null;
   board.write({opinions: analysis && !position.ended ? toOpinions(analysis, preferences.metric) : new Map(), solution});
   table.show(position.ended ? null : analysis, solution, playable);
   bar.show(valueOf(node), names());
@@ -123,6 +122,12 @@ function showAnalysis() {
   byId('solution-note').textContent = solutionNote();
   byId('nothing').textContent = emptyText();
   showControls({session, scheduler, preferences, models, names: names(), solutionWanted});
+  void askSolution();
+}
+
+/** @returns {boolean} whether exact results are wanted, and there are any of this game */
+function hasSolution() {
+  return solutionWanted && Boolean(session.game?.solved);
 }
 
 /**
@@ -176,7 +181,7 @@ function walkTo(node) {
 async function askSolution() {
   const {node} = session;
   const known = node.solution || node.solutionError || !node.position || node.position.ended;
-  if (solutionAsked || known || !solutionWanted || scheduler.review || !session.game?.solved) return;
+  if (solutionAsked || known || !hasSolution() || scheduler.review) return;
   solutionAsked = true;
   try {
     await session.sync(node);
@@ -185,14 +190,13 @@ async function askSolution() {
     node.solutionError = error instanceof Error ? error.message : String(error);
   }
   solutionAsked = false;
-  showAnalysis();
-  if (node !== session.node) await askSolution();
+  showAnalysis(); // which asks for those of the position that is current by now
 }
 
 /** @returns {string} progress or failure of the solver */
 function solutionNote() {
   const {node} = session;
-  if (!solutionWanted || node.solution || node.position?.ended) return '';
+  if (!hasSolution() || node.solution || node.position?.ended) return '';
   return node.solutionError || 'Solving …';
 }
 
@@ -251,9 +255,8 @@ async function start() {
       showBoard(false);
     },
     setSolution: (on) => {
-      solutionWanted = on;
+      if (session.game?.solved) solutionWanted = on; // the key also works while the switch is hidden
       showAnalysis();
-      if (on) void askSolution();
     },
     models: () => models,
   });

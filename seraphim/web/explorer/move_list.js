@@ -1,6 +1,6 @@
 /** The moves of a game and its branches, each a button. */
 
-import {html} from '../shared/dom.js';
+import {html, keepFocus} from '../shared/dom.js';
 
 /**
  * @typedef {import('./game_tree.js').GameNode} GameNode
@@ -12,6 +12,8 @@ import {html} from '../shared/dom.js';
 
 export class MoveList {
   #drawn = '';
+  /** @type {WeakMap<GameNode, HTMLElement>} */
+  #buttons = new WeakMap();
 
   /**
    * @param {HTMLElement} element is filled
@@ -33,8 +35,10 @@ export class MoveList {
     const all = `${key} ${describe(root)}`;
     if (all !== this.#drawn) {
       this.#drawn = all;
-      this.element.replaceChildren(
-        ...(root.children.length ? [this.#line(root)] : [html('p', {class: 'empty'}, 'No moves yet.')]),
+      keepFocus(this.element, () =>
+        this.element.replaceChildren(
+          root.children.length ? this.#line(root) : html('p', {class: 'empty'}, 'No moves yet.'),
+        ),
       );
     }
     for (const button of this.element.querySelectorAll('button')) {
@@ -65,26 +69,26 @@ export class MoveList {
   }
 
   /**
+   * A move's button, which stays the same element, so that it keeps focus.
    * @param {GameNode} node
    * @returns {HTMLElement}
    */
   #move(node) {
     const {player, doubtful} = this.on.look(node);
-    return html(
-      'button',
-      {
-        type: 'button',
-        class: `move player-${player}${doubtful ? ' doubtful' : ''}`,
-        'data-node': node.id,
-        onclick: () => this.on.choose(node),
-      },
+    const button =
+      this.#buttons.get(node) ??
+      html('button', {type: 'button', 'data-node': node.id, onclick: () => this.on.choose(node)});
+    this.#buttons.set(node, button);
+    button.className = `move player-${player}${doubtful ? ' doubtful' : ''}`;
+    button.replaceChildren(
       html('span', {class: 'visually-hidden'}, 'Move '),
       html('span', {class: 'number'}, node.ply),
       html('span', {class: 'visually-hidden'}, ': '),
       html('span', {class: 'dot'}),
       html('span', {}, node.label),
-      doubtful ? html('span', {class: 'doubt', title: 'Likely a mistake'}, '?') : null,
+      ...(doubtful ? [html('span', {class: 'doubt', title: 'Likely a mistake'}, '?')] : []),
     );
+    return button;
   }
 
   /**

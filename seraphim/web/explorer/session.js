@@ -108,12 +108,9 @@ export class Session {
     const tree = new GameTree(start);
     for (const action of moves) tree.play(action, this.label(action));
     const last = tree.current;
-    this.synced = null;
     // The first position gives the player to begin; the last one checks that all moves are legal.
-    for (const node of [tree.root, last]) node.position ??= await this.engine.position(start, tree.moves(node));
-    tree.name(last);
+    for (const node of [tree.root, last]) await this.sync(node, tree);
     this.tree = tree;
-    this.synced = last;
     await this.go(tree.line()[ply ?? moves.length] ?? last);
   }
 
@@ -129,12 +126,12 @@ export class Session {
   /**
    * Send a node's position to the engine's session.
    * @param {GameNode} node
+   * @param {GameTree} [tree]
    */
-  async sync(node) {
+  async sync(node, tree = this.tree) {
     if (this.synced === node && node.position) return;
     this.synced = node;
     try {
-      const {tree} = this;
       node.position = await this.engine.position(tree.start, tree.moves(node));
       tree.name(node);
     } catch (error) {

@@ -18,6 +18,7 @@ export class GameList {
   #offset = 0;
   #model = '';
   total = 0;
+  #asked = 0; // counts requests: answers to earlier ones are dropped
 
   /**
    * @param {(game: GameSummary) => void} onchoose
@@ -35,12 +36,14 @@ export class GameList {
    * Show a page of games.
    * @param {string} model
    * @param {number} [offset] of the first one
-   * @returns {Promise<GameSummary[]>}
+   * @returns {Promise<GameSummary[]>} none if another page was asked for meanwhile
    */
   async show(model, offset = 0) {
+    const asked = ++this.#asked;
+    if (model !== this.#model) [this.#model, this.#offset] = [model, 0];
     const answer = await fetchJson(`api/models/${encodeURIComponent(model)}/games?offset=${offset}&limit=${PAGE}`);
+    if (asked !== this.#asked) return [];
     const games = /** @type {GameSummary[]} */ (answer.games);
-    this.#model = model;
     this.#offset = offset;
     this.total = answer.total;
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));

@@ -17,14 +17,17 @@ const replay = new Replay();
 const games = new GameList((game) => choose(game.game_id).catch(fail), fail);
 /** @type {import('./curves.js').Curves} */
 let curves = {};
+let choices = 0; // of games and models: a game that arrives after a later one is dropped
 
 /** @returns {HTMLInputElement[]} */
 const axes = () => [...byId('axis').querySelectorAll('input')];
 
 /** @param {string} id of a game of the selected model */
 async function choose(id) {
-  const path = `api/models/${encodeURIComponent(select.value)}/games/${encodeURIComponent(id)}`;
-  replay.open(select.value, await fetchJson(path));
+  const [model, choice] = [select.value, ++choices];
+  const game = await fetchJson(`api/models/${encodeURIComponent(model)}/games/${encodeURIComponent(id)}`);
+  if (choice !== choices) return;
+  replay.open(model, game);
   games.mark(id);
 }
 
@@ -46,6 +49,7 @@ async function show(name) {
   byId('to-explorer').setAttribute('href', `./#model=${encodeURIComponent(name)}`);
   history.replaceState(null, '', `#model=${encodeURIComponent(name)}`);
   replay.close();
+  choices++;
   const [answer, first] = await Promise.all([
     fetchJson(`api/models/${encodeURIComponent(name)}/curves`),
     games.show(name),

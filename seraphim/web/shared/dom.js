@@ -45,6 +45,17 @@ export function byId(id) {
 }
 
 /**
+ * Change what an element contains. What has the focus there keeps it, unless it is gone.
+ * @param {HTMLElement} element
+ * @param {() => void} change
+ */
+export function keepFocus(element, change) {
+  const focused = document.activeElement;
+  change();
+  if (focused instanceof HTMLElement && element.contains(focused)) focused.focus({preventScroll: true});
+}
+
+/**
  * Fill a select with options and choose one.
  * @param {HTMLSelectElement} select
  * @param {Array<[value: string, text: string]>} options
