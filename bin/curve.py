@@ -21,6 +21,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.training.curve import CURVE, plot_curve, read_curve
 
+    cli.check_folders(OUT.value)
     folder = cli.model_to_read(arguments)
     folder.champion()  # fails if there is no such model
     rows = read_curve(folder.path / CURVE)

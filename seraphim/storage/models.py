@@ -18,6 +18,7 @@ one process may train it. Knows files, no network.
 
 import contextlib
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -329,7 +330,7 @@ class ModelFolder:
         return f"try: rm -r {self._everything(' ')}, then --init"
 
     def _everything(self, separator: str) -> str:
-        return separator.join(str(path) for path in (self.path, self.game_data) if path.exists())
+        return separator.join(shlex.quote(str(path)) for path in (self.path, self.game_data) if path.exists())
 
     def _describe_missing(self) -> str:
         what = "has no champion" if self._settings.is_file() else f"does not exist below {self.path.parent}"

@@ -1,8 +1,8 @@
 """The learning curve of a model: a CSV file with a line for each generation, over all runs of `learn`.
 
 Columns: `step` (batches trained on), totals so far (`seconds` of finished generations, `games`, and `evaluations` by
-the network; of a generation that was interrupted and continued, the games of all runs, but the seconds and evaluations of
-the last one alone), and the figures of the check against solved positions and of the matches.
+the network; of a generation that was interrupted and continued, the games of all runs, but the seconds and evaluations
+of the last one alone), and the figures of the check against solved positions and of the matches.
 """
 
 import csv
