@@ -7,9 +7,8 @@
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
 without a network; solver plays perfectly, which in connect four takes minutes per move early in the game; solver:5
-thinks at most five seconds per move. Each opening is played twice, with the sides swapped. With --from_start the
-first player always moves first; the others draw among equally good moves. With --forever, NAME means all of its
-snapshots, and matches are kept in models/NAME/arena.csv: the same command continues.
+thinks at most five seconds per move. Each opening is played twice, with the sides swapped. With --forever, NAME means
+all of its snapshots, and matches are kept in models/NAME/arena.csv: the same command continues.
 """
 
 import time
@@ -81,8 +80,9 @@ def main(arguments: Sequence[str]) -> None:
             print(f"{match.first} - {match.second}: {match.result}", flush=True)
     except KeyboardInterrupt:
         print("\ninterrupted")
-    print(f"\n{ratings.matches_table(arena.matches)}")
-    report()
+    if arena.matches:
+        print(f"\n{ratings.matches_table(arena.matches)}")
+        report()
 
 
 if __name__ == "__main__":
