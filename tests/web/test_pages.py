@@ -12,7 +12,7 @@ import games
 import numpy as np
 import pytest
 from browser import PHONE, ROOT, Visitor, chromium, needs_axe, needs_chromium, serving, violations
-from playwright.sync_api import Browser, Page, Response, Route, WebSocketRoute, expect
+from playwright.sync_api import Browser, Page, Response, Route, WebSocket, WebSocketRoute, expect
 
 import connectfour
 import tictactoe
@@ -504,17 +504,24 @@ def test_a_search_until_stopped_goes_on_until_stopped(visitor: Visitor) -> None:
 
 def test_a_search_is_not_repeated_after_a_move(visitor: Visitor) -> None:
     page = visitor.context().new_page()
-    asked: list[str] = []
-    page.on("websocket", lambda socket: socket.on("framesent", lambda text: asked.append(json.loads(text)["type"])))
+    messages: list[tuple[str, str]] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framesent", lambda text: messages.append(("sent", json.loads(text)["type"])))
+        socket.on("framereceived", lambda text: messages.append(("received", json.loads(text)["type"])))
+
+    page.on("websocket", listen)
     page.goto(f"{visitor.url}#model=connectfour")
     two_people(page)
     choose(page, amount="Infinity")
-    expect(page.locator("#figures")).to_have_text(re.compile(r"^\d,\d{3} readouts"))
-    asked.clear()
-    page.keyboard.press("4")
-    expect(page.locator("#status")).to_have_text("Yellow to move")
-    expect(page.locator("#figures")).to_have_text(re.compile(r"readouts"))
-    assert asked == ["position", "think"]
+    for count, move in enumerate("4453", start=1):
+        expect(page.locator("#figures")).to_have_text(re.compile(r"\d,\d{3} readouts"))
+        messages.clear()
+        page.keyboard.press(move)
+        expect(page.locator("#moves button")).to_have_count(count)
+        expect(page.locator("#figures")).to_have_text(re.compile(r"readouts"))
+        begin, end = messages.index(("sent", "position")), messages.index(("received", "position"))
+        assert ("sent", "think") not in messages[begin:end]
 
 
 def test_exact_results_are_those_of_the_solver(visitor: Visitor) -> None:
