@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
 
     folder = cli.model_to_read(arguments)
     if not SEARCHES.value or not all(text.strip().isdecimal() for text in SEARCHES.value):
-        raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)}")
+        raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)!r}")
     readouts = sorted({int(text) for text in SEARCHES.value})
     replaced = "--positions replaces the game's sets"
     cli.refuse_flags(bool(POSITIONS.value), "split", "max_positions", "mlflow", "engine", because=replaced)

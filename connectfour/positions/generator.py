@@ -59,7 +59,7 @@ def generate(
 ) -> Iterator[str]:
     """Append positions to the set of that name, the file NAME.txt in `folder`, and yield each line as it is written.
 
-    Raises a GameError if the file has lines already, and these are of another seed.
+    Raises a GameError if the file is to be continued, and its first line is not of this seed.
 
     Args:
         name: one of `connectfour.positions.NAMES`.

@@ -22,7 +22,7 @@ Split = Literal["validation", "test"]
 class GameFeatures:
     """The optional members of a game's `GAME`.
 
-    A `PlainGame` takes one of its own states in place of an array. Of one state, its `progress` returns a number, and
+    A `PlainGame` takes one of its own states in place of an array. For one state, its `progress` returns a number, and
     its `known_results` the result for player 0 or None.
     """
 

@@ -10,6 +10,7 @@ A saved game is a text file with one line of moves for each line of its tree:
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -139,13 +140,17 @@ def from_text(game: Game, text: str) -> GameTree:
     return tree
 
 
-def check_start(name: AnyGame, state: Array) -> None:
-    """Check the words int64 [W] of a position that did not come from the rules, as far as a game can.
+def check_start(game: Game, state: Array, read_board: Callable[[str], Array] | None) -> None:
+    """Check the words int64 [W] of a position that did not come from the rules.
+
+    Args:
+        game: the rules.
+        state: the words.
+        read_board: the game's `state_from_board`; where it offers none, only what the rules themselves refuse is found.
 
     Raises:
         GameError: it is no position of the game.
     """
-    game, read_board = load_game(name), load_features(name).state_from_board
     wrong = f"start is not a position of {game.name}"
     try:
         game.legal(state[None])
@@ -166,6 +171,10 @@ def _start(game: Game, row: str) -> Array:
         raise RecordError(f"expected a start of whole numbers, not {row!r}") from error
     if len(state) != game.state_words:
         raise RecordError(f"a state of {game.name} has {game.state_words} words, but the start has {len(state)}")
+    try:
+        check_start(game, state, load_features(game).state_from_board)
+    except GameError as error:
+        raise RecordError(str(error)) from error
     return state
 
 

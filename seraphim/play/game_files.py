@@ -6,15 +6,7 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import Game, load_game
-from seraphim.game.saved_games import (
-    MOST_BYTES,
-    Position,
-    check_start,
-    from_text,
-    is_saved_game,
-    read_position,
-    to_text,
-)
+from seraphim.game.saved_games import MOST_BYTES, Position, from_text, is_saved_game, read_position, to_text
 from seraphim.game.tree import GameTree
 from seraphim.play.sgf import from_sgf, is_sgf, to_sgf
 from seraphim.records.examples import decode
@@ -98,17 +90,13 @@ def load(name: str, file: Path) -> Position | GameTree:
         GameError: the file holds neither.
     """
     try:
-        with file.expanduser().open(errors="replace") as stream:  # SGF files may be in any encoding
+        with file.expanduser().open(errors="replace") as stream:  # SGF files may be in ISO 8859
             text = stream.read(MOST_BYTES)
     except (OSError, RuntimeError) as error:
         raise RecordError(f"cannot read {file}: {error}") from error
     try:
         if is_sgf(text):
             return from_sgf(load_game(name), text)
-        if not is_saved_game(text):
-            return read_position(name, text)
-        tree = from_text(load_game(name), text)
-        check_start(name, tree.root.state)
-        return tree
+        return from_text(load_game(name), text) if is_saved_game(text) else read_position(name, text)
     except SeraphimError as error:
         raise type(error)(f"{file}: {error}") from error

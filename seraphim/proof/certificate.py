@@ -91,45 +91,36 @@ def _distinct(game: Game, states: Array, is_symmetric: bool) -> Array:
     if not len(states):
         return states
     starts = range(0, len(states), _AT_A_TIME)
-    keys = [_order(game, states[start : start + _AT_A_TIME], is_symmetric) for start in starts]
-    firsts = np.unique(np.concatenate(keys), return_index=True)[1]
-    if is_symmetric and _confuses(game, states):
+    parts = [_keys(game, states[start : start + _AT_A_TIME], is_symmetric) for start in starts]
+    keys, own = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    if is_symmetric and len(np.unique(own)) < len(np.unique(_as_bytes(states.view(np.uint8)))):
         raise GameError(
-            f"observations of {game.name} do not tell all positions apart, so this search proves nothing here: "
-            "let observe() show all that decides the game, or offer no symmetries"
+            f"symmetric positions of {game.name} cannot count as one, because observations do not tell all positions "
+            "apart: let observe() show all that decides the game, or offer no symmetries"
         )
-    return states[firsts]
+    return states[np.unique(keys, return_index=True)[1]]
 
 
-def _confuses(game: Game, states: Array) -> bool:
-    # Whether two of these positions look the same to the player to move.
-    starts = range(0, len(states), _AT_A_TIME)
-    parts = [states[start : start + _AT_A_TIME] for start in starts]
-    seen = [_join(_players(game, part), game.observe(part).reshape(len(part), -1)) for part in parts]
-    rows = np.ascontiguousarray(states).view(f"S{states.itemsize * states.shape[1]}")
-    return len(np.unique(np.concatenate(seen))) < len(np.unique(rows))
-
-
-def _players(game: Game, states: Array) -> Array:
-    return game.to_play(states).astype(np.uint8)
-
-
-def _order(game: Game, states: Array, is_symmetric: bool) -> Array:
-    # Bytes [B], equal where positions count as one.
-    players = _players(game, states)
+def _keys(game: Game, states: Array, is_symmetric: bool) -> tuple[Array, Array]:
+    # Bytes [B], equal where positions count as one, and those of each position by itself.
+    players = game.to_play(states).astype(np.uint8)
     if not is_symmetric:
-        return _join(players, states.astype(">i8").view(np.uint8))
+        own = _join(players, states.astype(">i8").view(np.uint8))
+        return own, own
     seen = game.observe(states).reshape(len(states), -1)
-    least = _join(players, seen)
+    own = least = _join(players, seen)
     for cells in game.symmetries().observations[1:]:
         turned = _join(players, seen[:, cells])
         least = np.where(turned < least, turned, least)
-    return least
+    return least, own
 
 
 def _join(players: Array, rows: Array) -> Array:
-    joined = np.column_stack([players, rows])
-    return np.ascontiguousarray(joined).view(f"S{joined.shape[1]}").ravel()
+    return _as_bytes(np.column_stack([players, rows]))
+
+
+def _as_bytes(rows: Array) -> Array:
+    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").ravel()
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:

@@ -327,7 +327,7 @@ class ModelFolder:
         others = self.snapshots()
         if others:
             return f"try: ln -sfn {others[-1].name} {self._champion}"
-        return f"try: rm -r {self._everything(' ')}, then --init"
+        return f"restore it from a copy, or try: rm -r {self._everything(' ')}, then --init"
 
     def _everything(self, separator: str) -> str:
         return separator.join(shlex.quote(str(path)) for path in (self.path, self.game_data) if path.exists())

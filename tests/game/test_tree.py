@@ -307,10 +307,11 @@ def test_a_damaged_saved_game_is_reported(text: str, problem: str) -> None:
     ("game", "words"),
     [("tictactoe", "1 1"), ("connectfour", "-1 7"), ("openspiel:tic_tac_toe", "2 136")],  # the last: twice one cell
 )
-def test_a_saved_game_from_an_impossible_position_is_refused(game: str, words: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("moves", ["", "x(0,0)"])
+def test_a_saved_game_from_an_impossible_position_is_refused(game: str, words: str, moves: str, tmp_path: Path) -> None:
     file = tmp_path / "game.txt"
-    file.write_text(f"game: {game}\nstart: {words}\nA:\n")
-    with pytest.raises(GameError, match="start is not a position of "):
+    file.write_text(f"game: {game}\nstart: {words}\nA: {moves}\n")
+    with pytest.raises(RecordError, match="start is not a position of "):
         game_files.load(game, file)
 
 

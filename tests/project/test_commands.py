@@ -182,7 +182,7 @@ def test_a_folder_that_is_missing_is_reported_before_any_work(
     ("arguments", "message"),
     [
         ("--searches=", "--searches must be whole numbers separated by commas"),
-        ("--searches=0,-1", "--searches must be whole numbers separated by commas, not 0,-1"),
+        ("--searches=0,-1", "--searches must be whole numbers separated by commas, not '0,-1'"),
         ("--snapshot=~no-such-user/x", "~no-such-user/x lies outside "),
         ("--snapshot=~no-such-user/x --trust", "~no-such-user/x is not a snapshot: "),
     ],

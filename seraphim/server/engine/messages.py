@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, SeraphimError
+from seraphim.errors import GameError
 from seraphim.game import Array, Board, Game, board_of
 from seraphim.game.features import module_features
 from seraphim.game.notation import label_in, labels_along, labels_vary
+from seraphim.game.saved_games import check_start
 from seraphim.search.analysis import Candidate
 from seraphim.server.engine.shared_search import Line, Update
 
@@ -57,18 +58,10 @@ def _checked_start(module: ModuleType, game: Game, start: tuple[int, ...]) -> Ar
     read_board = module_features(module).state_from_board
     if read_board is None:
         raise GameError(f"games of {game.name} begin with the initial position: send start null")
-    wrong = f"start is not a position of {game.name}"
     if len(start) != game.state_words:
-        raise GameError(f"{wrong}, which has {game.state_words} words, not {len(start)}")
+        raise GameError(f"start is not a position of {game.name}, which has {game.state_words} words, not {len(start)}")
     state = np.array(start, np.int64)
-    try:
-        same = np.array_equal(read_board(game.render(state)), state)
-    except SeraphimError as error:
-        raise GameError(f"{wrong}: {error}") from error
-    except Exception as error:  # rules may do anything with words that are not a position
-        raise GameError(wrong) from error
-    if not same:
-        raise GameError(wrong)
+    check_start(game, state, read_board)
     return state
 
 

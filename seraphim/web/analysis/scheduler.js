@@ -233,7 +233,8 @@ export class Scheduler {
    * @returns {boolean}
    */
   #isWanted(node, turn) {
-    if (turn === this.#turn && node !== this.#session.synced) this.reset();
+    const {synced} = this.#session; // null after a position that was refused: then the engine is where it was
+    if (turn === this.#turn && synced && node !== synced) this.reset();
     return turn === this.#turn;
   }
 
