@@ -90,13 +90,7 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
 
 
 def retrain(
-    folder: ModelFolder,
-    game: Game,
-    settings: Settings,
-    seed: int,
-    quiet: bool = False,
-    log: Log | None = None,
-    runtime: Runtime = "auto",
+    folder: ModelFolder, game: Game, settings: Settings, seed: int, quiet: bool = False, log: Log | None = None
 ) -> Generation:
     """Train the champion once; see `Trainer`.
 
@@ -106,7 +100,7 @@ def retrain(
     """
     folder.champion()  # fails before anything is written if there is no model
     with folder.learner():
-        return Trainer(folder, game, settings, seed, quiet, log, runtime).retrain()
+        return Trainer(folder, game, settings, seed, quiet, log).retrain()
 
 
 class Trainer:

@@ -295,7 +295,7 @@ def test_the_networks_of_the_gate_are_run_by_the_runtime_that_was_chosen(
     settings = SETTINGS.override({"gate": "score", "gate_games": 4, "readouts": 4})
     for runtime, described in (("tensorflow", "TensorFlow "), ("litert", "LiteRT ")):
         descriptions.clear()
-        retrain(folder, GAME, settings, seed=0, quiet=True, runtime=runtime)
+        Trainer(folder, GAME, settings, seed=0, quiet=True, runtime=runtime).retrain()
         assert [each.startswith(described) for each in descriptions] == [True, True], descriptions
 
 
