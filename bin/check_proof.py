@@ -8,13 +8,14 @@ every game. It trusts the rules: what they say, the symmetries that they state, 
 apart. It shares no code with what made the proof.
 
     file     the line MAGIC · a line of JSON · the moves, little-endian, compressed by zlib · the SHA-256 of all that
-    JSON     game, its name · position, the words of its state · symmetric, whether symmetric positions are one ·
-             bits, of a move · claims, a list, each with player (0 or 1), wins (true, or false: at least draws), and
-             moves (how many)
+    JSON     game, its name · start, the moves from the initial position to the position · symmetric, whether symmetric
+             positions are one · bits, of a move · claims, a list, each with player (0 or 1), wins (true, or false: at
+             least draws), and moves (how many)
     moves    claim after claim, ply after ply: one for each position of the player that play can have reached by then.
              Equal positions are one; they come in the order of their keys.
     key      the player to move, then the words of the state; or if symmetric positions are one, the least of the
-             observations under all symmetries. Then the first of them to be reached stands for all.
+             observations under all symmetries that leave the initial position as it is. Then the first of them to be
+             reached stands for all.
 """
 
 import hashlib
@@ -24,14 +25,17 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from absl import app, flags
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, load_game
+from seraphim.game.notation import format_moves
 
-MAGIC = b"seraphim proof 1\n"
+MAGIC = b"seraphim proof 2\n"
+OF_FORMAT_1 = b"seraphim proof 1\n"
 DIGEST = 32  # bytes of a SHA-256
 AT_A_TIME = 1 << 16  # positions
 GAME = flags.DEFINE_string("game", None, "Game that the proof must be of. Default: the one that it names.")
@@ -41,64 +45,107 @@ class RefusedError(Exception):
     """The file proves nothing; the text says why."""
 
 
+class Moves:
+    """The moves of a file, unpacked as they are needed: what they take in memory does not depend on the file."""
+
+    def __init__(self, packed: bytes, bits: int) -> None:
+        self._packed, self._unpacker = packed, zlib.decompressobj()
+        self._type = np.dtype({8: "u1", 32: "<u4"}[bits])
+
+    def take(self, count: int) -> Array:
+        """Return the next moves, int64 [count]; fewer at the end."""
+        data = self._unpack(count * self._type.itemsize) if count else b""
+        return np.frombuffer(data, self._type, len(data) // self._type.itemsize).astype(np.int64)
+
+    def _unpack(self, size: int) -> bytes:
+        data = self._unpacker.decompress(self._packed, size)
+        self._packed = self._unpacker.unconsumed_tail
+        return data
+
+    def end(self) -> bool:
+        """Return whether nothing is left."""
+        return not self._unpack(1) and self._unpacker.eof and not self._unpacker.unused_data
+
+
 def check(data: bytes, name: str | None = None) -> Iterator[str]:
-    """Check the content of a file; yield what it proves, line by line.
+    """Check the content of a file; yield what it proves, line by line; the claims when all of them are checked.
 
     Raises:
         RefusedError: it is no proof, or not of the game `name`.
     """
+    if data.startswith(OF_FORMAT_1):
+        raise RefusedError("it is of format 1, which does not show that play leads to its position: prove it again")
     if not data.startswith(MAGIC):
-        raise RefusedError("it is no proof, or a newer one")
+        raise RefusedError("it is not a proof, or of a newer version")
     if hashlib.sha256(data[:-DIGEST]).digest() != data[-DIGEST:]:
         raise RefusedError("its checksum is wrong: it is damaged or cut off")
     header, _, body = data[len(MAGIC) : -DIGEST].partition(b"\n")
     try:
         facts = json.loads(header)
+        expect(facts, game=str, start=list, symmetric=bool, bits=int, claims=list)
         if name not in (None, facts["game"]):
             raise RefusedError(f"it is of {facts['game']}")
-        moves = np.frombuffer(zlib.decompress(body), {8: "u1", 32: "<u4"}[facts["bits"]]).astype(np.int64)
-        game, symmetric, claims = load_game(str(facts["game"])), bool(facts["symmetric"]), facts["claims"]
-        position = np.array(facts["position"], np.int64).reshape(game.state_words)
-        counts = [int(claim["moves"]) for claim in claims]
-        results = [(int(claim["player"]), bool(claim["wins"])) for claim in claims]
+        for claim in facts["claims"]:
+            expect(claim, player=int, wins=bool, moves=int)
+        moves, game, claims = Moves(body, facts["bits"]), load_game(facts["game"]), facts["claims"]
+        position = replay(game, facts["start"])
+        if not claims or not all(claim["player"] in (0, 1) and claim["moves"] >= 0 for claim in claims):
+            raise RefusedError("it claims nothing, or for no player")
+        start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
+        yield f"{facts['game']}, {start}\n{game.render(position)}"
+        proven = []
+        for claim in claims:
+            positions = sum(play(game, position, facts["symmetric"], claim, moves))
+            player, result = ("first", "second")[claim["player"]], "wins" if claim["wins"] else "at least draws"
+            proven.append(f"the {player} player {result}: {positions:,} positions, {claim['moves']:,} moves")
+        if not moves.end():
+            raise RefusedError("there are moves that belong to no claim")
+        yield from proven
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error, GameError) as error:
         raise RefusedError(f"it cannot be read ({error})") from error
-    if min(counts, default=-1) < 0 or sum(counts) != len(moves) or not {player for player, _ in results} <= {0, 1}:
-        raise RefusedError("it claims nothing, or its moves are not those of its claims")
-    start = "the initial position" if (position == game.initial(1)[0]).all() else f"the state {position.tolist()}"
-    yield f"{facts['game']}, from {start}\n{game.render(position)}"
-    for (player, wins), count in zip(results, counts, strict=True):
-        positions = sum(play(game, position, symmetric, (player, wins), moves[:count]))
-        moves = moves[count:]
-        result = "wins" if wins else "at least draws"
-        yield f"the {('first', 'second')[player]} player {result}: {positions:,} positions, {count:,} moves"
 
 
-def play(game: Game, position: Array, symmetric: bool, claim: tuple[int, bool], moves: Array) -> Iterator[int]:
+def expect(facts: Any, **kinds: type) -> None:
+    """Check that facts of JSON are these, and of these kinds, and no others."""
+    if type(facts) is not dict or {key: type(value) for key, value in facts.items()} != kinds:
+        raise RefusedError(f"its header must have {', '.join(kinds)}, and nothing else")
+
+
+def replay(game: Game, actions: list[Any]) -> Array:
+    """Return the state int64 [W] after actions from the initial position."""
+    states = game.initial(1)
+    for place, action in enumerate(actions, start=1):
+        if type(action) is not int or not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
+            raise RefusedError(f"move {place} of its start is not legal")
+        states = game.step(states, np.array([action]))
+    if not game.legal(states).any():
+        raise RefusedError("the game is over where it begins")
+    return states[0]
+
+
+def play(game: Game, position: Array, symmetric: bool, claim: dict[str, Any], moves: Moves) -> Iterator[int]:
     """Play all games of a claim; yield how many positions each ply reaches."""
-    player, wins = claim
-    layer, used = position[None], 0
+    layer, unused = position[None], claim["moves"]
     for _ in range(game.max_plies + 1):
         yield len(layer)
         if not len(layer):
             break
-        (own,) = np.nonzero(game.to_play(layer) == player)
-        chosen, used = moves[used : used + len(own)], used + len(own)
+        (own,) = np.nonzero(game.to_play(layer) == claim["player"])
+        unused -= len(own)
+        chosen = moves.take(len(own)) if unused >= 0 else np.empty(0, np.int64)
         legal = game.legal(layer)
         if len(chosen) < len(own) or (chosen >= game.num_actions).any() or not legal[own, chosen].all():
             raise RefusedError("a move is missing or illegal")
-        if not legal.any(axis=1).all():
-            raise RefusedError("the game is over where it begins")
         legal[own] = False
         legal[own, chosen] = True
         rows, actions = np.nonzero(legal)
         successors = game.step(layer[rows], actions)
         ended, results = game.outcome(successors)
-        results = results[ended] if player == 0 else -results[ended]
-        if not (results > 0 if wins else results >= 0).all():
+        results = results[ended] if claim["player"] == 0 else -results[ended]
+        if not (results > 0 if claim["wins"] else results >= 0).all():
             raise RefusedError("a game ends otherwise than it claims")
         layer = distinct(game, successors[~ended], symmetric) if not ended.all() else layer[:0]
-    if len(layer) or used != len(moves):
+    if len(layer) or unused:
         raise RefusedError("a game does not end, or there are moves that no position needs")
 
 
@@ -117,9 +164,9 @@ def keys_of(game: Game, states: Array, symmetric: bool) -> tuple[Array, Array]:
     if not symmetric:
         own = as_elements(np.hstack([players, states.astype(">i8").view(np.uint8)]))
         return own, own
-    seen = game.observe(states).reshape(len(states), -1)
-    turned = (seen[:, order] for order in game.symmetries().observations)  # the first as it is
-    own, *others = (as_elements(np.hstack([players, cells])) for cells in turned)
+    initial, seen = game.observe(game.initial(1)).ravel(), game.observe(states).reshape(len(states), -1)
+    orders = [order for order in game.symmetries().observations if (initial[order] == initial).all()]
+    own, *others = (as_elements(np.hstack([players, seen[:, order]])) for order in orders)  # the first as it is
     least = own
     for keys in others:
         least = np.where(keys < least, keys, least)
@@ -138,7 +185,7 @@ def main(arguments: list[str]) -> int:
         (path,) = arguments[1:] or [""]
         for line in check(Path(path).read_bytes(), GAME.value):
             print(line, flush=True)
-    except (RefusedError, OSError, ValueError, LookupError, RuntimeError) as error:  # of the rules, too
+    except (RefusedError, OSError, ValueError, LookupError, RuntimeError, MemoryError) as error:  # of the rules, too
         print(f"{Path(arguments[0]).name}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1
     print(f"checked in {time.perf_counter() - start:.1f} s")

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.play.opponent import PlayOptions
     from seraphim.play.repl import Interactive
     from seraphim.play.session import Session, SessionOptions
-    from seraphim.proof.certificate import read_moves
+    from seraphim.proof.known_moves import read_moves
     from seraphim.search.analysis import LEAVES
 
     folder = cli.model_to_read(arguments)
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
         PlayOptions(COMPUTER.value, TEMPERATURE.value, NOISE.value),
         SessionOptions(HUMAN.value, DEBUG.value),
         np.random.default_rng(SEED.value),
-        read_moves(settings.game, Path(PROOF.value)) if PROOF.value else None,
+        read_moves(settings.game, game, Path(PROOF.value)) if PROOF.value else None,
     )
     if ENGINE.value:
         cli.refuse_flags(True, "computer", "temperature", "noise", "proof", because="--engine makes the moves")

@@ -24,7 +24,7 @@ from seraphim.inference import Runtime
 GOALS = ["result", "first", "second", "draw"]
 
 GAME = flags.DEFINE_string("game", None, "Package or module of the game, instead of a model: no network guides then.")
-POSITION = flags.DEFINE_string("position", "", "The moves that lead to the position, or a drawn board.")
+POSITION = flags.DEFINE_string("position", "", "The moves that lead to the position.")
 GOAL: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "for", "result", GOALS, "Whether the first or the second player wins, whether neither does; or whichever is true."
 )
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     """Prove."""
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
-    from seraphim.game.saved_games import read_state
+    from seraphim.game.saved_games import read_position
     from seraphim.inference import Inference, Uniform, load_inference
     from seraphim.machine import count_cores
     from seraphim.options import NotNegative, check
@@ -62,14 +62,14 @@ def main(arguments: Sequence[str]) -> None:
             for _ in range(count_cores())
         ]
         print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
-    state = read_state(name, POSITION.value)
+    position = read_position(name, POSITION.value)
     moves = re.sub(r"\W+", "-", POSITION.value.strip()) or "start"
     out = Path(OUT.value or f"{prefix}{moves}.proof")
     check(NotNegative, hours=HOURS.value)
     limits = Limits(3600 * HOURS.value, MEGABYTES.value)
     news = False
     with show() as report:
-        for decision in prove(name, state, GOAL.value, inferences, limits, out, report):
+        for decision in prove(name, position, GOAL.value, inferences, limits, out, report):
             print(summarize(decision), flush=True)
             news = True
     if out.exists():

@@ -187,6 +187,39 @@ def _observe(states: Array, rows: int, columns: int) -> Array:
     return observations
 
 
+@kernel
+def _can_be_played(first: int, second: int, rows: int, columns: int) -> bool:
+    # Takes stones off the columns, the last player's first, until the board is empty: whether some order does it.
+    # Only the last stone can complete a line, so no line may be left without it.
+    steps, size = np.empty(columns, np.int64), 1  # an index of all heights: sum of height times step
+    heights = np.zeros(columns, np.int64)
+    for column in range(columns):
+        while ((first | second) >> ((rows + 1) * column + heights[column])) & 1:
+            heights[column] += 1
+        steps[column], size = size, size * (heights[column] + 1)
+    sizes = heights + 1
+    seen = np.zeros(size, np.bool_)
+    pending = [size - 1]  # the index of the position itself
+    while len(pending):
+        index = pending.pop()
+        if index == 0:
+            return True
+        stones = 0
+        for column in range(columns):
+            heights[column] = index // steps[column] % sizes[column]
+            stones += heights[column]
+        own = second if stones % 2 == 0 else first
+        for column in range(columns):
+            cell = (rows + 1) * column + heights[column] - 1
+            before = index - steps[column]
+            if heights[column] == 0 or not (own >> cell) & 1 or seen[before]:
+                continue
+            if index < size - 1 or not _has_line(own & ~(np.int64(1) << cell), rows):
+                seen[before] = True
+                pending.append(before)
+    return False
+
+
 class ConnectFour:
     """Connect four; the observation is six planes of the board, the top row first.
 
@@ -242,6 +275,18 @@ class ConnectFour:
         shape = self.observation_shape
         cells, columns = np.arange(np.prod(shape), dtype=np.int32).reshape(shape), np.arange(shape[1], dtype=np.int32)
         return Symmetries(np.stack([cells.ravel(), cells[:, ::-1].ravel()]), np.stack([columns, columns[::-1]]))
+
+    def is_position(self, state: Array) -> bool:
+        """Return whether play leads to a state."""
+        first, second = (int(word) for word in state)
+        columns = range(0, (self._rows + 1) * self._columns, self._rows + 1)
+        board = sum((1 << self._rows) - 1 << shift for shift in columns)
+        taken = first | second
+        floating = taken & board & ~sum(1 << shift for shift in columns) & ~(taken << 1)
+        if first & second or taken & ~board or floating or first.bit_count() - second.bit_count() not in (0, 1):
+            return False
+        before = (first, second)[_mover(first, second)]  # the stones of the player who did not move last
+        return not _has_line(before, self._rows) and _can_be_played(first, second, self._rows, self._columns)
 
     def render(self, state: Array) -> str:
         first, second = (int(word) for word in state)

@@ -195,6 +195,31 @@ class Hex:
             cells[[_has_stone(state, player, cell) == 1 for cell in range(self.num_actions)]] = player
         return cells.reshape(self.size, self.size)
 
+    def is_position(self, state: Array) -> bool:
+        """Return whether play leads to a state."""
+        words, half = [int(word) for word in state], self.state_words // 2
+        first, second = (
+            sum(word << _BITS * place for place, word in enumerate(words[half * player : half * (player + 1)]))
+            for player in (0, 1)
+        )
+        surplus = first.bit_count() - second.bit_count()
+        if min(words) < 0 or (first | second) >> self.num_actions or first & second or surplus not in (0, 1):
+            return False
+        # A game is over with the first connection: some stone of the player who moved last was needed for it.
+        own, reached = np.empty(self.size, np.int64), np.empty(self.size, np.int64)
+        last = 1 - _mover(state)
+        if _connects(state, 1 - last, self.size, own, reached):
+            return False
+        if not _connects(state, last, self.size, own, reached):
+            return True
+        for cell in range(self.num_actions):
+            if _has_stone(state, last, cell):
+                without = state.copy()
+                without[half * last + cell // _BITS] ^= 1 << cell % _BITS
+                if not _connects(without, last, self.size, own, reached):
+                    return True
+        return False
+
     def render(self, state: Array) -> str:
         width = len(str(self.size))
         rows = [

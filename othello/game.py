@@ -22,6 +22,8 @@ MOST_PLIES = 120  # sixty stones are placed, and two passes in a row would end t
 LATE = 8  # empty cells at most, of a position whose result an exact search finds sooner than a network values it
 
 _E4, _D5, _E5 = 1 << 28, 1 << 35, 1 << 36
+_FIRST_COLUMN = sum(1 << SIZE * row for row in range(SIZE))
+_LAST_COLUMN = _FIRST_COLUMN << SIZE - 1
 _START = np.array([_E4 | _D5, _E5], np.int64)
 
 # Options that differ from the defaults, by section.
@@ -159,6 +161,20 @@ class Othello:
         planes = self.observe(state[None])[0]
         mover = int(self.to_play(state[None])[0])
         return np.select([planes[..., mover] == 1, planes[..., 1 - mover] == 1], [0, 1], EMPTY).astype(np.int8)
+
+    def is_position(self, state: Array) -> bool:
+        """Return whether a state has each stone once, four in the center, and the others in touch with these.
+
+        Play leads to no other states, though not to all of these.
+        """
+        black, white = (int(word) for word in state.view(np.uint64))
+        center = D4 | _E4 | _D5 | _E5
+        taken, reached, before = black | white | D4, center, 0
+        while reached != before:
+            before = reached
+            beside = reached | (reached & ~_LAST_COLUMN) << 1 | (reached & ~_FIRST_COLUMN) >> 1
+            reached = taken & (beside | beside << SIZE | beside >> SIZE)
+        return not black & white & ~D4 and taken & center == center and reached == taken
 
     def render(self, state: Array) -> str:
         rows = [

@@ -4,7 +4,6 @@ What is here is re-exported by `seraphim`, and stable.
 """
 
 import math
-import tempfile
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.evaluation.tournament import Roster
 from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
 from seraphim.game.features import Split
-from seraphim.game.saved_games import read_state
+from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
@@ -301,7 +300,7 @@ def prove(
     """Prove what a player can force from a position, as `seraphim prove` does.
 
     Args:
-        position: unfinished: moves such as `4453`, a drawn board, or a state int64 [W].
+        position: unfinished: moves such as `4453`; without `out` also a drawn board, or a state int64 [W].
         game: the game, for a search that no network guides.
         model: that guides the search, or its name as `load` takes it; either this or the game.
         goal: `first` or `second`: whether that player wins; `draw`: whether neither does; `result`: whichever is true.
@@ -330,13 +329,13 @@ def prove(
     check(Count, megabytes=megabytes)
     guide = Model(game) if game is not None else _model(model, ".")  # type: ignore[arg-type]
     name = module_name(guide.origin) if out is not None else guide.origin
-    state = read_state(guide.origin, position)
-    with tempfile.TemporaryDirectory() as unkept:
-        file = Path(unkept) / "proof" if out is None else Path(out)
-        limits, inferences = Limits(3600 * hours, megabytes), guide.inferences(LARGEST_BATCH, count_cores())
-        decisions = tuple(decide(name, state, goal, inferences, limits, file, lambda *_: None))
-        claims = [claim for claim, _ in read_certificate(file).proofs] if file.exists() else []
-    return Proof(tuple(claims), decisions, Path(out) if out is not None and claims else None)
+    file = None if out is None else Path(out)
+    limits, inferences = Limits(3600 * hours, megabytes), guide.inferences(LARGEST_BATCH, count_cores())
+    asked = read_position(guide.origin, position)
+    decisions = tuple(decide(name, asked, goal, inferences, limits, file, lambda *_: None))
+    if file is not None and file.exists():
+        return Proof(read_certificate(file).claims, decisions, file)
+    return Proof(tuple(each.true_claim for each in decisions if each.true_claim is not None), decisions, None)
 
 
 def _model(model: str | Model, folder: str | Path) -> Model:

@@ -141,6 +141,15 @@ class TicTacToe:
         planes = np.arange(2, dtype=np.int32)
         return Symmetries((2 * actions[:, :, None] + planes).reshape(len(actions), 2 * CELLS), actions)
 
+    def is_position(self, state: Array) -> bool:
+        """Return whether play leads to a state."""
+        crosses, noughts = (int(word) for word in state)
+        if crosses & noughts or not 0 <= crosses | noughts <= FULL:
+            return False
+        surplus = crosses.bit_count() - noughts.bit_count()
+        before = noughts if surplus else crosses  # of the player who did not move last
+        return surplus in (0, 1) and not _has_line(before)
+
     def render(self, state: Array) -> str:
         crosses, noughts = (int(word) for word in state)
         marks = ["X" if crosses >> cell & 1 else "O" if noughts >> cell & 1 else "·" for cell in range(CELLS)]

@@ -25,7 +25,7 @@ from seraphim.evaluation.ratings import Match
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
-from seraphim.proof.certificate import proof_player
+from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.storage.shipped import find_model, own_model

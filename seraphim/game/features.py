@@ -41,6 +41,9 @@ class GameFeatures:
     """`known_results(states)`: in which unfinished positions the game can tell the exact result at once, for example by
     an endgame table, bool [B], and the results for player 0, float32 [B], 0 elsewhere. In finished games both may be
     anything. The option `known_results` needs it."""
+    is_position: Callable[[Any], bool] | None
+    """`is_position(state)`: whether any words int64 [W] are a state that play can lead to, as far as the game can tell.
+    Without it, positions that are given as words or as drawings are refused."""
     score: Callable[[Array], float] | None
     """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
 

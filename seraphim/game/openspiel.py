@@ -91,11 +91,32 @@ class OpenSpielGame:
         key = row.tobytes()
         state = self.cache.find(key)
         if state is None:
-            state = self._game.new_initial_state()
-            for action in self._actions(row):
-                state.apply_action(action)
+            state = self._replayed(row)
+            if state is None:
+                raise GameError(f"these words are not a game of {self.name}: expected its moves, all of them legal")
             self.cache.keep(key, state, int(row[0]))
         return state
+
+    def _replayed(self, row: Array) -> Any:
+        # The state after the actions of a row; None if one is illegal, or the row holds more than them.
+        if not 0 <= row[0] <= self._horizon:
+            return None
+        state, again = self._game.new_initial_state(), np.zeros_like(row)
+        for action in self._actions(row):
+            if action not in state.legal_actions():
+                return None
+            state.apply_action(action)
+            self._append(again, action)
+        return state if np.array_equal(row, again) else None
+
+    def _append(self, row: Array, action: int) -> None:
+        place = int(row[0])
+        row[1 + place // self._per_word] |= action << place % self._per_word * self._bits
+        row[0] += 1
+
+    def is_position(self, state: Array) -> bool:
+        """Return whether a state is a game of legal moves."""
+        return self.cache.find(state.tobytes()) is not None or self._replayed(state) is not None
 
     def initial(self, batch: int) -> Array:
         return np.zeros((batch, self.state_words), np.int64)
@@ -105,9 +126,7 @@ class OpenSpielGame:
         for row, action in zip(successors, actions.tolist(), strict=True):
             state = self._state(row).clone()
             state.apply_action(action)
-            place = int(row[0])
-            row[1 + place // self._per_word] |= action << place % self._per_word * self._bits
-            row[0] += 1
+            self._append(row, action)
             self.cache.keep(row.tobytes(), state, int(row[0]))
         return successors
 
@@ -205,10 +224,12 @@ class StateCache:
             return self._states[key][0]
 
     def keep(self, key: bytes, state: Any, plies: int) -> None:
-        """Keep a state after `plies` moves."""
+        """Keep a state after `plies` moves; one that is kept already stays."""
         size = _STATE_BYTES + _PLY_BYTES * plies + len(key)
         with self._lock:
-            self._bytes += size - self._states.pop(key, (None, 0))[1]
+            if key in self._states:
+                return
+            self._bytes += size
             self._states[key] = state, size
             while self._bytes > self._max_bytes:
                 self._bytes -= self._states.popitem(last=False)[1][1]

@@ -10,13 +10,13 @@ A saved game is a text file with one line of moves for each line of its tree:
 """
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import AnyGame, Array, Game, load_features, load_game, name_of
+from seraphim.game.features import features_of
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
 
@@ -35,17 +35,21 @@ class Position(NamedTuple):
     ahead: list[int]  # the moves played later in that game
 
 
-def read_position(name: AnyGame, text: str) -> Position:
-    """Read a move list, or a board drawn as `GAME.render` does if the game offers `state_from_board`.
+def read_position(name: AnyGame, position: str | Array) -> Position:
+    """Read a move list; or a board drawn as `GAME.render` does or a state, which `check_position` checks.
 
     Args:
         name: the game.
-        text: the moves, or the board with one row a line or with `/` between the rows.
+        position: the moves; the board with one row a line or with `/` between the rows, if the game offers
+            `state_from_board`; or a state int64 [W].
 
     Raises:
-        GameError: the text is neither, or a move is not legal.
+        GameError: it is none of these, or a move is not legal.
     """
     game, read_board = load_game(name), load_features(name).state_from_board
+    if not isinstance(position, str):
+        return _begin_at(game, np.asarray(position))
+    text = position
     try:
         actions = parse_moves(game, text)
     except GameError as error:
@@ -54,28 +58,47 @@ def read_position(name: AnyGame, text: str) -> Position:
                 raise GameError(
                     f"{name_of(name)} reads no drawn boards: give the moves that lead to the position"
                 ) from error
-            return Position(read_board(text), [], [])
+            return _begin_at(game, read_board(text))
         raise
     check_moves(game, actions)
     return Position(None, actions, [])
 
 
+def _begin_at(game: Game, state: Array) -> Position:
+    check_position(game, state)
+    is_initial = np.array_equal(state, game.initial(1)[0])
+    return Position(None if is_initial else state.astype(np.int64), [], [])
+
+
 def read_state(game: AnyGame, position: str | Array) -> Array:
-    """Return the state int64 [W] of a position: a text as `read_position` takes it, or the state itself.
+    """Return the state int64 [W] of a position, as `read_position` takes it."""
+    found = read_position(game, position)
+    return check_moves(load_game(game), found.actions).node.state if found.start is None else found.start
+
+
+def check_position(game: Game, state: Array) -> None:
+    """Check words int64 [W] that did not come from the rules: these hold for positions of the game alone.
 
     Raises:
-        GameError: it is no position.
+        GameError: it is no position of the game, or the game cannot tell, because it offers no `is_position`.
     """
-    if isinstance(position, str):
-        found = read_position(game, position)
-        return check_moves(load_game(game), found.actions).node.state if found.start is None else found.start
-    state, words = np.asarray(position), load_game(game).state_words
-    if state.shape != (words,) or not np.issubdtype(state.dtype, np.integer):
+    is_position = features_of(game).is_position
+    if is_position is None:
         raise GameError(
-            f"a position of {name_of(game)} is its moves, a drawn board or a state of {words} whole numbers, not "
-            f"{state.dtype} of shape {state.shape}"
+            f"{game.name} cannot check a position that is given as a board or as words: give the moves that lead to it "
+            "(or offer is_position)"
         )
-    return state.astype(np.int64)
+    if state.shape != (game.state_words,) or not np.issubdtype(state.dtype, np.integer):
+        raise GameError(
+            f"a position of {game.name} is its moves, a drawn board or a state of {game.state_words} whole numbers, "
+            f"not {state.dtype} of shape {state.shape}"
+        )
+    wrong = f"this is not a position of {game.name}: play does not lead to it"
+    try:
+        if not is_position(state.astype(np.int64)):
+            raise GameError(wrong)
+    except Exception as error:  # a game's own code, with words that it never made
+        raise GameError(wrong) from error
 
 
 def check_moves(game: Game, actions: list[int]) -> GameTree:
@@ -140,41 +163,16 @@ def from_text(game: Game, text: str) -> GameTree:
     return tree
 
 
-def check_start(game: Game, state: Array, read_board: Callable[[str], Array] | None) -> None:
-    """Check the words int64 [W] of a position that did not come from the rules.
-
-    Args:
-        game: the rules.
-        state: the words.
-        read_board: the game's `state_from_board`; where it offers none, only what the rules themselves refuse is found.
-
-    Raises:
-        GameError: it is no position of the game.
-    """
-    wrong = f"start is not a position of {game.name}"
-    try:
-        game.legal(state[None])
-        same = read_board is None or np.array_equal(read_board(game.render(state)), state)
-    except SeraphimError as error:
-        raise GameError(f"{wrong}: {error}") from error
-    except Exception as error:  # rules may do anything with words that are not a position
-        raise GameError(wrong) from error
-    if not same:
-        raise GameError(wrong)
-
-
 def _start(game: Game, row: str) -> Array:
     words = row.removeprefix("start: ").split()
     try:
         state = np.array([int(word) for word in words], np.int64)
     except (ValueError, OverflowError) as error:
         raise RecordError(f"expected a start of whole numbers, not {row!r}") from error
-    if len(state) != game.state_words:
-        raise RecordError(f"a state of {game.name} has {game.state_words} words, but the start has {len(state)}")
     try:
-        check_start(game, state, load_features(game).state_from_board)
+        check_position(game, state)
     except GameError as error:
-        raise RecordError(str(error)) from error
+        raise RecordError(f"the start of the saved game: {error}") from error
     return state
 
 

@@ -18,7 +18,7 @@ from seraphim.inference import Inference
 from seraphim.options import Options, SearchOptions
 from seraphim.play import game_files
 from seraphim.play.opponent import Opponent, PlayOptions, Reading, Watch
-from seraphim.proof.certificate import NO_ACTION, KnownMove, KnownMoves
+from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
 
 Human = Literal["first", "second", "both", "none"]
 

@@ -1,7 +1,7 @@
-"""A proof as a file, and as a player.
+"""A proof as a file, and the positions that follow from its moves.
 
 `bin/check_proof.py` defines the file, and checks it with code of its own. A proof has a move for each position that its
-player can be led to; the positions follow from the moves.
+player can be led to; the positions follow from the moves, and the first of them from the moves that lead to it.
 """
 
 import hashlib
@@ -10,17 +10,19 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from seraphim.errors import GameError, RecordError
-from seraphim.game import AnyGame, Array, Game, load_game, name_of
+from seraphim.game import Array, Game
+from seraphim.game.saved_games import check_moves
 from seraphim.proof.claims import Claim
-from seraphim.proof.keys import Keys
+from seraphim.proof.keys import playable_symmetries
 from seraphim.storage.atomic import replace_file
 
-MAGIC = b"seraphim proof 1\n"
+MAGIC = b"seraphim proof 2\n"
+_OF_FORMAT_1 = b"seraphim proof 1\n"
 _DIGEST = 32  # bytes
 _AT_A_TIME = 1 << 16  # positions
 
@@ -32,14 +34,68 @@ class Certificate:
     """Claims about a position, and the moves that prove them."""
 
     game: str  # its name, for `load_game`
-    position: Array  # int64 [W]
+    start: tuple[int, ...]  # the actions that lead from the initial position to the position
     is_symmetric: bool  # whether symmetric positions count as one
     bytes_of_move: int  # in the file
-    proofs: tuple[tuple[Claim, Array], ...] = ()  # with the moves int64 [M], in the order in which `walk` asks for them
+    claims: tuple[Claim, ...] = ()
+    counts: tuple[int, ...] = ()  # of the moves of each claim
+    packed: bytes = zlib.compress(b"")  # the moves, in the order in which `walk` asks for them
 
     def with_proof(self, claim: Claim, moves: Array) -> Self:
-        """Return the same with one more proof."""
-        return replace(self, proofs=(*self.proofs, (claim, moves)))
+        """Return the same with one more proof, by moves int [M]. What there is must have been walked."""
+        content = zlib.decompress(self.packed) + moves.astype(f"<u{self.bytes_of_move}").tobytes()
+        counts = (*self.counts, len(moves))
+        return replace(self, claims=(*self.claims, claim), counts=counts, packed=zlib.compress(content, 9))
+
+    def position(self, game: Game) -> Array:
+        """Return the position, int64 [W].
+
+        Raises:
+            GameError: a move that leads there is illegal.
+        """
+        return check_moves(game, list(self.start)).node.state
+
+    def walk(self, game: Game) -> Iterator[tuple[Claim, list["Layer"]]]:
+        """Yield each claim with all positions of its proof, ply by ply.
+
+        Raises:
+            GameError: the moves do not prove the claims.
+        """
+        position, moves = self.position(game), _Moves(self)
+        for claim, count in zip(self.claims, self.counts, strict=True):
+            moves.left = count
+            layers = list(walk(game, position, claim, self.is_symmetric, lambda states: moves.take(len(states))))
+            if moves.left:
+                raise GameError(f"this is no proof that {claim}: it has too many moves")
+            yield claim, layers
+        if not moves.end():
+            raise GameError("there are moves that belong to no claim")
+
+
+class _Moves:
+    # The moves of a certificate, unpacked as they are needed.
+    def __init__(self, certificate: Certificate) -> None:
+        self.left = 0  # of a claim
+        self._type = np.dtype(f"<u{certificate.bytes_of_move}")
+        self._packed, self._unpacker = certificate.packed, zlib.decompressobj()
+
+    def take(self, count: int) -> Array:
+        # int64 [count]; fewer where the claim has no more.
+        count = min(count, self.left)
+        self.left -= count
+        content = self._unpack(count * self._type.itemsize) if count else b""
+        return np.frombuffer(content, self._type, len(content) // self._type.itemsize).astype(np.int64)
+
+    def _unpack(self, size: int) -> bytes:
+        try:
+            content = self._unpacker.decompress(self._packed, size)
+        except zlib.error as error:
+            raise GameError(f"the moves of the proof are damaged ({error})") from error
+        self._packed = self._unpacker.unconsumed_tail
+        return content
+
+    def end(self) -> bool:
+        return not self._unpack(1) and self._unpacker.eof and not self._unpacker.unused_data
 
 
 class Layer(NamedTuple):
@@ -47,9 +103,13 @@ class Layer(NamedTuple):
 
     states: Array  # int64 [L, W], one of each class of symmetric positions
     moves: Array  # int64 [M], of those in which the proof's player moves, in their order
-    owners: Array  # int64 [E], indices of the states that the successors follow, in ascending order
-    successors: Array  # int64 [E, W]
-    ended: Array  # bool [E]
+    owners: Array  # int64 [E], indices of the states that the edges leave, in ascending order
+    actions: Array  # int64 [E]
+    following: Array  # int64 [E], the state of the next layer that stands for where each edge leads; ENDED
+    origins: Array  # int64 [L'], the edge that leads to each state of the next layer itself
+
+
+ENDED = -1  # where the game has ended
 
 
 def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: Choose) -> Iterator[Layer]:
@@ -82,14 +142,18 @@ def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: 
         ended, results = game.outcome(successors)
         if not claim.holds(results[ended]).all():
             raise GameError(f"this is no proof that {claim}: a game ends otherwise")
-        yield Layer(states, moves, owners, successors, ended)
-        states = _distinct(game, successors[~ended], is_symmetric)
+        going_on, following = np.flatnonzero(~ended), np.full(len(ended), ENDED)
+        firsts, following[going_on] = _classes(game, successors[going_on], is_symmetric)
+        origins = going_on[firsts]
+        yield Layer(states, moves, owners, actions, following, origins)
+        states = successors[origins]
     raise GameError(f"a game of {game.name} is longer than its max_plies, {game.max_plies}")
 
 
-def _distinct(game: Game, states: Array, is_symmetric: bool) -> Array:
+def _classes(game: Game, states: Array, is_symmetric: bool) -> tuple[Array, Array]:
+    # The first state of each class, in the order of the keys, and the class of each state.
     if not len(states):
-        return states
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     starts = range(0, len(states), _AT_A_TIME)
     parts = [_keys(game, states[start : start + _AT_A_TIME], is_symmetric) for start in starts]
     keys, own = (np.concatenate(columns) for columns in zip(*parts, strict=True))
@@ -98,7 +162,8 @@ def _distinct(game: Game, states: Array, is_symmetric: bool) -> Array:
             f"symmetric positions of {game.name} cannot count as one, because observations do not tell all positions "
             "apart: let observe() show all that decides the game, or offer no symmetries"
         )
-    return states[np.unique(keys, return_index=True)[1]]
+    _, firsts, classes = np.unique(keys, return_index=True, return_inverse=True)
+    return firsts, classes
 
 
 def _keys(game: Game, states: Array, is_symmetric: bool) -> tuple[Array, Array]:
@@ -109,7 +174,7 @@ def _keys(game: Game, states: Array, is_symmetric: bool) -> tuple[Array, Array]:
         return own, own
     seen = game.observe(states).reshape(len(states), -1)
     own = least = _join(players, seen)
-    for cells in game.symmetries().observations[1:]:
+    for cells in playable_symmetries(game).observations[1:]:
         turned = _join(players, seen[:, cells])
         least = np.where(turned < least, turned, least)
     return least, own
@@ -125,16 +190,15 @@ def _as_bytes(rows: Array) -> Array:
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
     """Write the file."""
-    claims = [{**claim._asdict(), "moves": len(moves)} for claim, moves in certificate.proofs]
+    pairs = zip(certificate.claims, certificate.counts, strict=True)
     header = {
         "game": certificate.game,
-        "position": certificate.position.tolist(),
+        "start": list(certificate.start),
         "symmetric": certificate.is_symmetric,
         "bits": 8 * certificate.bytes_of_move,
-        "claims": claims,
+        "claims": [{**claim._asdict(), "moves": count} for claim, count in pairs],
     }
-    moves = np.concatenate([moves for _, moves in certificate.proofs]).astype(f"<u{certificate.bytes_of_move}")
-    data = MAGIC + json.dumps(header).encode() + b"\n" + zlib.compress(moves.tobytes(), 9)
+    data = MAGIC + json.dumps(header).encode() + b"\n" + certificate.packed
     replace_file(path, data + hashlib.sha256(data).digest())
 
 
@@ -148,144 +212,35 @@ def read_certificate(path: Path) -> Certificate:
         data = path.read_bytes()
     except OSError as error:
         raise RecordError(f"cannot read the proof {path}: {error.strerror}") from error
+    if data.startswith(_OF_FORMAT_1):
+        raise RecordError(
+            f"the proof {path} is of format 1, which does not show that play leads to its position: remove it, and "
+            "prove it again (seraphim prove)"
+        )
     if not data.startswith(MAGIC):
         raise RecordError(f"{path} is no proof: expected a file that seraphim prove wrote")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise RecordError(f"the proof {path} is damaged: copy it again, or prove it again")
-    first, _, body = data[len(MAGIC) : -_DIGEST].partition(b"\n")
+    first, _, packed = data[len(MAGIC) : -_DIGEST].partition(b"\n")
     try:
         header = json.loads(first)
-        bytes_of_move = {8: 1, 32: 4}[header["bits"]]
-        moves = np.frombuffer(zlib.decompress(body), f"<u{bytes_of_move}").astype(np.int64)
-        proofs, start = [], 0
+        _expect(header, game=str, start=list, symmetric=bool, bits=int, claims=list)
         for claim in header["claims"]:
-            proofs.append((Claim(claim["player"], claim["wins"]), moves[start : start + claim["moves"]]))
-            start += claim["moves"]
-        position = np.array(header["position"], np.int64)
-        return Certificate(header["game"], position, header["symmetric"], bytes_of_move, tuple(proofs))
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error) as error:
+            _expect(claim, player=int, wins=bool, moves=int)
+        claims = tuple(Claim(claim["player"], claim["wins"]) for claim in header["claims"])
+        counts = tuple(claim["moves"] for claim in header["claims"])
+        if min(counts, default=0) < 0 or {claim.player for claim in claims} - {0, 1}:
+            raise ValueError("a claim has no player, or fewer than no moves")
+        if {type(action) for action in header["start"]} - {int}:
+            raise ValueError("start must be a list of actions")
+        bytes_of_move = {8: 1, 32: 4}[header["bits"]]
+    except (LookupError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise RecordError(f"{path} is no proof that seraphim prove wrote: it cannot be read ({error!r})") from error
+    return Certificate(
+        header["game"], tuple(header["start"]), header["symmetric"], bytes_of_move, claims, counts, packed
+    )
 
 
-class KnownMove(NamedTuple):
-    """What a proof says about a position."""
-
-    claim: Claim
-    action: int  # NO_ACTION if the claim's player is not to move
-    plies: int  # to the end of the game, at most, if that player follows the proof
-
-
-NO_ACTION = -1
-
-
-class _Table(NamedTuple):
-    # The P positions of a proof, by key.
-    claim: Claim
-    keys: Array  # uint64 [P, 2], the first words in ascending order
-    following: Array  # uint64 [P, 2], the key of the successor by the proof's move; 0 if that ends the game
-    plies: Array  # int32 [P]
-
-
-class KnownMoves:
-    """The moves of a certificate by position."""
-
-    def __init__(self, game: Game, certificate: Certificate) -> None:
-        """Play through the proofs, which takes a few seconds for a million positions.
-
-        Raises:
-            GameError: the moves do not prove the claims.
-        """
-        self._game = game
-        self._keys = Keys(game)
-        self._tables = [self._table(certificate, claim, moves) for claim, moves in certificate.proofs]
-
-    def find(self, state: Array) -> list[KnownMove]:
-        """Return what the proofs say about an unfinished state int64 [W]; nothing if they do not lead to it."""
-        found = []
-        for table in self._tables:
-            (row,) = _rows(table.keys, self._keys.of(state[None]))
-            if row >= 0:
-                is_mover = self._game.to_play(state[None])[0] == table.claim.player
-                action = self._action(table, int(row), state) if is_mover else NO_ACTION
-                found.append(KnownMove(table.claim, action, int(table.plies[row])))
-        return found
-
-    def _action(self, table: _Table, row: int, state: Array) -> int:
-        actions = np.flatnonzero(self._game.legal(state[None])[0])
-        successors = self._game.step(np.repeat(state[None], len(actions), axis=0), actions)
-        ended, results = self._game.outcome(successors)
-        works = ended & table.claim.holds(results)
-        if table.following[row].any():
-            works = ~ended & (self._keys.of(successors) == table.following[row]).all(axis=1)
-        return int(actions[works.argmax()])
-
-    def _table(self, certificate: Certificate, claim: Claim, moves: Array) -> _Table:
-        start = 0
-
-        def choose(states: Array) -> Array:
-            nonlocal start
-            start += len(states)
-            return moves[start - len(states) : start]
-
-        layers = list(walk(self._game, certificate.position, claim, certificate.is_symmetric, choose))
-        if start != len(moves):
-            raise GameError(f"this is no proof that {claim}: it has too many moves")
-        parts: list[tuple[Array, Array, Array]] = []
-        below = np.empty((0, 2), np.uint64), np.empty(0, np.int32)  # of the layer after this one
-        for layer in reversed(layers):
-            going_on = np.flatnonzero(~layer.ended)
-            keys, plies = np.zeros((len(layer.ended), 2), np.uint64), np.zeros(len(layer.ended), np.int32)
-            keys[going_on] = self._keys.of(layer.successors[going_on])
-            plies[going_on] = below[1][_rows(below[0], keys[going_on])]
-            firsts = np.flatnonzero(np.diff(layer.owners, prepend=-1))
-            plies = 1 + np.maximum.reduceat(plies, firsts)
-            own = self._keys.of(layer.states)
-            order = np.argsort(own[:, 0])
-            below = own[order], plies[order]
-            parts.append((own, keys[firsts], plies))
-        keys, following, plies = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        order = np.argsort(keys[:, 0], kind="stable")
-        return _Table(claim, keys[order], following[order], plies[order])
-
-
-def _rows(sorted_keys: Array, keys: Array) -> Array:
-    # Where each key is among the sorted ones, int64 [B]; -1 if it is not there.
-    rows = np.minimum(np.searchsorted(sorted_keys[:, 0], keys[:, 0]), len(sorted_keys) - 1)
-    return np.where((sorted_keys[rows] == keys).all(axis=1), rows, -1)
-
-
-def read_moves(name: AnyGame, path: Path) -> KnownMoves:
-    """Return the moves of a proof.
-
-    Args:
-        name: the game that is played.
-        path: the file.
-
-    Raises:
-        RecordError: the file cannot be read, is damaged, or is of another game.
-        GameError: the moves prove nothing.
-    """
-    certificate = read_certificate(path)
-    if certificate.game != name_of(name):
-        raise RecordError(f"{path} is a proof of {certificate.game}, not of {name_of(name)}")
-    return KnownMoves(load_game(name), certificate)
-
-
-def proof_player(name: AnyGame, path: Path) -> Choose:
-    """Return the player that plays the moves of a proof; elsewhere it knows none.
-
-    It raises a GameError in a position to which the proof does not lead, or in which its player is not to move. For the
-    arguments and errors see `read_moves`.
-    """
-    known = read_moves(name, path)
-
-    def action_in(state: Array) -> int:
-        for found in known.find(state):
-            if found.action != NO_ACTION:
-                return found.action
-        raise GameError(
-            f"{path} has no move for {state.tolist()}: its player must play from where the proof begins "
-            "(arena.py --from_start)"
-        )
-
-    return lambda states: np.array([action_in(state) for state in states])
+def _expect(facts: Any, **kinds: type) -> None:
+    if type(facts) is not dict or {key: type(value) for key, value in facts.items()} != kinds:
+        raise ValueError(f"expected {', '.join(kinds)}, and nothing else")

@@ -70,8 +70,23 @@ def to_columns(graph: Graph) -> list[Array]:
 
 
 def from_columns(graph: Graph, columns: Sequence[Array]) -> bool:
-    """Fill an empty graph; return False, and leave it empty, if it has no room."""
+    """Fill an empty graph; return False, and leave it empty, if it has no room.
+
+    Raises:
+        ValueError: these are not columns of a graph.
+    """
     *of_nodes, children = columns
+    own = [*graph[:_NODE_COLUMNS], graph.children]
+    kinds = [(column.dtype, column.shape[1:]) for column in columns]
+    if kinds != [(column.dtype, column.shape[1:]) for column in own] or len({len(column) for column in of_nodes}) != 1:
+        raise ValueError("its columns are not those of a graph")
+    first_edges, num_edges = of_nodes[graph._fields.index("first_edges")], of_nodes[graph._fields.index("num_edges")]
+    expanded = num_edges > 0
+    ends = first_edges[expanded] + num_edges[expanded]
+    if (num_edges < UNEXPANDED).any() or (first_edges[expanded] < 0).any() or (ends > len(children)).any():
+        raise ValueError("an edge is missing")
+    if (children < 0).any() or (children >= len(of_nodes[0])).any():
+        raise ValueError("an edge leads nowhere")
     if len(of_nodes[0]) > len(graph.keys) or len(children) > len(graph.children):
         return False
     for column, content in zip(graph[:_NODE_COLUMNS], of_nodes, strict=True):

@@ -2,21 +2,28 @@
 
 import numpy as np
 
-from seraphim.game import Array, Game
+from seraphim.game import Array, Game, Symmetries
 from seraphim.jit import kernel
+
+
+def playable_symmetries(game: Game) -> Symmetries:
+    """Return the symmetries that leave the initial position as it is: they turn a game from there into another one."""
+    initial, symmetries = game.observe(game.initial(1)).ravel(), game.symmetries()
+    kept = (initial[symmetries.observations] == initial).all(axis=1)
+    return Symmetries(symmetries.observations[kept], symmetries.actions[kept])
 
 
 class Keys:
     """Keys of 128 bits; two positions share one by chance in fewer than one of 10^20 proofs of a billion positions.
 
     Symmetries act on observations. So in a game that has some, a key is that of the observation, which must tell
-    positions of one player apart; in others it is that of the state.
+    positions of one player apart; in others it is that of the state. See `playable_symmetries`.
     """
 
     def __init__(self, game: Game) -> None:
         """Prepare for a game."""
         self._game = game
-        self._cells = game.symmetries().observations
+        self._cells = playable_symmetries(game).observations
         self.symmetric = len(self._cells) > 1
         length = self._cells.shape[1] if self.symmetric else game.state_words
         drawn = np.random.default_rng(0).integers(0, 2**63, (2, length), np.uint64)

@@ -11,7 +11,7 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
 from seraphim.game.solved import MoveValue, is_solved, solve
-from seraphim.proof.certificate import KnownMove, KnownMoves, read_certificate
+from seraphim.proof.known_moves import KnownMove, KnownMoves, read_moves
 
 _SECONDS_BEFORE_PROOFS = 1.0  # for the solver: reading a large proof takes longer
 
@@ -38,7 +38,7 @@ class Knowledge:
 
         Raises:
             GameError: nothing is known; or see `seraphim.game.solved.solve`.
-            RecordError: a proof is damaged.
+            RecordError: a proof is damaged, of another game, or does not prove what it claims.
         """
         if not self._paths:
             return solve(self._module, self._game, state, seconds)
@@ -59,7 +59,7 @@ class Knowledge:
 
     @functools.cached_property
     def _proofs(self) -> list[KnownMoves]:
-        return [KnownMoves(self._game, read_certificate(path)) for path in self._paths]
+        return [read_moves(self._module.__name__, self._game, path) for path in self._paths]
 
     def _proven(self, proof: KnownMoves, state: Array) -> dict[int, tuple[int, int]]:
         # Actions with their results for the player to move, and the plies to these at most.

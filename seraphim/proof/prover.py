@@ -210,12 +210,18 @@ class Prover:
         return [numbers, *graphs.to_columns(self.graph)]
 
     def from_columns(self, columns: Sequence[Array]) -> bool:
-        """Go on, in a prover of the same claim that has not begun; return False if that takes more memory."""
+        """Go on, in a prover of the same claim that has not begun; return False if that takes more memory.
+
+        Raises:
+            ValueError: they are not what `to_columns` returned.
+        """
         numbers, *of_graph = columns
+        root, rounds, evaluations, seconds = numbers.astype(float).tolist()
+        if not np.isfinite(numbers).all() or not 0 <= root < len(of_graph[0]) or not 0 <= rounds < 2**31:
+            raise ValueError("the search has no root")
         if not graphs.from_columns(self.graph, of_graph):
             return False
-        self.root, self.rounds, self.evaluations = numbers[:3].astype(int).tolist()
-        self.seconds = float(numbers[3])
+        self.root, self.rounds, self.evaluations, self.seconds = int(root), int(rounds), int(evaluations), seconds
         return True
 
 

@@ -1,5 +1,6 @@
 """From a question about a position to a certificate: claim after claim, with a file to go on from."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,14 +11,17 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError, SettingsError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
+from seraphim.game.saved_games import Position, check_moves
 from seraphim.inference import Inference
 from seraphim.machine import on_interrupt
 from seraphim.options import SearchOptions
 from seraphim.proof.certificate import Certificate, read_certificate, walk, write_certificate
 from seraphim.proof.claims import Claim
+from seraphim.proof.keys import playable_symmetries
 from seraphim.proof.prover import Counts
 from seraphim.proof.question import Question
 from seraphim.search.search import Search
+from seraphim.storage.atomic import HeldError, hold
 
 Goal = Literal["result", "first", "second", "draw"]
 
@@ -50,71 +54,96 @@ Report = Callable[[Counts, float], None]
 
 def prove(
     name: AnyGame,
-    position: Array,
+    position: Position,
     goal: Goal,
     inferences: Sequence[Inference],
     limits: Limits,
-    out: Path,
+    out: Path | None,
     report: Report,
 ) -> Iterator[Decision]:
     """Decide what a goal asks, one claim after the other; yield how each ended, the last one undecided at a limit.
 
-    Proofs are added to the file `out`; beside it, `out`.part keeps what is unfinished, and the same call goes on.
+    Proofs are added to the file `out`; beside it, `out`.part keeps what is unfinished, and the same call goes on. What
+    the file holds already is played through first.
 
     Args:
         name: the game.
-        position: an unfinished state int64 [W].
-        goal: `first` or `second`: whether that player wins; `draw`: both; `result`: that as well, but what a short
-            search holds for likelier comes first, and nothing after a win.
+        position: where the game is not over.
+        goal: `first` or `second`: whether that player wins; `draw`: both; `result`: that as well, the likelier claim
+            first by a short search, until one is a win.
         inferences: copies of the model, one for each thread.
         limits: of time and memory.
-        out: the file of the proofs.
+        out: the file of the proofs; None keeps none.
         report: called every two seconds.
 
     Raises:
-        RecordError: one of the files is damaged, or holds something else.
+        RecordError: one of the files is damaged, holds something else, or claims what its moves do not prove.
         ModelError: the model returned a NaN or an infinity.
-        GameError: the game is over in the position; or is longer than its `max_plies`.
+        GameError: the game is over in the position; it is longer than its `max_plies`; or a file must be written, and
+            the moves that lead to the position are not known.
+        SettingsError: another program proves into this file, or it has no folder.
     """
     game, deadline = load_game(name), time.perf_counter() + limits.seconds
-    if game.outcome(position[None])[0][0]:
+    state = check_moves(game, position.actions).node.state if position.start is None else position.start
+    if game.outcome(state[None])[0][0]:
         raise GameError("the game is over in this position: there is nothing to prove")
-    certificate = _begin(out, name_of(name), game, position)
-    for claim in _claims(goal, game, position, inferences[0]):
-        known = {claim for claim, _ in certificate.proofs}
-        if claim in known:
-            return
-        if claim.opposite in known:
-            continue
-        question = Question(game, inferences, claim, position, limits.megabytes)
-        part = out.with_name(f"{out.name}.part")
-        if part.exists():
-            question.restore(part)
-        _search(question, deadline, part, report)
-        decision = Decision(claim, question.true_claim, question.count(), question.seconds, 0)
-        if decision.true_claim is None:
-            question.save(part)
-            yield decision
-            return
-        layers = list(walk(game, position, decision.true_claim, certificate.is_symmetric, question.choose))
-        moves = np.concatenate([layer.moves for layer in layers])
-        certificate = certificate.with_proof(decision.true_claim, moves)
-        write_certificate(out, certificate)
-        part.unlink(missing_ok=True)
-        yield decision._replace(proof_positions=sum(len(layer.states) for layer in layers))
-        if decision.true_claim == claim:
-            return
+    part = None if out is None else out.with_name(f"{out.name}.part")
+    with _certificate(out, name_of(name), game, position) as found:
+        certificate = found
+        for claim in _claims(goal, game, state, inferences[0]):
+            if claim in certificate.claims:
+                return
+            if claim.opposite in certificate.claims:
+                continue
+            question = Question(game, inferences, claim, state, limits.megabytes)
+            if part is not None and part.exists():
+                question.restore(part)
+            _search(question, deadline, part, report)
+            decision = Decision(claim, question.true_claim, question.count(), question.seconds, 0)
+            if decision.true_claim is None:
+                if part is not None:
+                    question.save(part)
+                yield decision
+                return
+            layers = list(walk(game, state, decision.true_claim, certificate.is_symmetric, question.choose))
+            moves = np.concatenate([layer.moves for layer in layers])
+            certificate = certificate.with_proof(decision.true_claim, moves)
+            if out is not None and part is not None:
+                write_certificate(out, certificate)
+                part.unlink(missing_ok=True)
+            yield decision._replace(proof_positions=sum(len(layer.states) for layer in layers))
+            if decision.true_claim == claim:
+                return
 
 
-def _begin(out: Path, name: str, game: Game, position: Array) -> Certificate:
+@contextlib.contextmanager
+def _certificate(out: Path | None, name: str, game: Game, position: Position) -> Iterator[Certificate]:
+    # What the file holds, once that is checked; no other process proves into it meanwhile.
+    is_symmetric = len(playable_symmetries(game).actions) > 1
+    empty = Certificate(name, tuple(position.actions), is_symmetric, 1 if game.num_actions <= _MOST_IN_A_BYTE else 4)
+    if out is None:
+        yield empty
+        return
+    if position.start is not None:
+        raise GameError("a proof names the moves that lead to its position: give these, not a board or a state")
     if not out.parent.is_dir():
         raise SettingsError(f"there is no folder {out.parent} to write the proof to: make it, or name another")
-    if not out.exists():
-        is_symmetric = len(game.symmetries().actions) > 1
-        return Certificate(name, position, is_symmetric, 1 if game.num_actions <= _MOST_IN_A_BYTE else 4)
+    try:
+        with hold(out.with_name(f".{out.name}.lock"), remove=True):
+            yield _checked(out, empty, game) if out.exists() else empty
+    except HeldError as error:
+        raise SettingsError(f"another program proves into {out}: {error}") from error
+
+
+def _checked(out: Path, empty: Certificate, game: Game) -> Certificate:
     found = read_certificate(out)
-    if found.game != name or not np.array_equal(found.position, position):
+    if (found.game, found.start) != (empty.game, empty.start):
         raise RecordError(f"{out} holds proofs of another position: remove it, or name another --out")
+    try:
+        for _ in found.walk(game):
+            pass
+    except GameError as error:
+        raise RecordError(f"{out} does not prove what it claims: {error}; remove it, or name another --out") from error
     return found
 
 
@@ -136,7 +165,7 @@ def _value(game: Game, position: Array, inference: Inference) -> float:
     return float(search.result(trees).values[0])
 
 
-def _search(question: Question, deadline: float, part: Path, report: Report) -> None:
+def _search(question: Question, deadline: float, part: Path | None, report: Report) -> None:
     # Until the claim is decided, the time is over, memory is full, or Ctrl-C.
     saved = reported = time.perf_counter()
     evaluations, interrupted = question.evaluations, threading.Event()
@@ -148,6 +177,6 @@ def _search(question: Question, deadline: float, part: Path, report: Report) -> 
             if now - reported > _SECONDS_BETWEEN_REPORTS:
                 report(question.count(), (question.evaluations - evaluations) / (now - reported))
                 reported, evaluations = now, question.evaluations
-            if now - saved > _SECONDS_BETWEEN_SAVES:
+            if part is not None and now - saved > _SECONDS_BETWEEN_SAVES:
                 question.save(part)
                 saved = time.perf_counter()

@@ -3,7 +3,6 @@
 The network of a prover guides its own player alone, so a claim that is wrong is refuted sooner by proving its opposite.
 """
 
-import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,9 @@ from seraphim.inference import Inference
 from seraphim.proof.claims import Claim
 from seraphim.proof.graph import PROVEN, UNDECIDED
 from seraphim.proof.prover import Counts, Prover
+from seraphim.storage.atomic import replacing
+
+_FORMAT = "part 2"  # of the file
 
 
 class Question:
@@ -26,7 +28,8 @@ class Question:
     ) -> None:
         """Begin; see `Prover`. Each of the two searches takes half of the memory, and at least a megabyte."""
         self._claim = claim
-        self._facts = np.array([game.name, str(claim), str(position.tolist())])
+        self._facts = np.array([_FORMAT, game.name, str(claim), str(position.tolist())])
+        self._megabytes = megabytes
         half = max(1, megabytes // 2)
         self._provers = [Prover(game, inferences, each, position, half) for each in (claim, claim.opposite)]
         self._going_on = list(self._provers)  # those that have memory left
@@ -75,12 +78,9 @@ class Question:
 
     def save(self, path: Path) -> None:
         """Write a file from which `restore` goes on."""
-        unfinished = path.with_name(f"{path.name}.unfinished")
-        with unfinished.open("wb") as file:
-            np.savez(file, self._facts, *(column for prover in self._provers for column in prover.to_columns()))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        columns = [column for prover in self._provers for column in prover.to_columns()]
+        with replacing(path) as file:
+            np.savez(file, self._facts, *columns)
 
     def restore(self, path: Path) -> None:
         """Go on from a file.
@@ -88,14 +88,25 @@ class Question:
         Raises:
             RecordError: it is damaged, of another claim, or too large for the memory.
         """
+        begin_anew = "remove it, and the proof begins anew"
         try:
+            with zipfile.ZipFile(path) as archive:
+                size = sum(member.file_size for member in archive.infolist())
+            if size > (self._megabytes + 1) * 2**20:
+                raise RecordError(f"{path} takes more memory: raise --megabytes")
             with path.open("rb") as opened, np.load(opened) as file:
                 facts, *columns = file.values()
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise RecordError(f"{path} is damaged: remove it, and the proof begins anew") from error
+        except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+            raise RecordError(f"{path} is damaged: {begin_anew}") from error
+        if facts.ravel()[:1].tolist() != [_FORMAT]:
+            raise RecordError(f"{path} is of another version of Seraphim: {begin_anew}")
         if not np.array_equal(facts, self._facts):
             raise RecordError(f"{path} is part of the proof of something else: remove it, or name another --out")
         half = len(columns) // 2
         for prover, own in zip(self._provers, (columns[:half], columns[half:]), strict=True):
-            if not prover.from_columns(own):
+            try:
+                has_room = prover.from_columns(own)
+            except (ValueError, IndexError) as error:
+                raise RecordError(f"{path} is damaged ({error}): {begin_anew}") from error
+            if not has_room:
                 raise RecordError(f"{path} takes more memory: raise --megabytes")

@@ -178,10 +178,10 @@ async def analyze(request: Request, wanted: Analyze) -> Response:
     shared, client = service_of(request).shared, client_of(request.scope)
     with shared.sessions.hold(client):
         loaded, session = await open_model(shared.host, wanted.model, wanted.snapshot)
-        module, game, num_moves = loaded.module, loaded.game, len(wanted.moves)
+        game, num_moves = loaded.game, len(wanted.moves)
 
         def to_line() -> Line:
-            line = messages.to_line(module, game, wanted.start, wanted.moves)
+            line = messages.to_line(game, wanted.start, wanted.moves)
             messages.check_unfinished(game, line)
             return line
 

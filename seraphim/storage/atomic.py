@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import google_crc32c
 
@@ -139,9 +139,19 @@ def replace_file(path: Path, content: bytes, unfinished: str | None = None) -> N
     Raises:
         OSError: the disk is full, for example; the old file is still there.
     """
+    with replacing(path, unfinished) as file:
+        write(file.fileno(), content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, unfinished: str | None = None) -> Iterator[BinaryIO]:
+    """Yield a file to write; as `replace_file`, when the block ends without an error."""
     temporary = path.with_name(unfinished or f".{path.name}.unfinished")
     try:
-        write_file(temporary, content)
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -195,8 +205,12 @@ def locked(path: Path, shared: bool = False, wait: bool = True) -> Iterator[None
 
 
 @contextlib.contextmanager
-def hold(path: Path) -> Iterator[None]:
+def hold(path: Path, remove: bool = False) -> Iterator[None]:
     """Hold a file during the block, with the name of this process in it; a second process is refused, not delayed.
+
+    Args:
+        path: the file.
+        remove: whether to remove it in the end.
 
     Raises:
         HeldError: another process holds it, or this one already does.
@@ -208,6 +222,8 @@ def hold(path: Path) -> Iterator[None]:
         except BlockingIOError:
             file.seek(0)
             raise HeldError(file.read().strip() or "a process that is just starting") from None
+        if not (path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))):
+            raise HeldError("a process that is just ending")  # it removed this file
         command = shlex.join([Path(sys.executable).name, *sys.argv])
         file.truncate(0)
         file.write(f"process {os.getpid()} on {platform.node()} ({command}), since {datetime.now(UTC):%F %T} UTC\n")
@@ -216,6 +232,8 @@ def hold(path: Path) -> Iterator[None]:
             yield
         finally:
             file.truncate(0)
+            if remove:
+                path.unlink(missing_ok=True)
 
 
 def is_locked(path: Path) -> bool:

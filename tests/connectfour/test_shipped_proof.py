@@ -8,9 +8,9 @@ from checker import check_proof
 
 from connectfour.game import GAME
 from connectfour.solver import Solver
-from seraphim.game import Array
-from seraphim.proof.certificate import KnownMoves, Layer, read_certificate, walk
+from seraphim.proof.certificate import Layer, read_certificate
 from seraphim.proof.claims import Claim
+from seraphim.proof.known_moves import KnownMoves
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "models" / "connectfour" / "start.proof"
@@ -20,17 +20,10 @@ FEWEST_STONES = 10  # with which the solver needs less than a second, mostly
 @pytest.fixture(scope="module")
 def layers() -> list[Layer]:
     certificate = read_certificate(FILE)
-    ((claim, moves),) = certificate.proofs
+    assert certificate.start == ()
+    ((claim, found),) = certificate.walk(GAME)
     assert claim == Claim(0, wins=True)
-    assert not certificate.position.any()
-    used = 0
-
-    def choose(states: Array) -> Array:
-        nonlocal used
-        used += len(states)
-        return moves[used - len(states) : used]
-
-    return list(walk(GAME, certificate.position, claim, certificate.is_symmetric, choose))
+    return found
 
 
 @pytest.mark.slow

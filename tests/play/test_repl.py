@@ -28,6 +28,7 @@ import tictactoe
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, load_game
 from seraphim.game.notation import format_moves
+from seraphim.game.saved_games import Position
 from seraphim.game.tree import GameTree
 from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
@@ -36,7 +37,7 @@ from seraphim.play.opponent import PlayOptions
 from seraphim.play.repl import Interactive
 from seraphim.play.session import MOST_READOUTS, Session, SessionOptions
 from seraphim.play.terminal import printable
-from seraphim.proof.certificate import read_moves
+from seraphim.proof.known_moves import read_moves
 from seraphim.proof.proving import Limits, prove
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
@@ -88,12 +89,18 @@ def moves(session: Session) -> str:
 
 def test_the_computer_plays_a_proof_where_it_leads(tmp_path: Path) -> None:
     network, out = Uniform(tictactoe.GAME), tmp_path / "draw.proof"
-    start = tictactoe.GAME.initial(1)[0]
+    start = Position(None, [], [])
     for _ in prove("tictactoe", start, "draw", [network], Limits(60, 8), out, lambda *_: None):
         pass
     session = make_session(human="first")
     session = Session(
-        "tictactoe", network, OPTIONS, PLAY, session.options, np.random.default_rng(0), read_moves("tictactoe", out)
+        "tictactoe",
+        network,
+        OPTIONS,
+        PLAY,
+        session.options,
+        np.random.default_rng(0),
+        read_moves("tictactoe", tictactoe.GAME, out),
     )
     printed = " ".join(converse(session, ["a1", "q"]).split())
     assert re.search(r"O plays \w\d: it is proven that the second player at least draws, in at most 8 plies", printed)

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,21 @@ from checker import PROGRAM, check_proof
 from games import MOVES_TWICE, NIM
 
 from connectfour.game import ConnectFour
-from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries, load_game
+from seraphim.errors import GameError, RecordError
+from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries
+from seraphim.game.saved_games import Position
 from seraphim.inference import Uniform
-from seraphim.proof.certificate import MAGIC, KnownMoves, read_certificate
+from seraphim.proof.certificate import MAGIC, read_certificate
+from seraphim.proof.known_moves import KnownMoves
 from seraphim.proof.proving import Limits, prove
 from tictactoe.game import GAME as TICTACTOE
 
 ROOT = Path(__file__).parents[2]
+START = Position(None, [], [])
 
 
 def proof_of(name: str, game: Game, out: Path) -> bytes:
-    for _ in prove(name, game.initial(1)[0], "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
+    for _ in prove(name, START, "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
         pass
     return out.read_bytes()
 
@@ -55,7 +60,12 @@ def is_proof(game: Game, header: dict[str, Any], moves: Array) -> bool:
         return False
     for claim in header["claims"]:
         left = len(unread) - claim["moves"]
-        positions = {(): np.array(header["position"])}
+        (position,) = game.initial(1)
+        for action in header["start"]:
+            if not 0 <= action < game.num_actions or not game.legal(position[None])[0, action]:
+                return False
+            (position,) = game.step(position[None], np.array([action]))
+        positions = {(): position}
         while positions:
             successors: dict[tuple[int, ...], Array] = {}
             for _, state in sorted(positions.items()):
@@ -64,6 +74,8 @@ def is_proof(game: Game, header: dict[str, Any], moves: Array) -> bool:
                     if len(unread) <= left or unread[0] not in actions:
                         return False
                     actions = [unread.pop(0)]
+                if not actions:
+                    return False
                 for action in actions:
                     after = game.step(state[None], np.array([action]))
                     ended, result = game.outcome(after)
@@ -82,8 +94,12 @@ def key(game: Game, state: Array, symmetric: bool) -> tuple[int, ...]:
     player = int(game.to_play(state)[0])
     if not symmetric:
         return (player, *state[0].tolist())
-    seen = game.observe(state).ravel()
-    return min((player, *seen[cells].tolist()) for cells in game.symmetries().observations)
+    seen, initial = game.observe(state).ravel(), game.observe(game.initial(1)).ravel()
+    return min(
+        (player, *seen[cells].tolist())
+        for cells in game.symmetries().observations
+        if initial[cells].tolist() == initial.tolist()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +138,7 @@ def test_changes_are_refused_unless_they_are_proofs(draw: bytes) -> None:
             case 4:
                 claim["wins"] = not claim["wins"]
             case 5:
-                changed_header["position"][rng.integers(2)] ^= int(1 << rng.integers(9))
+                changed_header["start"].append(int(rng.integers(10)))
             case 6:
                 changed_header["symmetric"] = not header["symmetric"]
             case _:
@@ -148,14 +164,24 @@ def test_damaged_files_are_refused(draw: bytes) -> None:
     [
         ("game", "chess960"),
         ("game", 7),
-        ("position", [0]),
-        ("position", [1 << 70, 0]),
+        ("game", "tictactoe:3"),
+        ("start", [9]),
+        ("start", [-1]),
+        ("start", [0, 0]),
+        ("start", [True]),
+        ("start", ["b2"]),
+        ("start", [1 << 70]),
+        ("start", {"0": 0}),
+        ("symmetric", 1),
         ("bits", 9),
+        ("bits", True),
         ("claims", []),
         ("claims", [{"player": 2, "wins": True, "moves": 99}]),
         ("claims", [{"player": 0, "wins": True, "moves": -1}]),
         ("claims", [{"player": 0}]),
         ("claims", 3),
+        ("claims", [{"player": 0, "wins": True, "moves": 0, "position": [0, 512]}]),
+        ("position", [0, 512]),
     ],
 )
 def test_headers_without_sense_are_refused(draw: bytes, key: str, value: object) -> None:
@@ -200,7 +226,7 @@ def test_observations_are_compared_in_full(tmp_path: Path, monkeypatch: pytest.M
     game = PlainRules(Duel())
     for module in (sys.modules["seraphim.proof.proving"], check_proof):
         monkeypatch.setattr(module, "load_game", lambda _: game)
-    header = {"game": "duel", "position": [4, 0, 0], "symmetric": True, "bits": 8}
+    header = {"game": "duel", "start": [], "symmetric": True, "bits": 8}
     forged = [{"player": 0, "wins": True, "moves": 2}]
     assert not accepts(sealed({**header, "claims": forged}, np.zeros(2)))
     found = proof_of("duel", game, tmp_path / "proof")
@@ -208,15 +234,85 @@ def test_observations_are_compared_in_full(tmp_path: Path, monkeypatch: pytest.M
     assert {(claim["player"], claim["wins"]) for claim in opened(found)[0]["claims"]} == {(1, True)}
 
 
-def test_another_state_is_not_taken_for_the_initial_one(draw: bytes) -> None:
-    game = load_game("hex:3")
-    honest = game.initial(1)[0]
-    hidden = honest.copy()
-    hidden[0] |= 1 << 50  # which no cell shows
+def refusal(data: bytes) -> str:
+    with pytest.raises(check_proof.RefusedError) as refused:
+        list(check_proof.check(data))
+    return str(refused.value)
+
+
+def test_a_proof_begins_where_play_leads(tmp_path: Path) -> None:
+    """The claims of a proof after a1 a2 b1 b2 hold nowhere else, and no words of a state stand in for the moves."""
+    out, moves = tmp_path / "proof", [0, 1, 3, 4]
+    for _ in prove("tictactoe", Position(None, moves, []), "first", [Uniform(TICTACTOE)], Limits(60, 8), out, print):
+        pass
+    header, content = opened(out.read_bytes())
+    assert header["start"] == moves
+    assert next(check_proof.check(out.read_bytes())).startswith("tictactoe, after a1 a2 b1 b2\n")
+    for start in ([], [0], [0, 1], [0, 1, 3], [0, 1, 3, 6], [0, 1, 4, 3]):
+        assert refusal(sealed({**header, "start": start}, content)) in (
+            "a move is missing or illegal",
+            "a game ends otherwise than it claims",
+        )
+    assert refusal(sealed({**header, "start": [0, 0]}, content)) == "move 2 of its start is not legal"
+    assert refusal(sealed({**header, "start": [*moves, 6]}, content)) == "the game is over where it begins"
+    ghost = {**header, "position": [0, 512]}
+    assert "must have game, start, symmetric, bits, claims, and nothing else" in refusal(sealed(ghost, content))
+    del ghost["start"]
+    assert "must have game, start, symmetric, bits, claims, and nothing else" in refusal(sealed(ghost, content))
+
+
+def test_proofs_of_format_1_say_how_to_renew_them(draw: bytes, tmp_path: Path) -> None:
+    old = b"seraphim proof 1\n" + draw[len(MAGIC) :]
+    assert refusal(old) == "it is of format 1, which does not show that play leads to its position: prove it again"
+    (tmp_path / "old").write_bytes(old)
+    with pytest.raises(RecordError, match=r"is of format 1.*prove it again \(seraphim prove\)"):
+        read_certificate(tmp_path / "old")
+
+
+def test_moves_are_unpacked_as_they_are_needed(draw: bytes, tmp_path: Path) -> None:
+    """A gigabyte of zeros in a megabyte, and claims to match: neither reader takes memory for it."""
+    header, _ = opened(draw)
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(bytes(1 << 20)) for _ in range(1024)) + packer.flush()
+    claims = [{"player": 0, "wins": True, "moves": 1 << 30}]
+    data = MAGIC + json.dumps({**header, "claims": claims}).encode() + b"\n" + packed
+    data += hashlib.sha256(data).digest()
+    (tmp_path / "bomb").write_bytes(data)
+    tracemalloc.start()
+    try:
+        assert refusal(data) == "a move is missing or illegal"
+        with pytest.raises(GameError, match="a move is missing or illegal"):
+            list(read_certificate(tmp_path / "bomb").walk(TICTACTOE))
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("rest", [b"\0", zlib.compress(b"\0")])
+def test_nothing_follows_the_moves(draw: bytes, tmp_path: Path, rest: bytes) -> None:
+    body = draw[:-32] + rest
+    (tmp_path / "more").write_bytes(body + hashlib.sha256(body).digest())
+    assert refusal((tmp_path / "more").read_bytes()) == "there are moves that belong to no claim"
+    with pytest.raises(GameError, match="moves that belong to no claim"):
+        list(read_certificate(tmp_path / "more").walk(TICTACTOE))
+
+
+def test_what_the_checker_refuses_no_reader_takes(draw: bytes, tmp_path: Path) -> None:
+    """The library has a reader and a walk of its own: as strict, for the same changes."""
     header, moves = opened(draw)
-    for position, start in ((honest, "the initial position"), (hidden, f"the state {hidden.tolist()}")):
-        data = sealed({**header, "game": "hex:3", "position": position.tolist()}, moves)
-        assert next(check_proof.check(data)).startswith(f"hex:3, from {start}\n")
+    rng, file = np.random.default_rng(2), tmp_path / "proof"
+    for _ in range(300):
+        changed, claims = moves.copy(), json.loads(json.dumps(header["claims"]))
+        changed[rng.integers(len(moves))] = rng.integers(9)
+        claims[rng.integers(2)][("player", "moves", "wins")[rng.integers(3)]] = int(rng.integers(2))
+        start = [int(rng.integers(9)) for _ in range(rng.integers(2))]
+        for change in ({}, {"claims": claims}, {"start": start}, {"symmetric": False}, {"bits": 32}, {"more": 1}):
+            file.write_bytes(sealed({**header, **change}, changed if rng.random() < 0.5 else moves))
+            try:
+                taken = bool(list(read_certificate(file).walk(TICTACTOE)))
+            except (GameError, RecordError):
+                taken = False
+            assert taken == accepts(file.read_bytes()), change
 
 
 def test_a_game_that_is_not_asked_for_is_not_imported(draw: bytes) -> None:
@@ -242,7 +338,7 @@ def test_proofs_of_other_games(name: str, game: Game, tmp_path: Path, monkeypatc
 def test_known_moves_win_against_every_reply(tmp_path: Path) -> None:
     game = PlainRules(NIM)
     out = tmp_path / "proof"
-    for _ in prove("games", game.initial(1)[0], "first", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
+    for _ in prove("games", START, "first", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
         pass
     known = KnownMoves(game, read_certificate(out))
 

@@ -10,8 +10,9 @@ from connectfour.game import ConnectFour
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries
 from seraphim.game.exhaustive import solve
+from seraphim.game.saved_games import Position
 from seraphim.inference import Uniform
-from seraphim.proof import certificate, proving
+from seraphim.proof import known_moves, proving
 from seraphim.proof.keys import Keys
 from seraphim.proof.proving import Goal, Limits, prove
 from tictactoe.game import GAME as TICTACTOE
@@ -95,9 +96,9 @@ def test_where_observations_do_not_tell_positions_apart_nothing_is_proven(
     goal: Goal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = PlainRules(Forgetful())
-    for module in (proving, certificate):
+    for module in (proving, known_moves):
         monkeypatch.setattr(module, "load_game", lambda _: game)
-    out, start = tmp_path / "proof", game.initial(1)[0]
+    out, start = tmp_path / "proof", Position(None, [], [])
     decisions = prove("forgetful", start, goal, [Uniform(game)], Limits(60, 8), out, lambda *_: None)
     with pytest.raises(GameError, match="observations do not tell all positions apart|is no proof"):
         list(decisions)

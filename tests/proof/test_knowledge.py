@@ -14,8 +14,9 @@ from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.exhaustive import solve
 from seraphim.game.features import MoveResults
+from seraphim.game.saved_games import Position
 from seraphim.inference import Uniform
-from seraphim.proof import certificate, proving
+from seraphim.proof import certificate, known_moves, proving
 from seraphim.proof.knowledge import Knowledge
 from seraphim.proof.proving import Limits, prove
 from tictactoe.game import GAME as TICTACTOE
@@ -24,12 +25,12 @@ from tictactoe.minimax import action_results
 
 @pytest.mark.parametrize("game", [TICTACTOE, PlainRules(NIM)], ids=["tictactoe", "nim"])
 def test_values_are_exact_wherever_a_proof_leads(game: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (proving, certificate):
+    for module in (proving, known_moves):
         monkeypatch.setattr(module, "load_game", lambda _: game)
     start, out = game.initial(1)[0], tmp_path / "proof"
-    for _ in prove(game.name, start, "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
+    for _ in prove(game.name, Position(None, [], []), "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
         pass
-    knowledge = Knowledge(ModuleType("game"), game, [out])
+    knowledge = Knowledge(ModuleType(game.name), game, [out])
     assert knowledge.is_there
     solution, known = solve(game), 0
     unfinished = ~np.isnan(solution.action_values).all(axis=1)
@@ -60,7 +61,7 @@ def win(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A proof that the first player wins tic-tac-toe after a1 a2 b1 b2."""
     out = tmp_path_factory.mktemp("proof") / "proof"
     networks = [Uniform(TICTACTOE)]
-    for _ in prove("tictactoe", AFTER_FOUR, "first", networks, Limits(60, 8), out, lambda *_: None):
+    for _ in prove("tictactoe", Position(None, FOUR, []), "first", networks, Limits(60, 8), out, lambda *_: None):
         pass
     return out
 
@@ -72,14 +73,15 @@ def after(*actions: int) -> Array:
     return state
 
 
-AFTER_FOUR = after(0, 3, 1, 4)  # the action 2 wins now
+FOUR = [0, 3, 1, 4]
+AFTER_FOUR = after(*FOUR)  # the action 2 wins now
 
 
 class Solver(ModuleType):
     """Knows exact results, but that of action 2 only with `needed` seconds."""
 
     def __init__(self, needed: float) -> None:
-        super().__init__("game")
+        super().__init__("tictactoe")
         self.calls: list[float] = []
         self._needed = needed
 
@@ -121,13 +123,15 @@ def test_where_the_solver_is_quick_no_proof_is_read(tmp_path: Path) -> None:
         b"{}",
         b"[]",
         b"no JSON",
-        b'{"game": "tictactoe", "position": [0, 0], "symmetric": true, "bits": 24, "claims": []}',
-        b'{"game": "tictactoe", "position": "?", "symmetric": true, "bits": 8, "claims": []}',
+        b'{"game": "tictactoe", "start": [], "symmetric": true, "bits": 24, "claims": []}',
+        b'{"game": "tictactoe", "start": "?", "symmetric": true, "bits": 8, "claims": []}',
+        b'{"game": "tictactoe", "start": [0.0], "symmetric": true, "bits": 8, "claims": []}',
+        b'{"game": "tictactoe", "position": [0, 0], "symmetric": true, "bits": 8, "claims": []}',
+        b'{"game": "tictactoe", "start": [], "symmetric": true, "bits": 8, "claims": [{"player": 2}]}',
     ],
 )
-@pytest.mark.parametrize("body", [zlib.compress(b"\0"), b"nothing compressed"])
-def test_a_file_with_another_header_is_no_proof(header: bytes, body: bytes, tmp_path: Path) -> None:
-    data, file = certificate.MAGIC + header + b"\n" + body, tmp_path / "proof"
+def test_a_file_with_another_header_is_no_proof(header: bytes, tmp_path: Path) -> None:
+    data, file = certificate.MAGIC + header + b"\n" + zlib.compress(b"\0"), tmp_path / "proof"
     file.write_bytes(data + hashlib.sha256(data).digest())
     with pytest.raises(RecordError, match="is no proof that seraphim prove wrote: it cannot be read"):
         certificate.read_certificate(file)

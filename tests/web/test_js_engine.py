@@ -35,9 +35,8 @@ def test_positions_equal_the_servers(name: str) -> None:
     game = GAMES[name][0]
     lines = [moves[:ply] for moves in random_games(game, 6, seed=1) for ply in range(len(moves) + 1)]
     answers = talk(name, *(position(place, *moves) for place, moves in enumerate(lines)))
-    module = load_game_module(name)
     for place, (moves, answer) in enumerate(zip(lines, answers, strict=True)):
-        line = messages.to_line(module, game, None, tuple(moves))
+        line = messages.to_line(game, None, tuple(moves))
         assert answer == {"id": place, "type": "position", **messages.to_position(game, line)}
 
 
@@ -45,7 +44,7 @@ def test_a_game_may_start_from_any_position() -> None:
     game, module = load_game("connectfour"), load_game_module("connectfour")
     words = in_words(module.position_from_moves("445352")[None])[0]
     (answer,) = talk("connectfour", {"id": 2, "type": "position", "start": words, "moves": [0, 6]})
-    line = messages.to_line(module, game, tuple(map(int, words)), (0, 6))
+    line = messages.to_line(game, tuple(map(int, words)), (0, 6))
     assert answer == {"id": 2, "type": "position", **messages.to_position(game, line)}
 
 

@@ -124,7 +124,7 @@ class Client:
         self._detach()
         self._end_program()
         self._loaded, self._session = loaded, session
-        self._line, self._played = messages.to_line(loaded.module, loaded.game, None, ()), []
+        self._line, self._played = messages.to_line(loaded.game, None, ()), []
         programs = self._programs_of(loaded)
         self._send(
             {
@@ -144,7 +144,7 @@ class Client:
         before = line if follows else None
 
         def replay() -> tuple[Line, list[str], Message]:
-            line = messages.to_line(loaded.module, game, request.start, request.moves, before)
+            line = messages.to_line(game, request.start, request.moves, before)
             labels = messages.to_played(game, line, before, played)
             return line, labels, messages.to_position(game, line, labels)
 

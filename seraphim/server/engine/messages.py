@@ -6,16 +6,14 @@ Knows games and what a search found; knows nothing of connections.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Board, Game, board_of
-from seraphim.game.features import module_features
 from seraphim.game.notation import label_in, labels_along, labels_vary
-from seraphim.game.saved_games import check_start
+from seraphim.game.saved_games import check_position
 from seraphim.search.analysis import Candidate
 from seraphim.server.engine.shared_search import Line, Update
 
@@ -25,16 +23,12 @@ Message = dict[str, Any]
 
 
 def to_line(
-    module: ModuleType,
     game: Game,
     start: tuple[int, ...] | None,
     moves: Sequence[int],
     before: Line | None = None,
 ) -> Line:
     """Return the position that a client means; if it follows from the position `before`, only the rest is played.
-
-    A start is accepted if it equals what `state_from_board` reads from its own drawing: rules are defined for positions
-    only, and may do anything with other words.
 
     Raises:
         GameError: the start is not a position, a move is illegal, or the game is cut off before the last move.
@@ -45,7 +39,7 @@ def to_line(
     if before is not None:
         states = before.state[None]
     else:
-        states = game.initial(1) if start is None else _checked_start(module, game, start)[None]
+        states = game.initial(1) if start is None else _checked_start(game, start)[None]
     for place, action in enumerate(moves[known:], start=known + 1):
         if not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
             label = game.action_label(action) if 0 <= action < game.num_actions else str(action)
@@ -54,14 +48,9 @@ def to_line(
     return Line(start, tuple(moves), states[0])
 
 
-def _checked_start(module: ModuleType, game: Game, start: tuple[int, ...]) -> Array:
-    read_board = module_features(module).state_from_board
-    if read_board is None:
-        raise GameError(f"games of {game.name} begin with the initial position: send start null")
-    if len(start) != game.state_words:
-        raise GameError(f"start is not a position of {game.name}, which has {game.state_words} words, not {len(start)}")
+def _checked_start(game: Game, start: tuple[int, ...]) -> Array:
     state = np.array(start, np.int64)
-    check_start(game, state, read_board)
+    check_position(game, state)
     return state
 
 

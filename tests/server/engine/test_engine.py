@@ -12,7 +12,6 @@ import pairs
 import pytest
 from reference import ArbitraryNetwork
 
-import tictactoe
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.inference import Uniform
@@ -511,35 +510,35 @@ def test_an_engine_can_be_closed_during_a_search() -> None:
         (None, [-1], "move 1, -1, is not legal"),
         (None, [0, 3, 1, 4, 2, 5], "move 6, b3, is not legal"),
         (None, list(range(10)), "has 9 moves at most, not 10"),
-        ((1, 1), [], "start is not a position of tictactoe"),
-        ((7, 0), [], "start is not a position of tictactoe"),
-        ((1 << 40, 0), [], "start is not a position of tictactoe"),
-        ((-1, 0), [], "start is not a position of tictactoe"),
-        ((1,), [], "has 2 words"),
+        ((1, 1), [], "not a position of tictactoe"),
+        ((7, 0), [], "not a position of tictactoe"),
+        ((1 << 40, 0), [], "not a position of tictactoe"),
+        ((-1, 0), [], "not a position of tictactoe"),
+        ((1,), [], "a state of 2 whole numbers"),
     ],
 )
 def test_invalid_positions_are_refused(start: tuple[int, ...] | None, moves: Sequence[int], said: str) -> None:
     with pytest.raises(GameError, match=said):
-        messages.to_line(tictactoe, GAME, start, moves)
+        messages.to_line(GAME, start, moves)
 
 
 def test_a_start_may_be_any_position_that_can_be_drawn() -> None:
     state = line(4, 0).state
-    found = messages.to_line(tictactoe, GAME, tuple(state.tolist()), [1])
+    found = messages.to_line(GAME, tuple(state.tolist()), [1])
     assert found.state.tolist() == line(4, 0, 1).state.tolist()
     assert found.moves == (1,)
 
 
 def test_a_game_without_drawings_starts_at_its_initial_position() -> None:
     nim = PlainRules(games.Nim())
-    with pytest.raises(GameError, match="begin with the initial position"):
-        messages.to_line(games, nim, (3, 0), [])  # type: ignore[arg-type]
-    assert messages.to_line(games, nim, None, [2]).state.tolist() == [12, 1]  # type: ignore[arg-type]
+    with pytest.raises(GameError, match="nim cannot check a position that is given as a board or as words"):
+        messages.to_line(nim, (3, 0), [])  # type: ignore[arg-type]
+    assert messages.to_line(nim, None, [2]).state.tolist() == [12, 1]  # type: ignore[arg-type]
 
 
 def test_a_game_that_is_cut_off_is_over() -> None:
     endless = PlainRules(games.Endless())
-    cut = messages.to_line(games, endless, None, [0] * 20)  # type: ignore[arg-type]
+    cut = messages.to_line(endless, None, [0] * 20)  # type: ignore[arg-type]
     position = messages.to_position(endless, cut)
     assert (position["ended"], position["result"], position["legal"]) == (True, None, [])
     with pytest.raises(GameError, match="over"):
