@@ -93,7 +93,7 @@ def check_position(game: Game, state: Array) -> None:
             f"a position of {game.name} is its moves, a drawn board or a state of {game.state_words} whole numbers, "
             f"not {state.dtype} of shape {state.shape}"
         )
-    wrong = f"this is not a position of {game.name}: play does not lead to it"
+    wrong = f"these words are not a position of {game.name}: play does not lead there"
     try:
         if not is_position(state.astype(np.int64)):
             raise GameError(wrong)
@@ -172,7 +172,7 @@ def _start(game: Game, row: str) -> Array:
     try:
         check_position(game, state)
     except GameError as error:
-        raise RecordError(f"the start of the saved game: {error}") from error
+        raise RecordError(f"start: {error}") from error
     return state
 
 

@@ -133,7 +133,9 @@ def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: 
         parts = [choose(states[movers[start : start + _AT_A_TIME]]) for start in range(0, len(movers), _AT_A_TIME)]
         moves = np.concatenate([np.empty(0, np.int64), *parts])
         legal = game.legal(states)
-        if len(moves) < len(movers) or not legal[movers, np.minimum(moves, game.num_actions - 1)].all():
+        if not legal.any(axis=1).all():
+            raise GameError(f"this is no proof that {claim}: the game is over where it begins")
+        if len(moves) < len(movers) or (moves >= game.num_actions).any() or not legal[movers, moves].all():
             raise GameError(f"this is no proof that {claim}: a move is missing or illegal")
         legal[movers] = False
         legal[movers, moves] = True

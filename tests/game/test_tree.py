@@ -294,7 +294,7 @@ def test_a_file_that_cannot_be_written_is_reported(name: str, tmp_path: Path, mo
         (f"game: connectfour\nat: A{5000 * '1'}", "line 2 of the saved game: 'at: A1111.*' names no position"),
         (f"game: connectfour\nA: 44\nB after A{5000 * '1'}: 1", "line 3 of the saved game: .* is not a line of moves"),
         ("game: connectfour\nstart: x", "expected a start of whole numbers, not 'start: x'"),
-        ("game: connectfour\nstart: 1 2 3", "a state of connectfour has 2 words, but the start has 3"),
+        ("game: connectfour\nstart: 1 2 3", "a state of 2 whole numbers, not int64 of shape \\(3,\\)"),
         ("game: connectfour\nstart: 1 99999999999999999999", "expected a start of whole numbers"),
     ],
 )
@@ -311,7 +311,7 @@ def test_a_damaged_saved_game_is_reported(text: str, problem: str) -> None:
 def test_a_saved_game_from_an_impossible_position_is_refused(game: str, words: str, moves: str, tmp_path: Path) -> None:
     file = tmp_path / "game.txt"
     file.write_text(f"game: {game}\nstart: {words}\nA: {moves}\n")
-    with pytest.raises(RecordError, match="start is not a position of "):
+    with pytest.raises(RecordError, match="start: these words are not a position of "):
         game_files.load(game, file)
 
 

@@ -261,6 +261,18 @@ def test_a_proof_begins_where_play_leads(tmp_path: Path) -> None:
     assert "must have game, start, symmetric, bits, claims, and nothing else" in refusal(sealed(ghost, content))
 
 
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("wins", [True, False])
+@pytest.mark.parametrize("moves", [[], [0]])
+def test_nothing_is_proven_where_the_game_is_over(player: int, wins: bool, moves: list[int], tmp_path: Path) -> None:
+    claims = [{"player": player, "wins": wins, "moves": len(moves)}]
+    header = {"game": "tictactoe", "start": [0, 3, 1, 4, 2], "symmetric": True, "bits": 8, "claims": claims}
+    (tmp_path / "proof").write_bytes(sealed(header, np.array(moves)))
+    assert refusal((tmp_path / "proof").read_bytes()) == "the game is over where it begins"
+    with pytest.raises(GameError, match="the game is over where it begins"):
+        list(read_certificate(tmp_path / "proof").walk(TICTACTOE))
+
+
 def test_proofs_of_format_1_say_how_to_renew_them(draw: bytes, tmp_path: Path) -> None:
     old = b"seraphim proof 1\n" + draw[len(MAGIC) :]
     assert refusal(old) == "it is of format 1, which does not show that play leads to its position: prove it again"
@@ -305,7 +317,7 @@ def test_what_the_checker_refuses_no_reader_takes(draw: bytes, tmp_path: Path) -
         changed, claims = moves.copy(), json.loads(json.dumps(header["claims"]))
         changed[rng.integers(len(moves))] = rng.integers(9)
         claims[rng.integers(2)][("player", "moves", "wins")[rng.integers(3)]] = int(rng.integers(2))
-        start = [int(rng.integers(9)) for _ in range(rng.integers(2))]
+        start = rng.permutation(9)[: rng.integers(10)].tolist()
         for change in ({}, {"claims": claims}, {"start": start}, {"symmetric": False}, {"bits": 32}, {"more": 1}):
             file.write_bytes(sealed({**header, **change}, changed if rng.random() < 0.5 else moves))
             try:
