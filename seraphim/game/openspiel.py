@@ -133,8 +133,8 @@ class OpenSpielGame:
     def legal(self, states: Array) -> Array:
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in zip(legal, states, strict=True):
-            if state[0] < self._horizon:
-                row[self._state(state).legal_actions()] = True  # none, once the game has ended
+            actions = self._state(state).legal_actions()  # none, once the game has ended
+            row[actions if state[0] < self._horizon else []] = True
         return legal
 
     def to_play(self, states: Array) -> Array:

@@ -284,6 +284,17 @@ def test_a_progress_out_of_range_is_found(value: Any, rule: str) -> None:
     assert rule in finding(tictactoe_with(progress=lambda self, states: np.full(len(states), value)))
 
 
+@pytest.mark.parametrize(
+    ("is_position", "rule"),
+    [
+        (lambda self, state: True, "is_position must be False for words that play does not lead to, but it is True"),
+        (lambda self, state: state.sum() == 0, "is_position must be True wherever play leads, but it is False"),
+    ],
+)
+def test_an_is_position_that_is_wrong_is_found(is_position: Callable[..., bool], rule: str) -> None:
+    assert rule in finding(tictactoe_with(is_position=is_position))
+
+
 def test_a_known_result_that_is_not_that_of_best_play_is_found() -> None:
     class Hopeful(knows_the_end.KnowsTheEnd):
         def known_results(self, states: Array) -> tuple[Array, Array]:

@@ -143,6 +143,7 @@ class ContractWalk:
                 require(~ended | in_range, rule, lambda row: f"it is {progress[row]}")
             if features_of(self._game).known_results is not None:
                 self._check_known_results(legal, ended, np.where(to_play == 0, 1.0, -1.0))
+            self._check_is_position()
             facts = [row.tobytes() for row in self._facts_of(states)]
             known = [self._facts.setdefault(state.tobytes(), row) for state, row in zip(states, facts, strict=True)]
             same = np.array([row == other for row, other in zip(facts, known, strict=True)])
@@ -167,6 +168,15 @@ class ContractWalk:
             "known_results must be the results under best play",
             lambda row: f"returned {results[row]:g}, and the best move leads to {best[row] * signs[row] + 0:g}",
         )
+
+    def _check_is_position(self) -> None:
+        is_position = features_of(self._game).is_position
+        if is_position is None:
+            return
+        allowed = np.array([is_position(state) for state in self._states], np.bool_)
+        self._calls.require(allowed, "is_position must be True wherever play leads", lambda _: "it is False")
+        if is_position(np.full(self._game.state_words, -1, np.int64)):
+            self._calls.fail("is_position must be False for words that play does not lead to", "it is True for -1 …")
 
     def _check_drawings(self, legal: Array) -> None:
         # Checks what people see of the first position.
