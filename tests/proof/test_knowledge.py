@@ -11,7 +11,7 @@ import pytest
 from games import NIM
 
 from seraphim.errors import GameError, RecordError
-from seraphim.game import Array, Game, PlainRules
+from seraphim.game import Array, Game, PlainRules, load_game
 from seraphim.game.exhaustive import solve
 from seraphim.game.features import MoveResults
 from seraphim.game.saved_games import Position
@@ -75,6 +75,51 @@ def after(*actions: int) -> Array:
 
 FOUR = [0, 3, 1, 4]
 AFTER_FOUR = after(*FOUR)  # the action 2 wins now
+
+
+def test_words_are_compared_not_only_what_is_seen(tmp_path: Path) -> None:
+    """Stones that no cell shows do not change what is observed, and the position is none of the proof."""
+    out, name = tmp_path / "proof", "hex:3"
+    game = load_game(name)
+    for _ in prove(name, Position(None, [], []), "first", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
+        pass
+    known, state = known_moves.read_moves(name, game, out), game.initial(1)[0]
+    while not game.outcome(state[None])[0][0]:
+        hidden = state.copy()
+        hidden[0] |= 0b11 << 50
+        assert np.array_equal(game.observe(hidden[None]), game.observe(state[None]))
+        assert known.find(hidden) == []
+        with pytest.raises(GameError, match="does not lead to this position"):
+            Knowledge(ModuleType(name), game, [out]).solve(hidden, 1.0)
+        (found,) = known.find(state)
+        action = found.action
+        if action == known_moves.NO_ACTION:
+            action = int(np.flatnonzero(game.legal(state[None])[0])[0])
+        (state,) = game.step(state[None], np.array([action]))
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "hex:3", "connectfour:4x4"])
+def test_moves_are_known_in_every_symmetric_position(name: str, tmp_path: Path) -> None:
+    """Whoever plays a proof may be led into any of the positions that its file counts as one."""
+    out, game, random = tmp_path / "proof", load_game(name), np.random.default_rng(0)
+    for _ in prove(name, Position(None, [], []), "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
+        pass
+    known = known_moves.read_moves(name, game, out)
+    for claim in [found.claim for found in known.find(game.initial(1)[0])]:
+        for _ in range(60):
+            (state,) = game.initial(1)
+            while not game.outcome(state[None])[0][0]:
+                (found,) = (each for each in known.find(state) if each.claim == claim)
+                action = found.action
+                if action == known_moves.NO_ACTION:
+                    action = int(random.choice(np.flatnonzero(game.legal(state[None])[0])))
+                (state,) = game.step(state[None], np.array([action]))
+            assert claim.holds(game.outcome(state[None])[1])[0]
+
+
+def test_a_proof_of_another_game_is_not_read(win: Path) -> None:
+    with pytest.raises(RecordError, match="is a proof of tictactoe, not of connectfour"):
+        known_moves.read_moves("connectfour", load_game("connectfour"), win)
 
 
 class Solver(ModuleType):

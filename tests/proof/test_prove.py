@@ -1,12 +1,20 @@
-"""bin/prove.py as a person uses it: results, limits, interruptions, mistakes."""
+"""bin/prove.py as a person uses it: results, limits, interruptions, mistakes; and files that claim what is not so."""
 
+import hashlib
+import json
 import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import seraphim
+from seraphim.errors import GameError, RecordError
+from seraphim.proof.certificate import MAGIC
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "bin" / "prove.py")]
@@ -82,6 +90,7 @@ def test_an_interrupt_keeps_what_was_found(tmp_path: Path, number: signal.Signal
         (["--game=tictactoe", "--runtime=openvino"], "--runtime changes nothing here: --game runs no network"),
         (["--game=tictactoe", "--hours=nan"], "hours must be at least 0, not nan"),
         (["--game=tictactoe", "--position=a1 a1"], "move 2"),
+        (["--game=tictactoe", "--position=X../.O./..."], "a proof names the moves that lead to its position"),
         (["--game=tictactoe", "--position=a1 b1 a2 b2 a3"], "the game is over in this position"),
         (["--game=connectfour:3x9"], "a board of 3x9 is not possible"),
         (["--game=connectfour:5"], "is no size of connect four: expected one such as connectfour:5x6"),
@@ -103,3 +112,55 @@ def test_a_file_of_another_position_is_kept(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "tictactoe-start.proof holds proofs of another position: remove it, or name another --out" in done.stderr
     assert (tmp_path / "tictactoe-start.proof").read_bytes() == before
+
+
+def claiming(**facts: Any) -> bytes:
+    """A file of tic-tac-toe, from the initial position, with moves that do not prove what it claims."""
+    header = {"game": "tictactoe", "start": [], "symmetric": True, "bits": 8, "claims": [], **facts}
+    data = MAGIC + json.dumps(header).encode() + b"\n" + zlib.compress(bytes(4))
+    return data + hashlib.sha256(data).digest()
+
+
+FORGED = {
+    "a claim without a move": ({"claims": [{"player": 1, "wins": True, "moves": 0}]}, "a move is missing or illegal"),
+    "a claim with moves": ({"claims": [{"player": 0, "wins": True, "moves": 4}]}, "a move is missing or illegal"),
+    "moves without a claim": ({}, "there are moves that belong to no claim"),
+    "an illegal start": ({"start": [0, 0]}, "holds proofs of another position"),
+    "a position beside the moves": ({"position": [0, 512]}, "it cannot be read"),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+@pytest.mark.parametrize("goal", ["result", "first", "second", "draw"])
+def test_a_file_is_not_believed(tmp_path: Path, what: str, goal: Any) -> None:
+    facts, reason = FORGED[what]
+    file = tmp_path / "forged.proof"
+    file.write_bytes(claiming(**facts))
+    with pytest.raises(RecordError, match=reason):
+        seraphim.prove(game="tictactoe", goal=goal, out=file)
+    assert file.read_bytes() == claiming(**facts)
+    assert [path.name for path in tmp_path.iterdir()] == ["forged.proof"]
+
+
+def test_a_file_begins_with_moves_and_a_search_without_one_with_any_position(tmp_path: Path) -> None:
+    board = "XX./OO./..."
+    assert seraphim.prove(board, game="tictactoe").value == 1
+    with pytest.raises(GameError, match="a proof names the moves that lead to its position"):
+        seraphim.prove(board, game="tictactoe", out=tmp_path / "proof")
+    assert not list(tmp_path.iterdir())
+    assert seraphim.prove("", game="tictactoe").file is None
+
+
+def test_two_programs_do_not_prove_into_one_file(tmp_path: Path) -> None:
+    arguments = "--game=connectfour:5x6", "--for=first"
+    with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL) as first:
+        lock = tmp_path / ".connectfour-5x6-start.proof.lock"
+        while not (lock.exists() and lock.read_text()):
+            assert first.poll() is None
+            time.sleep(0.1)
+        second = prove(tmp_path, *arguments)
+        first.send_signal(signal.SIGINT)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert f"another program proves into connectfour-5x6-start.proof: process {first.pid} on " in second.stderr
+    assert not lock.exists()
+    assert prove(tmp_path, *arguments, "--hours=0").returncode == 0
