@@ -35,7 +35,6 @@ from seraphim.game import Array, Game, load_game
 from seraphim.game.notation import format_moves
 
 MAGIC = b"seraphim proof 2\n"
-OF_FORMAT_1 = b"seraphim proof 1\n"
 DIGEST = 32  # bytes of a SHA-256
 AT_A_TIME = 1 << 16  # positions
 GAME = flags.DEFINE_string("game", None, "Game that the proof must be of. Default: the one that it names.")
@@ -46,7 +45,7 @@ class RefusedError(Exception):
 
 
 class Moves:
-    """The moves of a file, unpacked as they are needed: what they take in memory does not depend on the file."""
+    """The moves of a file, unpacked as they are needed: a small file cannot fill the memory."""
 
     def __init__(self, packed: bytes, bits: int) -> None:
         self._packed, self._unpacker = packed, zlib.decompressobj()
@@ -54,17 +53,13 @@ class Moves:
 
     def take(self, count: int) -> Array:
         """Return the next moves, int64 [count]; fewer at the end."""
-        data = self._unpack(count * self._type.itemsize) if count else b""
-        return np.frombuffer(data, self._type, len(data) // self._type.itemsize).astype(np.int64)
+        data = self._unpacker.decompress(self._packed, count * self._type.itemsize) if count else b""
+        self._packed = self._unpacker.unconsumed_tail if count else self._packed
+        return np.frombuffer(data, self._type).astype(np.int64)
 
-    def _unpack(self, size: int) -> bytes:
-        data = self._unpacker.decompress(self._packed, size)
-        self._packed = self._unpacker.unconsumed_tail
-        return data
-
-    def end(self) -> bool:
+    def is_used_up(self) -> bool:
         """Return whether nothing is left."""
-        return not self._unpack(1) and self._unpacker.eof and not self._unpacker.unused_data
+        return not len(self.take(1)) and self._unpacker.eof and not self._unpacker.unused_data
 
 
 def check(data: bytes, name: str | None = None) -> Iterator[str]:
@@ -73,7 +68,7 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
     Raises:
         RefusedError: it is no proof, or not of the game `name`.
     """
-    if data.startswith(OF_FORMAT_1):
+    if data.startswith(MAGIC.replace(b"2", b"1")):
         raise RefusedError("it is of format 1, which does not show that play leads to its position: prove it again")
     if not data.startswith(MAGIC):
         raise RefusedError("it is not a proof, or of a newer version")
@@ -85,21 +80,18 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
         expect(facts, game=str, start=list, symmetric=bool, bits=int, claims=list)
         if name not in (None, facts["game"]):
             raise RefusedError(f"it is of {facts['game']}")
-        for claim in facts["claims"]:
-            expect(claim, player=int, wins=bool, moves=int)
-        moves, game, claims = Moves(body, facts["bits"]), load_game(facts["game"]), facts["claims"]
+        game, moves = load_game(facts["game"]), Moves(body, facts["bits"])
         position = replay(game, facts["start"])
-        if not claims or not all(claim["player"] in (0, 1) and claim["moves"] >= 0 for claim in claims):
-            raise RefusedError("it claims nothing, or for no player")
         start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
         yield f"{facts['game']}, {start}\n{game.render(position)}"
         proven = []
-        for claim in claims:
+        for claim in facts["claims"]:
+            expect(claim, player=int, wins=bool, moves=int)
+            player, result = {0: "first", 1: "second"}[claim["player"]], "wins" if claim["wins"] else "at least draws"
             positions = sum(play(game, position, facts["symmetric"], claim, moves))
-            player, result = ("first", "second")[claim["player"]], "wins" if claim["wins"] else "at least draws"
             proven.append(f"the {player} player {result}: {positions:,} positions, {claim['moves']:,} moves")
-        if not moves.end():
-            raise RefusedError("there are moves that belong to no claim")
+        if not proven or not moves.is_used_up():
+            raise RefusedError("it claims nothing, or has moves that belong to no claim")
         yield from proven
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error, GameError) as error:
         raise RefusedError(f"it cannot be read ({error})") from error

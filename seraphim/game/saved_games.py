@@ -48,7 +48,7 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
     """
     game, read_board = load_game(name), load_features(name).state_from_board
     if not isinstance(position, str):
-        return _begin_at(game, np.asarray(position))
+        return begin_at(game, np.asarray(position))
     text = position
     try:
         actions = parse_moves(game, text)
@@ -58,16 +58,18 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
                 raise GameError(
                     f"{name_of(name)} reads no drawn boards: give the moves that lead to the position"
                 ) from error
-            return _begin_at(game, read_board(text))
+            return begin_at(game, read_board(text))
         raise
     check_moves(game, actions)
     return Position(None, actions, [])
 
 
-def _begin_at(game: Game, state: Array) -> Position:
+def begin_at(game: Game, state: Array) -> Position:
+    """Return the position of words int64 [W] that did not come from the rules; see `check_position`."""
+    if np.array_equal(state, game.initial(1)[0]):
+        return Position(None, [], [])
     check_position(game, state)
-    is_initial = np.array_equal(state, game.initial(1)[0])
-    return Position(None if is_initial else state.astype(np.int64), [], [])
+    return Position(state.astype(np.int64), [], [])
 
 
 def read_state(game: AnyGame, position: str | Array) -> Array:
@@ -99,6 +101,21 @@ def check_position(game: Game, state: Array) -> None:
             raise GameError(wrong)
     except Exception as error:  # a game's own code, with words that it never made
         raise GameError(wrong) from error
+
+
+def check_records(game: Game, states: Array) -> None:
+    """Check the states int64 [B, W] of game records before people see them, if the game offers `is_position`.
+
+    Raises:
+        RecordError: one of them is no position of the game.
+    """
+    if features_of(game).is_position is None:
+        return
+    for place, state in enumerate(states):
+        try:
+            check_position(game, state)
+        except GameError as error:
+            raise RecordError(f"holds words that play does not lead to: state {place}: {error}") from error
 
 
 def check_moves(game: Game, actions: list[int]) -> GameTree:

@@ -6,7 +6,7 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import Game, load_game
-from seraphim.game.saved_games import MOST_BYTES, Position, from_text, is_saved_game, read_position, to_text
+from seraphim.game.saved_games import MOST_BYTES, Position, begin_at, from_text, is_saved_game, read_position, to_text
 from seraphim.game.tree import GameTree
 from seraphim.play.sgf import from_sgf, is_sgf, to_sgf
 from seraphim.records.examples import decode
@@ -61,8 +61,7 @@ def _read_record(game: Game, path: Path, record: int) -> Position:
     first = int(max(ends[ends < record], default=-1)) + 1
     end = int(min(ends[ends >= record], default=count - 1)) + 1
     start, actions = positions.states[first], positions.actions[first:end].tolist()
-    is_initial = bool((start == game.initial(1)[0]).all())
-    return Position(None if is_initial else start, actions[: record - first], actions[record - first :])
+    return begin_at(game, start)._replace(actions=actions[: record - first], ahead=actions[record - first :])
 
 
 def save(tree: GameTree, file: Path) -> None:

@@ -68,7 +68,7 @@ class Certificate:
             if moves.left:
                 raise GameError(f"this is no proof that {claim}: it has too many moves")
             yield claim, layers
-        if not moves.end():
+        if not moves.is_used_up():
             raise GameError("there are moves that belong to no claim")
 
 
@@ -83,19 +83,18 @@ class _Moves:
         # int64 [count]; fewer where the claim has no more.
         count = min(count, self.left)
         self.left -= count
-        content = self._unpack(count * self._type.itemsize) if count else b""
-        return np.frombuffer(content, self._type, len(content) // self._type.itemsize).astype(np.int64)
-
-    def _unpack(self, size: int) -> bytes:
+        if not count:
+            return np.empty(0, np.int64)
         try:
-            content = self._unpacker.decompress(self._packed, size)
-        except zlib.error as error:
+            content = self._unpacker.decompress(self._packed, count * self._type.itemsize)
+            self._packed = self._unpacker.unconsumed_tail
+            return np.frombuffer(content, self._type).astype(np.int64)
+        except (zlib.error, ValueError) as error:  # it is no content of zlib, or ends within a move
             raise GameError(f"the moves of the proof are damaged ({error})") from error
-        self._packed = self._unpacker.unconsumed_tail
-        return content
 
-    def end(self) -> bool:
-        return not self._unpack(1) and self._unpacker.eof and not self._unpacker.unused_data
+    def is_used_up(self) -> bool:
+        self.left = 1
+        return not len(self.take(1)) and self._unpacker.eof and not self._unpacker.unused_data
 
 
 class Layer(NamedTuple):

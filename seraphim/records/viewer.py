@@ -6,7 +6,7 @@ Knows which records to show; `seraphim.records.display` formats them.
 import contextlib
 import mmap
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
@@ -18,12 +18,14 @@ from rich.text import Text
 
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Game, load_game
+from seraphim.game.saved_games import check_records
 from seraphim.records.display import draw_features, draw_position, draw_summary, hexdump, summarize
 from seraphim.records.examples import Positions, concatenate, decode
 from seraphim.records.files import published_files
 from seraphim.records.schema import is_cut_off
 from seraphim.records.tfrecord import DamageError, Feature, frames, parse_example
 
+_MOST_UNPACKED = 1 << 30  # bytes of a compressed file
 _FOREIGN_RECORDS = 3  # shown of a foreign file by default
 
 
@@ -100,7 +102,7 @@ def show_summary(path: Path, console: Console, game: str | None = None) -> None:
                 raise DamageError("truncated: the end of the file is missing")
             if name:
                 rules = rules or load_game(game or name)
-                parts.append(decode(rules, payloads))
+                parts.append(_decode(rules, payloads))
                 games = f"{parts[-1].ends.sum():,}"
             table.add_row(file.name, games, f"{len(payloads):,}", f"{sum(map(len, payloads)):,}")
         except DamageError as error:
@@ -141,7 +143,10 @@ def read_payloads(path: Path) -> Iterator[bytes]:
             next(frames(content))
         except DamageError:
             with contextlib.suppress(zlib.error):
-                yield from frames(zlib.decompress(content, wbits=zlib.MAX_WBITS | 32))
+                unpacked = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(content, _MOST_UNPACKED + 1)
+                if len(unpacked) > _MOST_UNPACKED:
+                    raise DamageError(f"it unpacks to more than {_MOST_UNPACKED:,} bytes") from None
+                yield from frames(unpacked)
                 return
         yield from frames(content)
 
@@ -156,11 +161,17 @@ def _draw_record(payload: bytes, game: str | None) -> RenderableType:
         return draw_features(features)
     try:
         rules = load_game(game or name)
-        return draw_position(rules, decode(rules, [payload]), features["game_id"].values[0].decode(errors="replace"))
+        return draw_position(rules, _decode(rules, [payload]), features["game_id"].values[0].decode(errors="replace"))
     except (GameError, RecordError) as error:
         if game:
             raise
         return Group(draw_features(features), Text(f"{error}; --game names the game's module", style="bold red"))
+
+
+def _decode(rules: Game, payloads: Sequence[bytes]) -> Positions:
+    positions = decode(rules, payloads)
+    check_records(rules, positions.states)
+    return positions
 
 
 def _parse(payload: bytes) -> dict[str, Feature]:

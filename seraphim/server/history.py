@@ -10,6 +10,7 @@ from seraphim.errors import RecordError, SettingsError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Game, board_of, load_game
 from seraphim.game.notation import label_in, labels_in, labels_vary
+from seraphim.game.saved_games import check_records
 from seraphim.records.examples import Positions, decode
 from seraphim.records.files import reading, whole_games
 from seraphim.records.index import FileIndex, id_of, index_files, stream_and_number
@@ -95,7 +96,10 @@ def _read(game: Game, index: FileIndex, chosen: slice) -> list[tuple[str, Positi
     # Some of a file's games with their ids, newest first; none if one of them is damaged.
     try:
         games = whole_games(index.path.read_bytes())[chosen]
-        return [(id_of(examples[0]), decode(game, examples)) for examples in reversed(games)]
+        found = [(id_of(examples[0]), decode(game, examples)) for examples in reversed(games)]
+        for _, positions in found:
+            check_records(game, positions.states)
+        return found
     except DamageError:
         return []
     except RecordError as error:

@@ -99,11 +99,15 @@ def test_words_that_play_does_not_lead_to_are_refused_everywhere(what: str) -> N
 
 def test_a_game_that_cannot_tell_takes_moves_alone() -> None:
     game = PlainRules(NIM)
-    state, refused = game.initial(1)[0], "cannot check a position that is given as a board or as words: give the moves"
+    state, refused = (
+        game.step(game.initial(1), np.array([0]))[0],
+        "cannot check a position that is given as a board or as words: give the moves",
+    )
     with pytest.raises(GameError, match=refused):
         read_position(NIM, state)
     with pytest.raises(RecordError, match=refused):
         from_text(game, f"game: nim\nstart: {' '.join(map(str, state.tolist()))}\n")
+    assert read_position(NIM, game.initial(1)[0]) == (None, [], [])
 
 
 def test_a_board_that_floats_or_was_over_before_is_no_position() -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 from seraphim.errors import GameError, RecordError
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
+from seraphim.play import game_files
 from seraphim.records.display import hexdump, summarize
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.schema import END_OF_FILE, with_end
@@ -288,3 +289,21 @@ def test_the_program_says_what_it_expects():
     done = run_viewer()
     assert done.returncode == 1
     assert done.stderr == "tfrecord_viewer.py: expected one file or folder, not 0: try gamedata/NAME\n"
+
+
+def test_states_that_play_does_not_lead_to_are_not_shown(tmp_path):
+    """Their checksums are right, but the ninth bit of a word is no cell: the rules would move for the wrong player."""
+    game, file = load_game("tictactoe"), tmp_path / "ghost.tfrecord"
+    states = np.array([[0, 1 << 9], [1, 1 << 9]])
+    policies = np.eye(9, dtype=np.float32)[:2]
+    record = GameRecord("0-0", states, np.array([0, 1]), policies, np.zeros(2, np.float32), 1.0)
+    *others, last = encode(game, record)
+    write_payloads(file, *others, with_end(last, END_OF_FILE))
+    ghost = "these words are not a position of tictactoe: play does not lead there"
+    with pytest.raises(RecordError, match=f"ghost.tfrecord holds .*{ghost}"):
+        show_summary(file, Console(file=io.StringIO()))
+    shown = io.StringIO()
+    show_records(file, Console(file=shown, width=400), RecordFilter())
+    assert ghost in shown.getvalue() and "to move" not in shown.getvalue()
+    with pytest.raises(GameError, match=ghost):
+        game_files.find("tictactoe", f"{file}:1")
