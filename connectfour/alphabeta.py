@@ -33,7 +33,8 @@ from connectfour.bitsets import (
     key_of,
     safe_moves,
 )
-from connectfour.game import COLUMN, COLUMNS, FULL, ROWS, STRIDE, completing
+from connectfour.game import COLUMN, COLUMNS, FULL, ROWS, STRIDE
+from connectfour.lines import completing
 from seraphim.game import Array
 from seraphim.jit import kernel
 

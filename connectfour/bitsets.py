@@ -3,7 +3,8 @@
 Knows positions as two bit sets in the numbering of `connectfour.game`: the mover's stones, and the mask of all stones.
 """
 
-from connectfour.game import COLUMNS, ROWS, STRIDE, completing
+from connectfour.game import COLUMNS, ROWS, STRIDE
+from connectfour.lines import completing
 from seraphim.jit import kernel
 
 CELLS = ROWS * COLUMNS

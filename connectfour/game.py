@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from connectfour.lines import cells_of_lines, completing, has_line
 from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
 from seraphim.jit import kernel
@@ -61,47 +62,6 @@ SETTINGS: dict[str, Any] = {
 
 
 @kernel
-def _has_line(stones: int, rows: int) -> bool:
-    # Each pair of neighbours is marked at its lower cell; two pairs, two cells apart, are four in a row.
-    stride = rows + 1
-    vertical = stones & stones >> 1
-    horizontal = stones & stones >> stride
-    rising = stones & stones >> stride + 1
-    falling = stones & stones >> stride - 1
-    fours = vertical & vertical >> 2
-    fours |= horizontal & horizontal >> 2 * stride
-    fours |= rising & rising >> 2 * (stride + 1)
-    fours |= falling & falling >> 2 * (stride - 1)
-    return fours != 0
-
-
-@kernel
-def completing(stones: int, rows: int) -> int:
-    """Return the cells that make four in a row with three of `stones`.
-
-    They include cells off the board and taken ones; of a vertical line only the upper end, which is free when the
-    others are taken.
-    """
-    pairs = stones & stones >> 1
-    cells = (pairs & stones << 1) << 2
-    for stride in (rows, rows + 1, rows + 2):
-        pairs = stones & stones >> stride  # each at its lower stone
-        # Two stones below the cell, then one more below them or one above it; or the same upside down.
-        cells |= pairs << 2 * stride & (stones << 3 * stride | stones >> stride)
-        cells |= pairs >> stride & (stones << stride | stones >> 3 * stride)
-    return cells
-
-
-def cells_of_lines(stones: int, rows: int) -> int:
-    """Return the bit set of the stones that are part of four or more in a row."""
-    found = 0
-    for step in (1, rows + 1, rows + 2, rows):
-        lowest = stones & stones >> step & stones >> 2 * step & stones >> 3 * step
-        found |= lowest | lowest << step | lowest << 2 * step | lowest << 3 * step
-    return found
-
-
-@kernel
 def _mover(first: int, second: int) -> int:
     # The parity of the number of stones, folded into the lowest bit.
     stones = first | second
@@ -131,7 +91,7 @@ def _legal(states: Array, rows: int, columns: int) -> Array:
     legal = np.empty((len(states), columns), np.bool_)
     for row in range(len(states)):
         first, second = states[row, 0], states[row, 1]
-        ended = _has_line(first, rows) or _has_line(second, rows)
+        ended = has_line(first, rows) or has_line(second, rows)
         for column in range(columns):
             legal[row, column] = not (ended or ((first | second) >> (rows + 1) * column + rows - 1) & 1)
     return legal
@@ -154,9 +114,9 @@ def _outcome(states: Array, rows: int, columns: int) -> tuple[Array, Array]:
         full |= ((1 << rows) - 1) << (rows + 1) * column
     for row in range(len(states)):
         first, second = states[row, 0], states[row, 1]
-        if _has_line(first, rows):
+        if has_line(first, rows):
             results[row] = 1.0
-        elif _has_line(second, rows):
+        elif has_line(second, rows):
             results[row] = -1.0
         ended[row] = results[row] != 0.0 or first | second == full
     return ended, results
@@ -214,7 +174,7 @@ def _can_be_played(first: int, second: int, rows: int, columns: int) -> bool:
             before = index - steps[column]
             if heights[column] == 0 or not (own >> cell) & 1 or seen[before]:
                 continue
-            if index < size - 1 or not _has_line(own & ~(np.int64(1) << cell), rows):
+            if index < size - 1 or not has_line(own & ~(np.int64(1) << cell), rows):
                 seen[before] = True
                 pending.append(before)
     return False
@@ -286,7 +246,7 @@ class ConnectFour:
         if first & second or taken & ~board or floating or first.bit_count() - second.bit_count() not in (0, 1):
             return False
         before = (first, second)[_mover(first, second)]  # the stones of the player who did not move last
-        return not _has_line(before, self._rows) and _can_be_played(first, second, self._rows, self._columns)
+        return not has_line(before, self._rows) and _can_be_played(first, second, self._rows, self._columns)
 
     def render(self, state: Array) -> str:
         first, second = (int(word) for word in state)
@@ -371,6 +331,6 @@ def state_from_board(text: str) -> Array:
             f"{len(places[0])} X and {len(places[1])} O: X moves first and the sides alternate, "
             "so there must be as many X as O, or one more"
         )
-    if _has_line((first, second)[_mover(first, second)], ROWS):
+    if has_line((first, second)[_mover(first, second)], ROWS):
         raise GameError("four in a row of the player who did not move last: the game was over before")
     return np.array([first, second], np.int64)
