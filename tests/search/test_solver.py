@@ -14,7 +14,7 @@ from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import Root, SearchOptions
 from seraphim.search.search import Search
-from seraphim.search.tree import LOST, OPEN, PROVEN, slots
+from seraphim.search.tree import LOST, NO_CHILD, OPEN, PROVEN, slots
 from tictactoe.game import TicTacToe
 from tictactoe.minimax import position_sets
 
@@ -74,6 +74,20 @@ def test_every_settled_node_of_a_tree_equals_minimax() -> None:
     assert len(settled) > 200
     for node in settled:
         assert nodes[node]["value"] == distance(tuple(states[node].tolist()))[0]
+
+
+def test_every_settled_node_is_as_far_from_the_end_as_its_best_settled_child() -> None:
+    trees, compared = solved(GAME, POSITIONS.states[::10], readouts=500).trees, 0
+    in_use = np.arange(len(trees.nodes)) % slots(trees)[0] < trees.progress["num_nodes"].repeat(slots(trees)[0])
+    for node in trees.nodes[in_use & (trees.nodes["settled"] == 1)]:
+        if not node["num_edges"]:
+            continue
+        children = trees.edges["child"][node["first_edge"] : node["first_edge"] + node["num_edges"]]
+        below = trees.nodes[children[children != NO_CHILD]]
+        plies = below["distance"][(below["settled"] == 1) & (below["value"] == -node["value"])]
+        assert node["distance"] == 1 + (plies.min() if node["value"] == 1 else plies.max())
+        compared += len(set(plies.tolist())) > 1
+    assert compared > 20
 
 
 def test_a_proven_root_stops_early_and_counts_what_it_spent() -> None:
