@@ -15,6 +15,7 @@ from seraphim.game import Array, Game
 from seraphim.game.features import PerfectActions
 from seraphim.inference import Inference, Uniform, inputs_of
 from seraphim.options import SearchOptions
+from seraphim.search.expansion import rejection
 from seraphim.search.rng import draw_actions, fork, stream_key
 from seraphim.search.roots import Result
 from seraphim.search.search import Search
@@ -93,11 +94,18 @@ def _concatenate(results: Sequence[Result]) -> Result:
 
 
 def raw_player(game: Game, inference: Inference) -> Choose:
-    """Return the player that does not search, and plays the action of the highest prior (the first of equals)."""
+    """Return the player that does not search, and plays the action of the highest prior (the first of equals).
+
+    It raises a ModelError if the model gives a NaN or an infinity.
+    """
 
     def choose(states: Array) -> Array:
-        logits, _ = inference.infer(inputs_of(game, inference, states))
-        return np.where(game.legal(states), logits, -np.inf).argmax(axis=1)
+        logits, values = inference.infer(inputs_of(game, inference, states))
+        legal = game.legal(states)
+        wrong = ~(np.isfinite(logits) | ~legal).all(axis=1)
+        if wrong.any():
+            raise rejection(game, inference.name, *(rows[wrong][0] for rows in (states, legal, logits, values)))
+        return np.where(legal, logits, -np.inf).argmax(axis=1)
 
     return choose
 

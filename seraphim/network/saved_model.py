@@ -7,6 +7,7 @@ import contextlib
 import errno
 import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ LITERT = Path("assets.extra/model.tflite")
 
 SIGNATURE = "serving_default"
 
+_NUM_TRIED = 64  # positions
+
 # What TensorFlow's error codes RESOURCE_EXHAUSTED and PERMISSION_DENIED mean where files are written.
 _ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
@@ -35,10 +38,16 @@ def save_snapshot(model: Any, path: Path) -> None:
     (logits) and `value` float32 [N]. The archive holds the weights, the optimizer's state and the step.
 
     Raises:
+        ModelError: a weight, a number of the optimizer's, or an output is a NaN or an infinity.
         OSError: the folder cannot be written, or the disk is full.
     """
     tf = architectures.tensorflow()
     module = to_module(model)
+    for name, tensor in _numbers(model, module):
+        if not np.isfinite(tensor.numpy()).all():
+            raise ModelError(
+                f"training diverged: {name} has a NaN or an infinity; no snapshot was published: lower learning_rate"
+            )
     try:
         tf.saved_model.save(module, str(path), signatures={SIGNATURE: module.serve})
     except tf.errors.OpError as error:
@@ -51,6 +60,15 @@ def save_snapshot(model: Any, path: Path) -> None:
     # A machine that only plays has no TensorFlow to convert with, so it is done here, in some tenths of a second.
     converter = tf.lite.TFLiteConverter.from_saved_model(str(path), signature_keys=[SIGNATURE])
     (path / LITERT).write_bytes(converter.convert())
+
+
+def _numbers(model: Any, module: Any) -> Iterator[tuple[str, Any]]:
+    # What is saved, and what it gives in positions of random bits: finite weights may be so large that outputs are not.
+    for variable in (*model.weights, *(model.optimizer.variables if model.compiled else ())):
+        yield variable.path, variable
+    observations = np.random.default_rng(0).integers(0, 2, (_NUM_TRIED, *model.input_shape[1:]), np.uint8)
+    for name, output in module.serve(observations).items():
+        yield f"the network's {name}", output
 
 
 def _remember_what_keras_skips() -> None:

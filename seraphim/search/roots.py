@@ -11,7 +11,7 @@ import numpy as np
 from seraphim.game import Array
 from seraphim.jit import kernel
 from seraphim.search.rng import dirichlet, uniform
-from seraphim.search.selection import Rule, completed_value, completion, exploration_weight, logit
+from seraphim.search.selection import SMALLEST_PRIOR, Rule, completed_value, completion, exploration_weight, logit
 from seraphim.search.solver import WIN
 from seraphim.search.tree import AT_REST, LOST, NO_CHILD, NO_PARENT, PROVEN, Trees
 
@@ -22,9 +22,9 @@ class Result(NamedTuple):
     """What the search found at the roots of K trees; values are for the player to move."""
 
     visits: Array  # int32 [K, A]
-    # float32 [K, A], the training target: for PUCT the visit distribution, without actions that are proven to lose
-    # unless all are; for a Gumbel root softmax(logit + σ(q)) over the actions that are not proven to lose; for a proven
-    # root the visits of the actions that give its value, wins the fastest way and losses the slowest.
+    # float32 [K, A], the training target, without actions that are proven to lose unless all are: for PUCT the visit
+    # distribution, or the priors if none of the other actions was visited; for a Gumbel root softmax(logit + σ(q)); for
+    # a proven root the visits of the actions that give its value, wins the fastest way and losses the slowest.
     policies: Array
     # int32 [K], the action to play without exploration, the first of equals: for PUCT the one that the regularized
     # policy finds most probable, but with playouts or a tree policy the most visited one; for a Gumbel root the most
@@ -131,12 +131,12 @@ def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, 
         for k in range(count):
             policies[index, edges[first + k]["action"]] = weights[k] / total
         values[index] = root["value"]
-        if not root["settled"] and total > 0.0:
+        if not root["settled"]:
             values[index] = _expected_value(root, edges, weights, completion(root, edges)[0]) / total
         if root["settled"]:
             best_edge = first + greatest
         else:
-            if not rule.gumbel and total > 0.0:
+            if not rule.gumbel:
                 best_edge = first + greatest if rule.most_visited else _regularized_edge(root, edges, weights, rule)
             best_edge = _prefer_proven(root, edges, best_edge)
         best[index] = edges[best_edge]["action"]
@@ -144,15 +144,17 @@ def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, 
 
 @kernel
 def _visit_weights(root: Any, edges: Array, weights: Array) -> None:
+    # The visits of the edges that are not proven to lose; their priors, if none of them was visited.
     first, count = root["first_edge"], root["num_edges"]
     total = 0.0
     for k in range(count):
-        edge = edges[first + k]
-        weights[k] = 0.0 if edge["proof"] == LOST else edge["visits"]
+        weights[k] = 0.0 if edges[first + k]["proof"] == LOST else edges[first + k]["visits"]
         total += weights[k]
-    if total == 0.0:  # all visited edges lose
-        for k in range(count):
-            weights[k] = edges[first + k]["visits"]
+    if total > 0.0:
+        return
+    for k in range(count):
+        if edges[first + k]["proof"] != LOST:
+            weights[k] = max(edges[first + k]["prior"], SMALLEST_PRIOR)
 
 
 @kernel

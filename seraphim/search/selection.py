@@ -21,7 +21,7 @@ _FPU = {"zero": FPU_ZERO, "parent": FPU_PARENT, "reduction": FPU_REDUCTION}
 # Gumbel search, as in mctx: the weight of values against logits grows with the visits of the most visited edge.
 _VISITS_SCALE, _VISITS_OFFSET = 0.1, 50.0
 _LOWEST_LOGIT = -1e9
-_SMALLEST_PRIOR = float(np.finfo(np.float32).tiny)
+SMALLEST_PRIOR = float(np.finfo(np.float32).tiny)  # a softmax may give 0, which has no logarithm
 _SMALLEST_SPREAD = 1e-8
 
 
@@ -204,7 +204,7 @@ def _gumbel_edge(node: Any, edges: Array) -> int:
 @kernel
 def logit(edge: Any) -> float:
     """Return the logarithm of an edge's prior."""
-    return math.log(max(edge["prior"], _SMALLEST_PRIOR))
+    return math.log(max(edge["prior"], SMALLEST_PRIOR))
 
 
 @kernel
@@ -221,7 +221,7 @@ def completion(node: Any, edges: Array) -> tuple[float, float, float, float]:
     for edge_index in range(first, first + node["num_edges"]):
         edge = edges[edge_index]
         if edge["visits"] > 0 and edge["proof"] != LOST:
-            prior = max(edge["prior"], _SMALLEST_PRIOR)
+            prior = max(edge["prior"], SMALLEST_PRIOR)
             prior_sum += prior
             weighted += prior * edge["total"] / edge["visits"]
             visits += edge["visits"]

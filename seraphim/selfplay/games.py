@@ -20,8 +20,10 @@ from seraphim.search.traversal import TreePolicy
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
-_PURPOSES = 4  # random streams of a ply
-_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = range(_PURPOSES)
+PURPOSES = range(4)
+"""What a ply draws random numbers for: the noise at the root, the choice of the move, the opening, and its length."""
+
+_NOISE, _CHOICE, _OPENING, _OPENING_LENGTH = PURPOSES
 
 
 def game_id(stream: str, number: int) -> str:
@@ -32,6 +34,15 @@ def game_id(stream: str, number: int) -> str:
 def number_in(identity: str) -> int:
     """Return the number in a game's id, the inverse of `game_id`."""
     return int(identity.rpartition("-")[2])
+
+
+def ply_streams(stream: str, numbers: Array, plies: Array, purpose: int) -> Array:
+    """Return the keys of the random streams of some games int64 [K] at `plies` int64 [K], uint64 [K].
+
+    Each game, ply and one of PURPOSES has a stream of its own.
+    """
+    games = fork(np.full(len(numbers), stream_key(stream)), numbers.astype(np.uint64))
+    return fork(games, (len(PURPOSES) * plies + purpose).astype(np.uint64))
 
 
 class _Slots(NamedTuple):
@@ -128,9 +139,7 @@ class SelfPlay:
         self.search.begin(trees, slots.states[trees], self._streams(numbers, plies, _NOISE))
 
     def _streams(self, numbers: Array, plies: Array, purpose: int) -> Array:
-        # One stream for each game, ply and purpose.
-        games = fork(np.full(len(numbers), stream_key(self._stream)), numbers.astype(np.uint64))
-        return fork(games, (_PURPOSES * plies + purpose).astype(np.uint64))
+        return ply_streams(self._stream, numbers, plies, purpose)
 
     def _open(self, numbers: Array) -> tuple[Array, Array]:
         # Returns the positions that games begin with, and their plies: a random number of moves, short of the end.

@@ -8,9 +8,11 @@ from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.match import (
     MatchResult,
+    Openings,
     Tally,
     default_plies,
     make_openings,
+    play_games,
     play_match,
     score_interval,
 )
@@ -187,6 +189,25 @@ def test_a_match_tells_how_far_it_is() -> None:
 def test_an_illegal_choice_is_an_error() -> None:
     with pytest.raises(GameError, match="a player chose the illegal action 0 here:\n  1 2 3\na [XO]"):
         play_match(GAME, lambda states: np.zeros(len(states), int), random_player(GAME), make_openings(GAME, 9, 1))
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [[0.0] * 18, [True] * 18, [0] * 17, [[0]] * 18, 0],
+    ids=["numbers", "booleans", "too few", "a row for each", "one"],
+)
+def test_what_is_no_action_for_each_state_is_an_error(returned: object) -> None:
+    openings = make_openings(GAME, 18, 0)
+    openings = Openings(np.repeat(openings.states, 18, axis=0), openings.moves * 18)
+    expected = r"^a player must return an action, an integer, for each of 18 states, not "
+    with pytest.raises(GameError, match=expected):
+        play_games(GAME, [lambda _: np.array(returned)], np.zeros((18, 2), int), openings)
+
+
+@pytest.mark.parametrize("action", [-1, 9, 2**40])
+def test_a_number_that_is_no_action_of_the_game_is_an_error(action: int) -> None:
+    with pytest.raises(GameError, match=f"^a player chose the illegal action {action} here:"):
+        play_match(GAME, lambda states: np.full(len(states), action), random_player(GAME), make_openings(GAME, 1, 0))
 
 
 def test_the_result_prints_as_one_line() -> None:

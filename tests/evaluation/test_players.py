@@ -9,14 +9,24 @@ import pytest
 from connectfour import perfect_actions as perfect_in_connectfour
 from connectfour import position_from_moves
 from connectfour.game import GAME as CONNECTFOUR
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.evaluation import players
 from seraphim.evaluation.check import StartLosses, loses_from_start
 from seraphim.evaluation.error_rates import find_mistakes
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
+from seraphim.evaluation.players import (
+    Choose,
+    mcts_player,
+    minimax_player,
+    random_player,
+    raw_player,
+    search_player,
+    solver_player,
+)
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.solved import load_perfect_actions
+from seraphim.inference import Uniform
+from seraphim.options import SearchOptions
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions, position_sets
 
@@ -64,6 +74,23 @@ def test_a_choice_depends_only_on_seed_and_position(make) -> None:
 def test_another_seed_makes_other_choices(make) -> None:
     states = make_openings(CONNECTFOUR, 60, 6).states
     assert (make(CONNECTFOUR, 2)(states) != make(CONNECTFOUR, 1)(states)).any()
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_network_whose_outputs_are_not_finite_plays_nothing(number: float) -> None:
+    class Diverged(Uniform):
+        name = "mine"
+
+        def infer(self, observations: Array) -> tuple[Array, Array]:
+            logits, values = super().infer(observations)
+            logits[-1, 4] = number
+            return logits, values
+
+    free, taken = board("X·· ··· ···"), board("··· ·X· ···")
+    for player in (raw_player(GAME, Diverged(GAME)), search_player(GAME, [Diverged(GAME)], SearchOptions(readouts=1))):
+        assert player(taken) != 4  # what the network says of illegal actions does not matter
+        with pytest.raises(ModelError, match="^mine gave logits .*, but finite numbers are expected"):
+            player(np.concatenate([taken, free]))
 
 
 def test_random_play_draws_all_actions_equally_often() -> None:

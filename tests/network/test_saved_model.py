@@ -53,6 +53,36 @@ def serve(path: Path, batch: Array) -> tuple[Array, Array]:
     return outputs["policy"].numpy(), outputs["value"].numpy()
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("options", [MLP, OTHER], ids=["mlp", "resnet"])
+def test_no_number_of_a_snapshot_is_a_nan_or_an_infinity(
+    options: NetworkOptions, number: float, tmp_path: Path
+) -> None:
+    model = architectures.build(GAME, options, seed=1)
+    fit.prepare(model, TrainingOptions(average_decay=0.9))
+    for variable in (*model.weights, *model.optimizer.variables[2:]):  # the first two count and tell the rate
+        before = variable.numpy()
+        changed = before.copy()
+        changed.flat[0] = number
+        variable.assign(changed)
+        with pytest.raises(ModelError, match="^training diverged: .* has a NaN or an infinity; no snapshot was"):
+            saved_model.save_snapshot(model, tmp_path / "snapshot")
+        assert not (tmp_path / "snapshot").exists()
+        variable.assign(before)
+    saved_model.save_snapshot(model, tmp_path / "snapshot")
+
+
+@KINDS
+def test_no_output_of_a_snapshot_is_a_nan_or_an_infinity(options: NetworkOptions, tmp_path: Path) -> None:
+    model = architectures.build(GAME, options, seed=1)
+    for variable in model.weights:
+        variable.assign(1e30 * (0.1 + variable.numpy()))  # some are 0
+    with pytest.raises(
+        ModelError, match="^training diverged: the network's (policy|value) has a NaN or an infinity; no snapshot was"
+    ):
+        saved_model.save_snapshot(model, tmp_path / "snapshot")
+
+
 @pytest.mark.parametrize("runtime", ["openvino", "litert"])
 def test_a_snapshot_of_another_shape_gives_the_outputs_of_the_model(runtime: Runtime, tmp_path: Path) -> None:
     saved_model.save_snapshot(trained(OTHER), tmp_path / "snapshot")

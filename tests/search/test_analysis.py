@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import ArbitraryNetwork
+from reference import ArbitraryNetwork, softmax
 
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
@@ -25,6 +25,16 @@ def test_readouts_in_portions_equal_all_at_once() -> None:
     result = search.result(np.array([0]))
     assert {each.action: each.visits for each in analysis.candidates()} == dict(enumerate(result.visits[0].tolist()))
     assert analysis.best == result.best[0]
+
+
+def test_without_readouts_the_policy_the_move_and_the_value_are_the_networks() -> None:
+    analysis = Analysis(GAME, NETWORK, OPTIONS)
+    analysis.play(0)
+    assert analysis.more(0) == 0
+    logits, values = NETWORK.infer(GAME.observe(analysis.state[None]))
+    assert analysis.policy.tolist() == pytest.approx([0, *softmax(logits[0, 1:])])
+    assert analysis.best == 1 + np.argmax(logits[0, 1:]) > 1
+    assert analysis.value == values[0]
 
 
 def test_an_analysis_stops_when_asked_and_can_go_on() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import games
+import knows_the_end
 import numpy as np
 import pytest
 from reference import ArbitraryNetwork, random_states
@@ -13,7 +14,7 @@ from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import Root, SearchOptions
 from seraphim.search.search import Search
-from seraphim.search.tree import LOST, OPEN, PROVEN, slots
+from seraphim.search.tree import LOST, NO_CHILD, OPEN, PROVEN, slots
 from tictactoe.game import TicTacToe
 from tictactoe.minimax import position_sets
 
@@ -73,6 +74,20 @@ def test_every_settled_node_of_a_tree_equals_minimax() -> None:
     assert len(settled) > 200
     for node in settled:
         assert nodes[node]["value"] == distance(tuple(states[node].tolist()))[0]
+
+
+def test_every_settled_node_is_as_far_from_the_end_as_its_best_settled_child() -> None:
+    trees, compared = solved(GAME, POSITIONS.states[::10], readouts=500).trees, 0
+    in_use = np.arange(len(trees.nodes)) % slots(trees)[0] < trees.progress["num_nodes"].repeat(slots(trees)[0])
+    for node in trees.nodes[in_use & (trees.nodes["settled"] == 1)]:
+        if not node["num_edges"]:
+            continue
+        children = trees.edges["child"][node["first_edge"] : node["first_edge"] + node["num_edges"]]
+        below = trees.nodes[children[children != NO_CHILD]]
+        plies = below["distance"][(below["settled"] == 1) & (below["value"] == -node["value"])]
+        assert node["distance"] == 1 + (plies.min() if node["value"] == 1 else plies.max())
+        compared += len(set(plies.tolist())) > 1
+    assert compared > 20
 
 
 def test_a_proven_root_stops_early_and_counts_what_it_spent() -> None:
@@ -185,6 +200,7 @@ def test_a_proven_edge_has_its_exact_value_and_is_not_explored() -> None:
 
 CASES: dict[str, Game] = {
     "tictactoe": GAME,
+    "tictactoe with known results": knows_the_end.GAME,
     "connect four": ConnectFour(),
     "nim of double moves": PlainRules(games.MovesTwice(heap=12)),
 }
@@ -204,10 +220,13 @@ def root_edges(search: Search) -> Iterator[tuple[int, np.ndarray]]:
 def test_no_proven_loss_is_played_if_there_is_an_alternative(name: str, root: Root, leaves: int) -> None:
     game, checked = CASES[name], 0
     for seed in range(3):
-        for readouts in (16, 32, 100):
-            options = SearchOptions(readouts=readouts, solver=True, root=root)
+        for readouts in (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 100):
+            options = SearchOptions(
+                readouts=readouts, solver=True, root=root, known_results=game is knows_the_end.GAME, cache_megabytes=0
+            )
             states = random_states(game, 60, seed)
-            search = Search(game, ArbitraryNetwork(game, seed, scale=3.0), options, len(states), leaves)
+            network = ArbitraryNetwork(game, seed, scale=3.0 if seed else 300.0)  # of which most priors are 0
+            search = Search(game, network, options, len(states), leaves)
             search.begin(np.arange(60), states, np.arange(60, dtype=np.uint64))
             search.run()
             result = search.result(np.arange(60))
@@ -217,8 +236,8 @@ def test_no_proven_loss_is_played_if_there_is_an_alternative(name: str, root: Ro
                     continue
                 checked += len(losing)
                 assert result.best[tree] not in losing
-                if (edges["visits"][edges["proof"] != LOST] > 0).any() or root == "gumbel":
-                    assert not result.policies[tree, losing].any()
+                assert not result.policies[tree, losing].any()
+                assert result.policies[tree].sum() == pytest.approx(1)
     assert checked > 20
 
 

@@ -16,7 +16,7 @@ from seraphim.game import Game, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, encode_games
-from seraphim.selfplay.games import SelfPlay, game_id, number_in
+from seraphim.selfplay.games import PURPOSES, SelfPlay, game_id, number_in, ply_streams
 from seraphim.selfplay.pool import play_games, play_together
 from seraphim.settings import Settings
 from tictactoe.game import TicTacToe
@@ -69,6 +69,14 @@ def test_a_game_depends_on_its_stream_and_number_alone() -> None:
         sum(mine.actions.tolist() == other.actions.tolist() for mine, other in zip(together, elsewhere, strict=True))
         < 20
     )
+
+
+def test_each_game_ply_and_purpose_has_a_random_stream_of_its_own() -> None:
+    numbers, plies = (each.ravel() for each in np.indices((50, 200)))
+    keys = [
+        ply_streams(stream, numbers, plies, purpose).tolist() for stream in ("0-0", "0-100") for purpose in PURPOSES
+    ]
+    assert len(set(chain(*keys))) == 2 * len(PURPOSES) * 50 * 200
 
 
 def test_games_of_one_stream_differ() -> None:

@@ -246,8 +246,8 @@ def policy_of(root: Node, options: SearchOptions) -> dict[Edge, float]:
     edges = candidates(root, options)
     if options.root == "gumbel":
         return dict(zip(edges, improved_policy(root, options), strict=True))
-    if not any(edge.visits for edge in edges):  # all that was visited loses
-        edges = root.edges
+    if not any(edge.visits for edge in edges):  # by priors, if all that was visited loses
+        return {edge: float(edge.prior) / sum(float(each.prior) for each in edges) for edge in edges}
     return {edge: edge.visits / sum(edge.visits for edge in edges) for edge in edges}
 
 
@@ -285,8 +285,9 @@ def move_of(root: Node, options: SearchOptions) -> Edge:
     """The move to play at an unproven root."""
     policy = policy_of(root, options)
     best = max(policy, key=lambda edge: policy[edge])
-    if options.root == "puct" and options.leaf == "value":
-        best = regularized_move(root, [edge for edge in policy if edge.visits], options)
+    visited = [edge for edge in policy if edge.visits]
+    if options.root == "puct" and options.leaf == "value" and visited:
+        best = regularized_move(root, visited, options)
     if options.root == "gumbel":
         edges = list(policy)
         scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(root, options), strict=True)]

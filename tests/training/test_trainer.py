@@ -281,6 +281,22 @@ def test_training_that_diverges_publishes_nothing_and_removes_nothing(tmp_path: 
     assert folder.folders() == [champion]
 
 
+@pytest.mark.parametrize(("optimizer", "average_decay"), [("muon", 0.0), ("adam", 0.9), ("sgd", 0.0)])
+def test_a_last_step_that_diverges_publishes_nothing_either(
+    optimizer: str, average_decay: float, tmp_path: Path
+) -> None:
+    # The loss of that step, from before its update, is finite.
+    folder = ModelFolder(tmp_path, "first")
+    settings = SETTINGS.override({"optimizer": optimizer, "average_decay": average_decay})
+    champion = bootstrap(folder, GAME, settings, seed=0)
+    add_games(folder, 20)
+    with pytest.raises(ModelError, match=r"^training diverged: .*; no snapshot was published: lower learning_rate"):
+        retrain(folder, GAME, settings.override({"learning_rate": 1e30, "steps": 1}), seed=0, quiet=True)
+    assert folder.champion() == champion
+    assert folder.folders() == [champion]
+    assert retrain(folder, GAME, settings, seed=0, quiet=True).snapshot == folder.champion()
+
+
 def test_the_networks_of_the_gate_are_run_by_the_runtime_that_was_chosen(
     folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,17 @@ def test_every_option_that_matters_without_noise_matters_alike(name: str, change
     assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=150))
 
 
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("readouts", [1, 2, 3, 5, 8])
+def test_few_readouts_find_alike(name: str, readouts: int) -> None:
+    game, rules = GAMES[name]
+    known_results = features_of(game).known_results is not None
+    options = SearchOptions(solver=True, known_results=known_results, cache_megabytes=1)
+    states = random_states(game, 100, seed=6)
+    ours = searched(game, HashNetwork(game), options, states, readouts)
+    assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=readouts))
+
+
 def test_playouts_are_cut_off_alike() -> None:
     game = PlainRules(Wait())
     options = SearchOptions(leaf="playout", cache_megabytes=1)

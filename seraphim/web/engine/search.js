@@ -19,6 +19,7 @@ const OPEN = 0; // of an edge: not proven
 const KNOWN = 1; // proven: its total is exact
 const LOST = 2; // proven: the player who chooses the edge loses
 
+const SMALLEST_PRIOR = 2 ** -126; // of float32
 const HALVINGS = 32; // of the interval that holds α of the regularized policy
 
 /** The search options that matter without noise, with the defaults of seraphim/options.py. */
@@ -147,7 +148,8 @@ export class Search {
   get value() {
     if (this.proven || this.visits === 0) return this.root?.value ?? 0;
     const weights = this.#policyWeights();
-    const expected = this.root.edges.reduce((total, edge, k) => total + weights[k] * mean(edge), 0);
+    const values = this.root.edges.map((edge) => (edge.visits > 0 ? mean(edge) : this.root.value));
+    const expected = values.reduce((total, value, k) => total + weights[k] * value, 0);
     return Math.fround(expected / sum(weights, (weight) => weight));
   }
 
@@ -164,17 +166,17 @@ export class Search {
     return best.action;
   }
 
-  /** Visits of the edges that are not proven to lose, unless all that were visited are. */
+  /** Visits of the edges that are not proven to lose; their priors, if none of them was visited. */
   #policyWeights() {
-    const weights = this.root.edges.map((edge) => (edge.known === LOST ? 0 : edge.visits));
-    return weights.some((weight) => weight > 0) ? weights : this.root.edges.map((edge) => edge.visits);
+    const weigh = (weight) => this.root.edges.map((edge) => (edge.known === LOST ? 0 : weight(edge)));
+    const weights = weigh((edge) => edge.visits);
+    return weights.some((weight) => weight > 0) ? weights : weigh((edge) => Math.max(edge.prior, SMALLEST_PRIOR));
   }
 
   /** The most probable edge under the regularized policy: see `_regularized_edge` in seraphim/search/roots.py. */
   #regularizedEdge(weights) {
     const {edges, visits} = this.root;
     const weighed = edges.filter((_, k) => weights[k] > 0);
-    if (!weighed.length) return edges[0];
     const strength = this.#explorationWeight(visits) / (edges.length + visits);
     let low = Math.max(...weighed.map((edge) => mean(edge) + strength * edge.prior));
     let high = Math.max(...weighed.map((edge) => mean(edge) + strength));
