@@ -57,7 +57,7 @@ def test_each_part_of_the_loop_runs_by_itself(run: Run, root: Path) -> None:
         ("tictactoe/train.py", "mine"),
         ("bin/generate_games.py", "mine", "--games=5", "--readouts=5", "--workers=1"),
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine"), "--summary"),
-        ("bin/tfrecord_viewer.py", str(root / "gamedata/mine")),
+        ("bin/tfrecord_viewer.py", "mine"),
         ("bin/learn.py", "mine", "--generations=1", "--games_per_generation=10", "--goal=none"),
         ("bin/evaluate.py", "mine", "--searches=0", "--max_positions=50"),
     ):
