@@ -120,6 +120,8 @@ def test_it_holds_what_it_needs_and_nothing_else(wheel: Path, source: Path) -> N
             assert archive.read(f"{there}/champion").decode() == champion.name
             snapshots = {each.split("/")[4] for each in names if each.startswith(f"{there}/0")}
             assert snapshots == {champion.name}
+            card = archive.read(f"{there}/README.md").decode()
+            assert {f"{there}/{picture}" for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", card)} <= names
     shipped = {name.removeprefix("seraphim/shipped/") for name in names if name.startswith("seraphim/shipped/")}
     assert {name for name in shipped if name.startswith("bin/")} == {
         f"bin/{path.name}" for path in ROOT.glob("bin/*.py")
