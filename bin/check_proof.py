@@ -22,11 +22,11 @@ import json
 import sys
 import time
 import zlib
+from _installed import app, flags
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from absl import app, flags
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, load_game

@@ -7,9 +7,8 @@
 A name alone means the model, also where there is a file or folder of that name: ./NAME is the path.
 """
 
+from _installed import flags
 from collections.abc import Sequence
-
-from absl import flags
 
 from seraphim import cli
 

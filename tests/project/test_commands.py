@@ -309,7 +309,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(run: Run, root: Path, folder:
     program = (
         "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); sys.argv = sys.argv[1:];"
-        "runpy.run_path(sys.argv[0], run_name='__main__')"
+        "sys.path.append('bin'); runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "bin/generate_games.py", "fresh", "--games=500", "--games_per_file=400"],
