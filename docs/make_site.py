@@ -51,7 +51,7 @@ def copy_pages(pages: Path) -> None:
 
 
 def to_reference(link: re.Match[str]) -> str:
-    """Return a link to the docstrings of a module of the library; of another file, which has no page, the text alone."""
+    """Return a link to the docstrings of a module of the library; for other files, which have no page, the text."""
     label, up, package, module = link.groups()
     if package != "seraphim":
         return label

@@ -247,6 +247,19 @@ def test_what_needs_a_clone_is_refused(run: Run) -> None:
         assert done.stderr.startswith(f"seraphim {command[0]}: {message}")
 
 
+@pytest.mark.parametrize("extra", ["train", "serve", "sgf"])
+def test_the_line_that_installs_an_extra_asks_no_index_for_seraphim(environment: Path, extra: str) -> None:
+    """All that an extra needs is there, so pip need not look for anything, least of all for a name that nobody owns."""
+    python = environment / "bin" / "python"
+    code = f"from seraphim.errors import how_to_install; print(how_to_install({extra!r}))"
+    told = subprocess.run([python, "-c", code], env=outside(), cwd=environment, capture_output=True, text=True).stdout
+    pip, install, what = shlex.split(told)
+    assert (pip, install, what) == ("pip", "install", f"seraphim-zero[{extra}]")
+    command = [sys.executable, "-m", "pip", f"--python={python}", "install", "--dry-run", "--no-index", what]
+    done = subprocess.run(command, env=outside(), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+
+
 def test_missing_packages_are_named_as_pip_knows_them(environment: Path, tmp_path: Path) -> None:
     code = "import sys; sys.modules.update(uvicorn=None, fastapi=None); from seraphim.cli import main; sys.exit(main())"
     command = [environment / "bin" / "python", "-c", code, "serve"]
