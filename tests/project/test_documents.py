@@ -46,7 +46,11 @@ class Command(NamedTuple):
 
     @property
     def program(self) -> str:
-        return self.words[0].removeprefix(".venv/bin/")
+        return _bare(self.words[0])
+
+
+def _bare(word: str) -> str:
+    return word.removeprefix(".venv/bin/").removeprefix("%")  # which is a notebook's
 
 
 def commands_in(where: str, line: str) -> Iterator[Command]:
@@ -58,7 +62,7 @@ def commands_in(where: str, line: str) -> Iterator[Command]:
         words = shlex.split(line, comments=True)
     except ValueError:  # a sentence with an apostrophe
         return
-    if not words or not (OURS | OTHERS) & {each.removeprefix(".venv/bin/") for each in words[:2]}:
+    if not words or not (OURS | OTHERS) & {_bare(each) for each in words[:2]}:
         return
     for part in " ".join(shlex.quote(word) for word in words if word != "…").split(" '&&' "):
         rest, variables = shlex.split(part), {}
@@ -66,7 +70,7 @@ def commands_in(where: str, line: str) -> Iterator[Command]:
             name, _, variables[name] = rest.pop(0).partition("=")
         if rest[:2] == ["taskset", "-c"]:
             rest = rest[3:]
-        if rest and rest[0].removeprefix(".venv/bin/") in OURS | OTHERS:
+        if rest and _bare(rest[0]) in OURS | OTHERS:
             yield Command(where, line, rest, variables)
 
 
@@ -202,8 +206,8 @@ def test_what_is_installed_can_be_found() -> None:
         for word in named[1:] if command.program != "uv" else named[2:3]:
             what, _, wanted = word.rstrip("]").partition("[")
             if word not in FOUND_BY_PIP:
-                wheels = (".", f"dist/seraphim_zero-{version}-py3-none-any.whl")
-                assert what.removeprefix("./") in wheels or what == ".", f"{command.where}: {command.line}"
+                wheels = (".", f"seraphim_zero-{version}-py3-none-any.whl")
+                assert what.removeprefix("dist/").removeprefix("./") in wheels, f"{command.where}: {command.line}"
                 assert set(filter(None, wanted.split(","))) <= extras, f"{command.where}: {command.line}"
     assert len(of("pip")) > 5
 
