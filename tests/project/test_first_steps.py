@@ -51,8 +51,22 @@ def test_the_doctor_names_a_package_that_cannot_be_imported(tmp_path: Path, pack
     assert last == "1 problem found"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/README.md", "docs/commands.md", "docs/your-own-game.md"])
-def test_who_follows_a_page_is_told_to_activate_the_environment(page: str) -> None:
-    text = (ROOT / page).read_text()
-    assert "source .venv/bin/activate" in text
-    assert text.index("source .venv/bin/activate") < text.find("python bin/") or "python bin/" not in text
+GUIDES = (
+    "README",
+    "commands",
+    "playing",
+    "engines",
+    "interop",
+    "openspiel",
+    "cluster",
+    "proofs",
+    "api",
+    "your-own-game",
+)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / f"docs/{name}.md" for name in GUIDES)], ids=str)
+def test_who_follows_a_page_is_told_to_activate_the_environment(page: Path) -> None:
+    before, told, _ = page.read_text().partition("source .venv/bin/activate")
+    assert told
+    assert "python bin/" not in before
