@@ -9,7 +9,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 MODELS = [Path("models", name) for name in ("connectfour", "hex", "othello", "tictactoe")]
-OF_A_MODEL = ("settings.json", "README.md", "curve.csv", "*.proof")
+OF_A_MODEL = ("settings.json", "README.md", "*.png", "curve.csv", "*.proof")
 
 
 class BuildWithShipped(build_py):

@@ -12,10 +12,9 @@ all of its snapshots, and matches are kept in models/NAME/arena.csv: the same co
 """
 
 import time
+from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path
-
-from absl import flags
 
 from seraphim import cli
 from seraphim.inference import Runtime

@@ -12,11 +12,10 @@ clone of Seraphim with its packages for developers: pip install -e '.[bench]'.
 """
 
 import sys
+from _installed import flags
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-
-from absl import flags
 
 from seraphim import cli
 from seraphim.effects import Part

@@ -8,9 +8,8 @@ Two forms of one game are compared as well. A small game is solved. Games are na
 folder or installed.
 """
 
+from _installed import flags
 from collections.abc import Sequence
-
-from absl import flags
 
 from seraphim import cli
 

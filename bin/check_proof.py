@@ -23,12 +23,12 @@ import json
 import sys
 import time
 import zlib
+from _installed import app, flags
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from absl import app, flags
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, load_game

@@ -5,10 +5,9 @@
 The figures are in models/NAME/curve.csv.
 """
 
+from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path
-
-from absl import flags
 
 from seraphim import cli
 

@@ -4,14 +4,42 @@
     seraphim doctor NAME --quick    # one model; no speed is measured, and files are not read completely
     seraphim doctor --require_gpu   # it is a problem if no GPU is used
 
-Its last line is "no problem found", or the number of problems; in that case the exit code is 1.
+Its last line is "no problem found", or the number of problems; in that case the exit code is 1. Where packages are
+missing or cannot be imported, it says which, by the standard library alone.
 """
 
+import configparser
+import platform
+import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from absl import flags
 
-from seraphim import cli
+def tell_what_is_broken(error: Exception) -> int:
+    """Print which packages are missing here, and why one cannot be imported; return the exit code."""
+    setup = configparser.ConfigParser()
+    setup.read(Path(__file__).parents[1] / "setup.cfg")
+    names = [line.partition(">")[0] for line in setup.get("options", "install_requires", fallback="").split()]
+    print(f"Python {platform.python_version()} at {sys.executable}")
+    for name in names:
+        try:
+            print(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            print(f"{name} is missing")
+    cure = "source .venv/bin/activate, or run make setup first"
+    if sys.prefix != sys.base_prefix:  # an environment is active
+        cure = "pip install -e . in the clone, or rm -r .venv and make setup"
+    print(f"{error}: {cure}\n1 problem found")
+    return 1
+
+
+try:
+    from absl import flags
+
+    from seraphim import cli
+except (ImportError, OSError) as error:
+    raise SystemExit(tell_what_is_broken(error)) from None
 
 QUICK = flags.DEFINE_bool("quick", False, "Measure no speed, and compare the lengths of files but not their checksums.")
 REQUIRE_GPU = flags.DEFINE_bool("require_gpu", False, "It is a problem if no GPU is used.")
@@ -22,9 +50,12 @@ _SEARCH = "one connect four position, 800 readouts"
 
 def main(arguments: Sequence[str]) -> int:
     """Check."""
-    from rich.console import Console
+    try:
+        from rich.console import Console
 
-    from seraphim.diagnostics import doctor
+        from seraphim.diagnostics import doctor
+    except (ImportError, OSError) as error:
+        raise SystemExit(tell_what_is_broken(error)) from None
     from seraphim.errors import SeraphimError, SettingsError
     from seraphim.storage.shipped import find_model
 

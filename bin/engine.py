@@ -10,10 +10,9 @@ the game may still have. docs/engines.md lists the commands.
 
 import io
 import sys
+from _installed import flags
 from collections.abc import Sequence
 from dataclasses import replace
-
-from absl import flags
 
 from seraphim import cli
 from seraphim.inference import Runtime

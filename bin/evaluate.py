@@ -9,12 +9,11 @@ FILE has one position per line, as the moves that lead to it (for connect four d
 a space is ignored. moves.csv has the network's move, the move, value (for the player to move) and visits of a search.
 """
 
+from _installed import flags
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from absl import flags
 
 from seraphim import cli
 

@@ -7,11 +7,10 @@
 What is written is compared with the SavedModel before, and refused if it computes something else.
 """
 
+from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
-
-from absl import flags
 
 from seraphim import cli
 

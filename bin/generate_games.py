@@ -7,9 +7,8 @@ snapshot becomes the champion, it plays the following games.
 """
 
 import secrets
+from _installed import flags
 from collections.abc import Sequence
-
-from absl import flags
 
 from seraphim import cli
 

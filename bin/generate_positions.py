@@ -10,11 +10,10 @@ test set is in the validation set of its kind.
 
 import sys
 import time
+from _installed import flags
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-from absl import flags
 
 from seraphim import cli
 

@@ -10,10 +10,9 @@
 Moves are written in the game's notation. Input may also come from a pipe.
 """
 
+from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path
-
-from absl import flags
 
 from seraphim import cli
 from seraphim.effects import Part

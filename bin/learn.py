@@ -10,9 +10,8 @@ every game its champions play matches in at most 3 % of the time, and are rated 
 """
 
 import sys
+from _installed import flags
 from collections.abc import Sequence
-
-from absl import flags
 
 from seraphim import cli
 from seraphim.effects import Part, has_checks

@@ -12,11 +12,10 @@ NAME-start.proof, or tictactoe-start.proof.
 
 import math
 import re
+from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-from absl import flags
 
 from seraphim import cli
 from seraphim.inference import Runtime

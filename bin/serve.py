@@ -10,9 +10,8 @@ otherwise: there is no password. Ctrl-C stops the server.
 import os
 import threading
 import webbrowser
+from _installed import flags
 from collections.abc import Sequence
-
-from absl import flags
 
 from seraphim import cli
 

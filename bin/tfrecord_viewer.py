@@ -1,16 +1,16 @@
-"""Show game data, or any TFRecord file.
+"""Show the games of a model, or any TFRecord file.
 
-seraphim view gamedata/NAME             the first game of the newest file, position by position
-seraphim view gamedata/NAME --summary   how many games, who won, what was played, what is damaged
+    seraphim view NAME               # the first game of the newest file in gamedata/NAME, position by position
+    seraphim view NAME --summary     # how many games, who won, what was played, what is damaged
+    seraphim view FILE               # a file, or a folder of files
+
+A name alone means the model, also where there is a file or folder of that name: ./NAME is the path.
 """
 
+from _installed import flags
 from collections.abc import Sequence
-from pathlib import Path
-
-from absl import flags
 
 from seraphim import cli
-from seraphim.errors import SettingsError
 
 SUMMARY = flags.DEFINE_bool("summary", False, "Show counts over all files instead of single records.")
 RECORD = flags.DEFINE_integer("record", None, "Number of the record to show, from 0 in its file.", lower_bound=0)
@@ -23,12 +23,11 @@ def main(arguments: Sequence[str]) -> None:
     """Show records."""
     from rich.console import Console
 
-    from seraphim.records.viewer import RecordFilter, show_records, show_summary
+    from seraphim.records.viewer import RecordFilter, find_records, show_records, show_summary
 
-    if len(arguments) != 2:
-        raise SettingsError(f"expected one file or folder, not {len(arguments) - 1}: try gamedata/NAME")
+    text = cli.model_name(arguments)
     cli.refuse_flags(SUMMARY.value, "record", "limit", "game_id", because="--summary counts all records")
-    path, console = Path(arguments[1]), Console(highlight=False)
+    path, console = find_records(cli.data_root(), text), Console(highlight=False)
     if SUMMARY.value:
         show_summary(path, console, GAME.value)
     else:

@@ -6,8 +6,11 @@
 TensorBoard shows models/NAME/logs.
 """
 
-from seraphim import cli
-from seraphim.training.command import define_command
+try:
+    from seraphim import cli
+    from seraphim.training.command import define_command
+except ModuleNotFoundError as error:
+    raise SystemExit(f"train.py: {error}: source .venv/bin/activate, or run make setup first") from None
 
 main = define_command()
 

@@ -2,8 +2,9 @@
 
     python docs/make_site.py --out=site
 
-The pages lie on the site as they lie in the repository, so that relative links hold in both. Broken links are errors.
-What it loads is on the site, so that it works without a network.
+The pages lie on the site as they lie in the repository, so that relative links hold in both; a link to a module of the
+library leads to its docstrings. Broken links are errors, in the pages and in the HTML that is built. What it loads is
+on the site, so that it works without a network.
 """
 
 import argparse
@@ -14,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from nbconvert.exporters import MarkdownExporter
 from nbconvert.writers import FilesWriter
@@ -25,6 +28,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = (".", "docs", "notebooks", "models/*")
 COPIED = ("*.md", "*.png", "*.css", "LICENSE", "CITATION.cff")
 NAMED_FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)  # a block of code that is the content of a file
+TO_SOURCE = re.compile(r"\[([^]]*)\]\(((?:\.\./)*)(\w+)/([\w/]+)\.py\)")  # a link to a Python file
 LISTED = re.compile(r"^    ([a-z_]+/?)  +(\S.*)$", re.MULTILINE)  # a module in the docstring of its folder
 
 
@@ -40,10 +44,18 @@ def copy_pages(pages: Path) -> None:
         target = pages / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
-            text = path.read_text().replace(".ipynb)", ".md)")
+            text = TO_SOURCE.sub(to_reference, path.read_text().replace(".ipynb)", ".md)"))
             target.write_text(NAMED_FILE.sub(r'```\1 title="\2"', text))
         else:
             shutil.copyfile(path, target)
+
+
+def to_reference(link: re.Match[str]) -> str:
+    """Return a link to the docstrings of a module of the library; for other files, which have no page, the text."""
+    label, up, package, module = link.groups()
+    if package != "seraphim":
+        return label
+    return f"[{label}]({up}reference/{module.split('/')[0]}.md#seraphim.{module.replace('/', '.')})"
 
 
 def convert_notebooks(pages: Path) -> None:
@@ -78,6 +90,41 @@ def write_modules(page: Path, modules: list[str], options: dict[str, str]) -> No
     page.write_text(f"# {package}\n\n" + "\n".join(blocks))
 
 
+class Page(HTMLParser):
+    """The links of a page, and what links may lead to in it."""
+
+    def __init__(self, file: Path) -> None:
+        """Read a file."""
+        super().__init__()
+        self.links, self.anchors = list[str](), set[str]()
+        self.feed(file.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        """Keep a tag's links and anchors."""
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.links.append(value)
+            elif value and name in ("id", "name"):
+                self.anchors.add(value)
+
+
+def broken_links(site: Path) -> list[str]:
+    """Return the links of a built site that lead to no file or anchor of it; those to other sites are not looked at."""
+    site, broken = site.resolve(), list[str]()
+    pages = {file: Page(file) for file in sorted(site.rglob("*.html"))}
+    for file, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            folder = site if parts.path.startswith("/") else file.parent
+            target = (folder / unquote(parts.path).lstrip("/")).resolve() if parts.path else file
+            target = target / "index.html" if target.is_dir() else target
+            there = target.is_relative_to(site) and target.exists()
+            anchors = pages[target].anchors | {""} if target in pages else {""}
+            if not (parts.scheme or parts.netloc) and not (there and unquote(parts.fragment) in anchors):
+                broken.append(f"{file.relative_to(site)} links to {link}, which is not on the site")
+    return broken
+
+
 def build(out: Path) -> None:
     """Build the site in a folder, which is replaced."""
     with tempfile.TemporaryDirectory() as made:
@@ -103,6 +150,8 @@ def build(out: Path) -> None:
         print(said if "--strict" in trace else done.stdout, end="")
         if done.returncode:
             sys.exit("make_site.py: the site was not built: fix the problems above")
+        if broken := broken_links(Path(made) / "site"):
+            sys.exit("\n".join([*broken, "make_site.py: the site was not built: fix these links"]))
         shutil.rmtree(out, ignore_errors=True)
         shutil.move(Path(made) / "site", out)
 

@@ -93,6 +93,7 @@ def main() -> int:
     sys.argv = [f"seraphim {command}", *arguments]
     sys.modules["__main__"] = module = ModuleType("__main__")
     module.__file__ = str(file)
+    sys.path.append(str(file.parent))
     exec(compile(file.read_bytes(), file, "exec"), vars(module))
     return 0
 

@@ -33,7 +33,7 @@ def seraphim(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_program_is_a_command() -> None:
-    assert sorted(PROGRAMS.values()) == sorted(path.stem for path in (ROOT / "bin").glob("*.py"))
+    assert sorted(PROGRAMS.values()) == sorted(path.stem for path in (ROOT / "bin").glob("[!_]*.py"))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])

@@ -7,9 +7,12 @@
 TensorBoard shows models/NAME/logs.
 """
 
-from seraphim import cli
-from seraphim.training.command import define_command
-from tictactoe.presets import PRESETS
+try:
+    from seraphim import cli
+    from seraphim.training.command import define_command
+    from tictactoe.presets import PRESETS
+except ModuleNotFoundError as error:
+    raise SystemExit(f"train.py: {error}: source .venv/bin/activate, or run make setup first") from None
 
 main = define_command("tictactoe", PRESETS)
 

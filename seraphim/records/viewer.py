@@ -114,6 +114,25 @@ def show_summary(path: Path, console: Console, game: str | None = None) -> None:
     console.print(table)
 
 
+def find_records(root: Path, text: str) -> Path:
+    """Return the folder of the games of the model that a text names, or else the text as a path.
+
+    Where it is both, a name alone means the model: `./NAME` is the path.
+
+    Raises:
+        RecordError: it is neither.
+    """
+    path, games = Path(text), root / "gamedata" / text
+    if path.name != text or text.startswith("."):
+        return path
+    if games.is_dir():
+        return games
+    if not path.is_file() and not any(path.glob("*tfrecord*")):
+        cure = f"run seraphim generate {text} first, or name another model, file or folder"
+        raise RecordError(f"there are no games in {games}, and no records in {text}: {cure}")
+    return path
+
+
 def record_files(path: Path) -> list[Path]:
     """Return the file, or the files of a folder, oldest first.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = sorted({*ROOT.glob("bin/*.py"), *ROOT.glob("*/train.py")})
+PROGRAMS = sorted({*ROOT.glob("bin/[!_]*.py"), *ROOT.glob("*/train.py")})
 GAMES = sorted(path.parent.name for path in ROOT.glob("*/game.py") if path.parent.name != "seraphim")
 LIBRARY = sorted(path for folder in ["seraphim", *GAMES] for path in (ROOT / folder).rglob("*.py"))
 LIBRARY = [path for path in LIBRARY if path not in PROGRAMS]

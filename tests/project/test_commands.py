@@ -57,7 +57,7 @@ def test_each_part_of_the_loop_runs_by_itself(run: Run, root: Path) -> None:
         ("tictactoe/train.py", "mine"),
         ("bin/generate_games.py", "mine", "--games=5", "--readouts=5", "--workers=1"),
         ("bin/tfrecord_viewer.py", str(root / "gamedata/mine"), "--summary"),
-        ("bin/tfrecord_viewer.py", str(root / "gamedata/mine")),
+        ("bin/tfrecord_viewer.py", "mine"),
         ("bin/learn.py", "mine", "--generations=1", "--games_per_generation=10", "--goal=none"),
         ("bin/evaluate.py", "mine", "--searches=0", "--max_positions=50"),
     ):
@@ -309,7 +309,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(run: Run, root: Path, folder:
     program = (
         "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); sys.argv = sys.argv[1:];"
-        "runpy.run_path(sys.argv[0], run_name='__main__')"
+        "sys.path.append('bin'); runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "bin/generate_games.py", "fresh", "--games=500", "--games_per_file=400"],

@@ -66,15 +66,16 @@ def test_what_is_stored_was_run_to_the_end_and_is_small(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_first_cell_installs_this_distribution(path: Path) -> None:
+def test_it_says_how_to_install_and_installs_nothing(path: Path) -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     assert set(EXTRAS) <= set(setup["options.extras_require"])
-    first = next(cell.source for cell in read(path).cells if cell.cell_type == "code")
-    assert first == (
-        'import importlib.util\n\nif importlib.util.find_spec("seraphim") is None:\n'
-        f'    %pip install -q "{setup["metadata"]["name"]}[{",".join(EXTRAS)}]"'
-    )
+    wheel = f"seraphim_zero-{setup['metadata']['version']}-py3-none-any.whl"
+    first, *others = read(path).cells
+    assert first.cell_type == "markdown"
+    assert f'`%pip install "./{wheel}[{",".join(EXTRAS)}]"`' in first.source
+    assert "`make setup`" in first.source
+    assert not [cell.source for cell in others if re.search(r"\b(pip|conda|uv|apt)\b", cell.source)]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

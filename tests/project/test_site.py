@@ -2,6 +2,7 @@
 
 import functools
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -80,6 +81,53 @@ def test_the_site_has_every_page_each_model_each_notebook_and_the_library(site: 
     assert "Return the label of the move to play" in (site / "reference/seraphim.html").read_text()
     packages = {path.parent.name for path in ROOT.glob("seraphim/*/__init__.py")}
     assert packages <= {path.stem for path in site.glob("reference/*.html")}
+
+
+@pytest.mark.slow
+def test_links_to_modules_lead_to_their_docstrings(site: Path) -> None:
+    text = (site / "docs/your-own-search.html").read_text()
+    assert 'href="../reference/search.html#seraphim.search.tree"' in text
+    assert 'href="../reference/options.html#seraphim.options"' in text
+    assert '.py"' not in text
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *(
+            "gone.html",
+            "../gone.html",
+            "docs/page.html#gone",
+            "#gone",
+            "gone.png",
+            "docs/",
+            "/gone.css",
+            "../../page.html",
+        ),
+        *("docs/page.html#%23here", "docs/page.html?x#gone", "seraphim/options.py"),
+    ],
+)
+@pytest.mark.parametrize("form", ['<a href="{}">', '<img src="{}">', '<script src="{}"></script>', '<link href="{}">'])
+def test_a_dead_link_in_a_built_page_is_found(tmp_path: Path, link: str, form: str) -> None:
+    site = tmp_path / "site"
+    (site / "docs").mkdir(parents=True)
+    (tmp_path / "page.html").touch()
+    good = [
+        "docs/page.html",
+        "docs/page.html#here",
+        "/docs/page.html",
+        "#top",
+        "https://example.org/x",
+        "mailto:a@b",
+        "./",
+    ]
+    (site / "docs/page.html").write_text('<h2 id="here"><a href="../index.html#top">')
+    (site / "index.html").write_text('<h1 id="top">' + "".join(f'<a href="{each}">' for each in good))
+    broken_links = runpy.run_path(str(ROOT / "docs/make_site.py"))["broken_links"]
+    assert broken_links(site) == []
+    (site / "docs/other.html").write_text(form.format(link if link.startswith(("/", "#")) else f"../{link}"))
+    (found,) = broken_links(site)
+    assert found.startswith("docs/other.html links to ")
 
 
 @pytest.mark.slow

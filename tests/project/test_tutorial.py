@@ -168,7 +168,7 @@ def test_the_terminal_plays_a_move(printed: dict[str, str]) -> None:
 
 
 def test_the_viewer_shows_a_game(printed: dict[str, str]) -> None:
-    text = printed[f"python bin/tfrecord_viewer.py gamedata/{MODEL}"]
+    text = printed[f"python bin/tfrecord_viewer.py {MODEL}"]
     assert "4 B B B B B" in text
     assert "← played" in text
 

@@ -120,6 +120,8 @@ def test_it_holds_what_it_needs_and_nothing_else(wheel: Path, source: Path) -> N
             assert archive.read(f"{there}/champion").decode() == champion.name
             snapshots = {each.split("/")[4] for each in names if each.startswith(f"{there}/0")}
             assert snapshots == {champion.name}
+            card = archive.read(f"{there}/README.md").decode()
+            assert {f"{there}/{picture}" for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", card)} <= names
     shipped = {name.removeprefix("seraphim/shipped/") for name in names if name.startswith("seraphim/shipped/")}
     assert {name for name in shipped if name.startswith("bin/")} == {
         f"bin/{path.name}" for path in ROOT.glob("bin/*.py")
@@ -162,7 +164,7 @@ def test_the_wheel_answers_and_not_the_clone(run: Run, environment: Path) -> Non
     assert all(Path(file).is_relative_to(environment) for file in files)
     assert str(ROOT) + "'" not in path
     assert re.fullmatch(r"seraphim \d+\.\d+\.\d+", *lines(run("seraphim", "--version")))
-    assert len(lines(run("seraphim"))) == 2 + len(list(ROOT.glob("bin/*.py")))
+    assert len(lines(run("seraphim"))) == 2 + len(list(ROOT.glob("bin/[!_]*.py")))
 
 
 def test_a_person_plays_against_the_model_that_comes_with_it(run: Run) -> None:
@@ -243,6 +245,19 @@ def test_what_needs_a_clone_is_refused(run: Run) -> None:
         done = run("seraphim", *command)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"seraphim {command[0]}: {message}")
+
+
+@pytest.mark.parametrize("extra", ["train", "serve", "sgf"])
+def test_the_line_that_installs_an_extra_asks_no_index_for_seraphim(environment: Path, extra: str) -> None:
+    """All that an extra needs is there, so pip need not look for anything, least of all for a name that nobody owns."""
+    python = environment / "bin" / "python"
+    code = f"from seraphim.errors import how_to_install; print(how_to_install({extra!r}))"
+    told = subprocess.run([python, "-c", code], env=outside(), cwd=environment, capture_output=True, text=True).stdout
+    pip, install, what = shlex.split(told)
+    assert (pip, install, what) == ("pip", "install", f"seraphim-zero[{extra}]")
+    command = [sys.executable, "-m", "pip", f"--python={python}", "install", "--dry-run", "--no-index", what]
+    done = subprocess.run(command, env=outside(), capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
 
 
 def test_missing_packages_are_named_as_pip_knows_them(environment: Path, tmp_path: Path) -> None:

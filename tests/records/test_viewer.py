@@ -1,5 +1,6 @@
 import gzip
 import io
+import os
 import subprocess
 import sys
 import zlib
@@ -285,10 +286,61 @@ def test_the_program_prints_a_summary(folder):
     assert "won by the first player" in done.stdout
 
 
-def test_the_program_says_what_it_expects():
-    done = run_viewer()
+@pytest.fixture
+def root(folder):
+    """A data root with the games of the model `mine`, the newest of which is `three`."""
+    folder.rename(folder.parent / "mine")
+    (folder.parent / "gamedata").mkdir()
+    (folder.parent / "mine").rename(folder.parent / "gamedata/mine")
+    return folder.parent
+
+
+def view(root, *arguments, **environment):
+    environment = {**os.environ, "SERAPHIM_MODEL_NAME": "", "SERAPHIM_DATA": "", **environment}
+    command = [sys.executable, PROGRAM, *arguments]
+    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+
+
+def test_a_models_name_stands_for_its_games(root, tmp_path_factory):
+    by_path = view(root, "gamedata/mine")
+    assert "game     three, ply 0" in by_path.stdout
+    assert view(root, "mine").stdout == by_path.stdout
+    assert view(root, SERAPHIM_MODEL_NAME="mine").stdout == by_path.stdout
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    assert view(elsewhere, "mine", SERAPHIM_DATA=str(root)).stdout == by_path.stdout
+
+
+def test_a_name_alone_means_the_model_and_a_path_the_path(root):
+    (root / "mine").mkdir()
+    write_payloads(root / "mine" / "some.tfrecord", b"one")
+    assert "three" in view(root, "mine").stdout
+    for path in ("./mine", "mine/", "mine/some.tfrecord", str(root / "mine")):
+        done = view(root, path)
+        assert done.stdout.startswith("some.tfrecord · record 0"), path
+    (root / "gamedata/mine").rename(root / "gamedata/other")
+    for path in ("mine", "mine/some.tfrecord"):
+        assert view(root, path).stdout.startswith("some.tfrecord · record 0"), path
+    for path in (".", "..", "some.tfrecord"):
+        assert view(root / "mine", path, "--summary").stdout.count("some.tfrecord") == (path != ".."), path
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_name_without_games_says_how_to_get_some(root, there):
+    if there:
+        (root / "nobody").mkdir()  # such as the folder of a game in a clone
+    done = view(root, "nobody")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "tfrecord_viewer.py: there are no games in gamedata/nobody, and no records in nobody: "
+        "run seraphim generate nobody first, or name another model, file or folder\n"
+    )
+
+
+def test_the_program_says_what_it_expects(tmp_path):
+    done = view(tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "tfrecord_viewer.py: expected one file or folder, not 0: try gamedata/NAME\n"
+    assert done.stderr == "tfrecord_viewer.py: which model? Try: tfrecord_viewer.py NAME, or set SERAPHIM_MODEL_NAME\n"
+    assert "expected one model NAME, not 2 arguments: a b" in view(tmp_path, "a", "b").stderr
 
 
 def test_states_that_play_does_not_lead_to_are_not_shown(tmp_path):

@@ -71,6 +71,7 @@ class Thinker:
         readouts: int | None = None,
         seconds: float | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
+        show: Callable[[Reading], None] = lambda _: None,
     ) -> int:
         """Return the action to play in the current, unfinished position.
 
@@ -79,16 +80,16 @@ class Thinker:
                 as there is time for.
             seconds: time for the search.
             is_stopped: ends the search early; it is asked after each batch.
+            show: is called with the result.
 
         Raises:
             ModelError: the model gave a NaN or an infinity.
         """
-        legal = self.tree.legal()
-        if len(legal) == 1:
-            return legal[0]
         last = time.monotonic()
         deadline = None if seconds is None else last + seconds
-        if readouts is None:
+        if len(self.tree.legal()) == 1:
+            readouts = 0  # there is nothing to choose
+        elif readouts is None:
             readouts = self._opponent.search.readouts if seconds is None else MOST_READOUTS
 
         def is_over(_: Callable[[], Reading]) -> bool:
@@ -99,7 +100,7 @@ class Thinker:
             return is_stopped() or (deadline is not None and now + self._longest_step >= deadline)
 
         self._longest_step *= _FORGETTING
-        self._opponent.read(self.tree, readouts, is_over)
+        show(self._opponent.read(self.tree, readouts, is_over))
         return self._opponent.choose(self.tree)
 
     def analyze(self, seconds: float, show: Callable[[Reading], None], is_stopped: Callable[[], bool]) -> None:

@@ -1,5 +1,6 @@
 """The Universal Chess Interface (Huber and Meyer-Kahlen 2000): Seraphim as an engine of programs that speak it."""
 
+import itertools
 import math
 import re
 import time
@@ -22,6 +23,7 @@ _INTERVAL = 1.0  # seconds between two reports of a search without a limit
 _CHESS = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"  # its initial position
 _LIMITS = ("movetime", "nodes", "wtime", "btime", "winc", "binc", "movestogo")
 _INTEGER = re.compile("[+-]?[0-9]+")
+_WITHOUT_ANSWER = ("debug", "setoption", "register", "ponderhit", "stop", "quit")  # commands of the protocol
 
 
 class UciServer:
@@ -35,7 +37,7 @@ class UciServer:
         """
         self._thinker, self._out = thinker, out
         self._name_of = uci_names(thinker.game)
-        self._later: deque[str] = deque()  # lines that came during a search
+        self._later: deque[list[str]] = deque()  # commands that came during a search
         self._is_known = True  # whether the position that was sent last was understood
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "uci": self._uci,
@@ -43,22 +45,29 @@ class UciServer:
             "ucinewgame": lambda _: thinker.new(),
             "position": self._position,
             "go": self._go,
+            **dict.fromkeys(_WITHOUT_ANSWER, lambda _: None),
         }
 
     def run(self) -> None:
         """Answer until `quit`, or the end of the input."""
-        while (line := self._later.popleft() if self._later else self._next_line()) != "quit":
-            self.answer(line)
-
-    def _next_line(self) -> str:
-        line = self._thinker.next_line()
-        return "quit" if line is None else line.strip()
+        while (words := self._later.popleft() if self._later else self._next_command())[:1] != ["quit"]:
+            self._carry_out(words)
 
     def answer(self, line: str) -> None:
-        """Carry out a command, and write its answer; what is not known is ignored, as the protocol demands."""
-        words = line.split()
+        """Carry out a command, and write its answer."""
+        self._carry_out(self._command_in(line))
+
+    def _next_command(self) -> list[str]:
+        line = self._thinker.next_line()
+        return ["quit"] if line is None else self._command_in(line)
+
+    def _command_in(self, line: str) -> list[str]:
+        # The words of a line from its first command on: those before it are ignored, as the protocol demands.
+        return [*itertools.dropwhile(lambda word: word not in self._commands, line.split())]
+
+    def _carry_out(self, words: list[str]) -> None:
         try:
-            if words and words[0] in self._commands:
+            if words:
                 self._commands[words[0]](words[1:])
         except SeraphimError as error:
             self._say(f"info string {' '.join(str(error).split())}")
@@ -95,6 +104,8 @@ class UciServer:
         if not (self._is_known and thinker.tree.legal()):
             while "infinite" in words and not is_stopped():
                 time.sleep(WAIT_SECONDS)
+            if self._is_known:
+                self._say("info string the game is over by the rules of this engine")
             self._say("bestmove 0000")
             return
         limits, unknown = _limits(words)
@@ -105,7 +116,7 @@ class UciServer:
             readouts = 0
         elif "nodes" in limits:
             readouts = int(min(limits["nodes"], MOST_READOUTS))
-        action = thinker.choose(readouts, _seconds(limits, thinker), is_stopped)
+        action = thinker.choose(readouts, _seconds(limits, thinker), is_stopped, self._show)
         self._say(f"bestmove {self._name_of(thinker.tree.node.state, action)}")
 
     def _watch(self) -> Callable[[], bool]:
@@ -115,25 +126,27 @@ class UciServer:
         def is_stopped() -> bool:
             nonlocal stopped
             while not stopped and self._thinker.has_line:
-                line = self._next_line()
-                if line == "isready":
+                words = self._next_command()
+                if words[:1] == ["isready"]:
                     self._say("readyok")
-                elif line != "stop":
-                    self._later.append(line)
-                stopped = line in ("stop", "quit")
+                elif words[:1] != ["stop"]:
+                    self._later.append(words)
+                stopped = words[:1] in (["stop"], ["quit"])
             return stopped
 
         return is_stopped
 
     def _show(self, reading: Reading) -> None:
         best = reading.candidates[0]
+        if not reading.total:  # as `choose` does before the first readout
+            best = max(reading.candidates, key=lambda each: each.prior)
         game, state, names = self._thinker.game, self._thinker.tree.node.state, list[str]()
         for action in best.variation:
             names.append(self._name_of(state, action))
             (state,) = game.step(state[None], np.array([action]))
         self._say(
-            f"info nodes {reading.total} time {round(1000 * reading.seconds)} score cp {_centipawns(reading.value)} "
-            f"pv {' '.join(names)}"
+            f"info depth {len(names)} nodes {reading.total} time {round(1000 * reading.seconds)} "
+            f"score cp {_centipawns(reading.value)} pv {' '.join(names)}"
         )
 
 

@@ -4,6 +4,7 @@ import io
 import itertools
 import os
 import queue
+import re
 import shlex
 import shutil
 import subprocess
@@ -481,7 +482,7 @@ def test_uci_chooses_a_legal_move(breakthrough: Conversation, limit: str) -> Non
     game = breakthrough.thinker.game
     breakthrough.ask("ucinewgame")
     breakthrough.ask("position startpos moves a2a3")
-    word, move = breakthrough.ask(f"go{limit}").split()
+    word, move = breakthrough.ask(f"go{limit}").splitlines()[-1].split()
     assert word == "bestmove"
     tree = breakthrough.thinker.tree
     assert len(tree.actions()) == 1
@@ -496,13 +497,13 @@ def test_uci_searches_until_it_is_stopped(breakthrough: Conversation, monkeypatc
     with breakthrough.running():
         breakthrough.send("position startpos", "go infinite", "isready", "setoption name Hash value 1", "dance")
         breakthrough.wait_for("readyok")
-        breakthrough.wait_for("info nodes ", 3)  # more than the first
+        breakthrough.wait_for("info depth ", 3)  # more than the first
         assert "bestmove" not in breakthrough.out.getvalue()
         breakthrough.send("stop")
         breakthrough.wait_for("bestmove ")
     lines = breakthrough.out.getvalue().splitlines()
     assert lines[-1].startswith("bestmove ")
-    assert lines[-2].startswith("info nodes ")
+    assert lines[-2].startswith("info depth ")
     assert lines[-1].split()[1] == lines[-2].split(" pv ")[1].split()[0]
 
 
@@ -516,6 +517,51 @@ def test_uci_is_answered_during_a_search_with_a_limit(breakthrough: Conversation
         breakthrough.send("go nodes 1")  # in the position that came meanwhile
         breakthrough.wait_for("bestmove ", 2)
     assert len(breakthrough.thinker.tree.actions()) == 1
+
+
+@pytest.mark.parametrize("go", ["go", "go nodes 10", "go nodes 0", "go movetime 100", "go infinite"])
+def test_uci_tells_what_it_thinks_of_a_position_before_its_move(breakthrough: Conversation, go: str) -> None:
+    breakthrough.ask("position startpos moves a2a3 a7a6")
+    breakthrough.send("stop") if "infinite" in go else None
+    *_, info, best = breakthrough.ask(go).splitlines()
+    found = re.fullmatch(r"info depth (\d+) nodes (\d+) time \d+ score cp (-?\d+) pv ((?:[a-h][1-8]){2}.*)", info)
+    assert found, info
+    depth, nodes, _, variation = found.groups()
+    assert int(depth) == len(variation.split())
+    assert int(nodes) >= {"go": 20, "go nodes 10": 10}.get(go, 0)
+    assert best == f"bestmove {variation.split()[0]}"
+    breakthrough.ask(f"position startpos moves a2a3 a7a6 {variation}")
+    assert len(breakthrough.thinker.tree.actions()) == 2 + int(depth)
+
+
+@pytest.mark.parametrize("unknown", ["joho ", "joho dance ", "  joho\t"])
+def test_uci_reads_a_line_from_its_first_command_on(breakthrough: Conversation, unknown: str) -> None:
+    assert breakthrough.ask(f"{unknown}isready") == "readyok\n"  # the protocol's own example has the word joho
+    assert breakthrough.ask(f"{unknown}position startpos moves a2a3") == ""
+    assert len(breakthrough.thinker.tree.actions()) == 1
+    assert "bestmove" in breakthrough.ask(f"{unknown}go nodes 3")
+    with breakthrough.running(f"{unknown}quit"):
+        breakthrough.send("go infinite", f"{unknown}isready")
+        breakthrough.wait_for("readyok", 2)
+        breakthrough.send(f"{unknown}stop")
+        breakthrough.wait_for("bestmove", 2)
+
+
+@pytest.mark.parametrize("command", ["setoption name", "debug", "register", "stop", "ponderhit", "joho setoption name"])
+def test_uci_finds_no_command_behind_another_one(breakthrough: Conversation, command: str) -> None:
+    assert breakthrough.ask(f"{command} go nodes 3") == ""
+
+
+def test_uci_says_that_chess_has_ended_by_repetition() -> None:
+    pytest.importorskip("pyspiel")
+    chess = Conversation(load_game("openspiel:chess"), UciServer)
+    twice = "g1f3 g8f6 f3g1 f6g8 " * 2
+    assert chess.ask(f"position startpos moves {twice}") == ""
+    assert chess.ask("go nodes 3").splitlines() == [
+        "info string the game is over by the rules of this engine",
+        "bestmove 0000",
+    ]
+    assert chess.ask(f"position startpos moves {twice} e2e4").startswith("info string e2e4 is not legal here")
 
 
 @pytest.mark.parametrize("last", ["quit", "end"])
@@ -537,9 +583,9 @@ def test_uci_ends_during_a_search(breakthrough: Conversation, go: str, last: str
     ],
 )
 def test_uci_says_which_limits_it_does_not_have(breakthrough: Conversation, limit: str, unknown: str) -> None:
-    first, second = breakthrough.ask(f"go {limit}").splitlines()
+    first, _, last = breakthrough.ask(f"go {limit}").splitlines()
     assert first == f"info string not understood: {unknown}"
-    assert second.startswith("bestmove ")
+    assert last.startswith("bestmove ")
 
 
 @pytest.mark.parametrize(
@@ -559,7 +605,7 @@ def test_uci_reads_numbers(
 ) -> None:
     seen = list[tuple[int | None, float | None]]()
 
-    def choose(readouts: int | None, seconds: float | None, _: object) -> int:
+    def choose(readouts: int | None, seconds: float | None, *_: object) -> int:
         seen.append((readouts, seconds))
         return breakthrough.thinker.tree.legal()[0]
 
