@@ -1,7 +1,9 @@
 """Runs a SavedModel by OpenVINO, without TensorFlow: the fastest on a processor, in large batches."""
 
+import sys
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,8 +26,7 @@ class OpenVinoModel:
 
     def __init__(self, snapshot: Path, game: Game, precision: Precision, threads: int) -> None:
         """Load the model; raise a ModelError if that fails, or if it does not fit the game."""
-        import openvino
-
+        openvino = _openvino()
         core = openvino.Core()
         try:
             model = core.read_model(snapshot)
@@ -69,10 +70,8 @@ def matrix_product_rate(precision: Precision, threads: int, seconds: float) -> f
 
     It is that of the fastest call among chains of products of several sizes.
     """
-    import openvino
-    from openvino import opset13
-
-    fastest = 0.0
+    openvino = _openvino()
+    opset13, fastest = openvino.opset13, 0.0
     for rows, width, length in _PRODUCTS:
         inputs = opset13.parameter([rows, width], np.float32)
         product = inputs
@@ -87,6 +86,20 @@ def matrix_product_rate(precision: Precision, threads: int, seconds: float) -> f
             request.infer()
             fastest = max(fastest, length * rows * width**2 / (time.perf_counter() - start))
     return fastest
+
+
+def _openvino() -> ModuleType:
+    # Without its converter of models, which is not used: its import writes a number that identifies the user for
+    # Intel's telemetry into the home folder, and fails where there is none. OpenVINO does not insist on it.
+    converter = "openvino.tools.ovc"
+    sys.modules.setdefault(converter, None)  # type: ignore[arg-type]  # then importing it fails
+    try:
+        import openvino
+        import openvino.opset13
+    finally:
+        if sys.modules.get(converter, ...) is None:
+            sys.modules.pop(converter, None)
+    return openvino
 
 
 def _configuration(precision: Precision, threads: int) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Self
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Runtime, uses_gpu
+from seraphim.jit import UNCACHED
 from seraphim.machine import count_cores
 from seraphim.records.writer import Journal
 from seraphim.selfplay.pool import (
@@ -104,6 +105,7 @@ class WorkerPool:
             process = context.Process(target=_run_worker, args=arguments, name=f"worker {index}", daemon=True)
             with _main_left_out():
                 process.start()
+            os.environ.setdefault(UNCACHED, "1")  # the first worker says it for all
             theirs.close()
             self._connections.append(ours)
             self._processes.append(process)
