@@ -1,6 +1,7 @@
 """Runs a SavedModel by OpenVINO, without TensorFlow: the fastest on a processor, in large batches."""
 
 import sys
+import threading
 import time
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +49,7 @@ class OpenVinoModel:
         self._policy = compiled.output("policy")
         self._value = compiled.output("value")
         self._size = 0  # of the last batch
+        self._lock = threading.Lock()  # the request holds the inputs and outputs of one call
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
@@ -57,7 +59,8 @@ class OpenVinoModel:
             outputs = self._request.infer({0: padded}, share_inputs=True, share_outputs=True)
             return outputs[self._policy], outputs[self._value]
 
-        return in_buckets(observations, infer_bucket, self._size_for)
+        with self._lock:
+            return in_buckets(observations, infer_bucket, self._size_for)
 
     def _size_for(self, count: int) -> int:
         # A change of the batch size takes as long as ten positions: small batches are padded to the last size.
