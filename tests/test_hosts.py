@@ -134,7 +134,7 @@ def late_positions(game: Any, plies: int) -> list[Array]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "game", "plies"), [(ConnectFourSolver, CONNECTFOUR, 22), (OthelloSolver, OTHELLO, 49)]
+    ("kind", "game", "plies"), [(ConnectFourSolver, CONNECTFOUR, 22), (OthelloSolver, OTHELLO, 46)]
 )
 def test_a_solver_serves_one_thread_after_the_other(kind: Any, game: Any, plies: int) -> None:
     states = late_positions(game, plies)
