@@ -4,6 +4,7 @@ Knows states, moves and limits of nodes and time; the search itself is `connectf
 proven within the limits is unknown, never guessed.
 """
 
+import threading
 import time
 from typing import NamedTuple
 
@@ -29,7 +30,9 @@ class Score(NamedTuple):
 
 
 class Solver:
-    """Solves positions of connect four, and remembers what it found from one to the next.
+    """Solves positions of connect four, and remembers what it found from one to the next; one at a time.
+
+    A thread that asks while another one is served waits. Limits of time and nodes begin after that.
 
     Args:
         table_megabytes: size of the transposition table. 64 are enough for positions with ten stones or more; openings
@@ -48,6 +51,7 @@ class Solver:
         self._frames = np.zeros((CELLS + 2) * alphabeta.FRAME, np.int64)
         self._control = np.zeros(alphabeta.CONTROL, np.int64)
         self._control[alphabeta.BITS] = bits
+        self._lock = threading.Lock()
 
     @property
     def nodes(self) -> int:
@@ -70,7 +74,8 @@ class Solver:
             GameError: play cannot lead to this state, or the game is over in it.
         """
         mover, mask = _checked(state)
-        low, high = self._between(mover, mask, (-DECISIVE, DECISIVE), _Budget(self, max_nodes, max_seconds))
+        with self._lock:
+            low, high = self._between(mover, mask, (-DECISIVE, DECISIVE), _Budget(self, max_nodes, max_seconds))
         return _score(low, mask.bit_count()) if low == high else None
 
     def solve_within(self, state: Array, plies: int) -> Score | None:
@@ -86,7 +91,8 @@ class Solver:
         win = alphabeta.BEST - stones // 2 - (plies + 1) // 2
         loss = (stones + 1) // 2 + plies // 2 - alphabeta.BEST
         for low, high, fails in ((win - 1, DECISIVE, win - 1), (-DECISIVE, loss + 1, loss + 1)):
-            value, _ = self._between(mover, mask, (low, high), _Budget(self, None, None))
+            with self._lock:
+                value, _ = self._between(mover, mask, (low, high), _Budget(self, None, None))
             if value != fails:
                 return _score(value, stones)
         return None
@@ -97,7 +103,8 @@ class Solver:
         Faster than `solve`, with the same arguments and errors.
         """
         mover, mask = _checked(state)
-        low, high = self._between(mover, mask, (-1, 1), _Budget(self, max_nodes, max_seconds))
+        with self._lock:
+            low, high = self._between(mover, mask, (-1, 1), _Budget(self, max_nodes, max_seconds))
         return low if low == high else None
 
     def solve_moves(
@@ -124,15 +131,17 @@ class Solver:
         ended, results = GAME.outcome(successors)
         scores.results[actions[ended]] = np.abs(results[ended])  # a move never loses at once
         scores.plies[actions[ended]] = np.nan if weak else 1
-        budget, window = _Budget(self, max_nodes, max_seconds), (-1, 1) if weak else (-DECISIVE, DECISIVE)
-        for done, (action, successor) in enumerate(zip(actions[~ended], successors[~ended], strict=True)):
-            mover, mask = _words(successor)
-            share = budget.share(int((~ended).sum()) - done)
-            low, high = self._between(mover, mask, window, share)
-            if np.sign(low) == np.sign(high):
-                scores.results[action] = -np.sign(low)
-            if low == high and not weak:
-                scores.plies[action] = _score(low, mask.bit_count()).plies + 1
+        window = (-1, 1) if weak else (-DECISIVE, DECISIVE)
+        with self._lock:
+            budget = _Budget(self, max_nodes, max_seconds)
+            for done, (action, successor) in enumerate(zip(actions[~ended], successors[~ended], strict=True)):
+                mover, mask = _words(successor)
+                share = budget.share(int((~ended).sum()) - done)
+                low, high = self._between(mover, mask, window, share)
+                if np.sign(low) == np.sign(high):
+                    scores.results[action] = -np.sign(low)
+                if low == high and not weak:
+                    scores.plies[action] = _score(low, mask.bit_count()).plies + 1
         return scores
 
     def _between(self, mover: int, mask: int, window: tuple[int, int], budget: "_Budget") -> tuple[int, int]:

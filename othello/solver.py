@@ -3,6 +3,7 @@
 Knows states, moves and time; the search itself is `othello.alphabeta`.
 """
 
+import threading
 import time
 
 import numpy as np
@@ -18,7 +19,9 @@ SLICE = 1_000_000  # nodes of the first try; the next one may search twice as ma
 
 
 class Solver:
-    """Solves positions of Othello, and remembers what it found from one to the next.
+    """Solves positions of Othello, and remembers what it found from one to the next; one at a time.
+
+    A thread that asks while another one is served waits. Limits of time begin after that.
 
     Args:
         table_megabytes: size of the transposition table, rounded down to a power of two.
@@ -35,6 +38,7 @@ class Solver:
         self._moves_at = np.zeros((CELLS + 1, CELLS), np.int64)
         self._words = np.zeros((CELLS + 1, 3), np.uint64)
         self._control = np.zeros(2, np.int64)
+        self._lock = threading.Lock()
 
     @property
     def nodes(self) -> int:
@@ -50,14 +54,16 @@ class Solver:
             state: int64 [2], see `othello.game`.
             max_seconds: time at most, read about every tenth of a second at first, later less often.
         """
-        return self._search(*_words(state), -CELLS, CELLS, _deadline(max_seconds))
+        with self._lock:
+            return self._search(*_words(state), -CELLS, CELLS, _deadline(max_seconds))
 
     def solve_weakly(self, state: Array, max_seconds: float | None = None) -> int | None:
         """Return 1 if the player to move wins, 0 for a draw, -1 for a loss, None if the time is not enough.
 
         Faster than `solve`.
         """
-        value = self._search(*_words(state), -1, 1, _deadline(max_seconds))
+        with self._lock:
+            value = self._search(*_words(state), -1, 1, _deadline(max_seconds))
         return None if value is None else int(np.sign(value))
 
     def solve_moves(self, state: Array, max_seconds: float | None = None) -> MoveResults:
@@ -72,13 +78,14 @@ class Solver:
         if not len(actions):
             raise GameError(f"there is nothing to solve, the game is over:\n{GAME.render(state)}")
         results = np.full(GAME.num_actions, np.nan, np.float32)
-        deadline = _deadline(max_seconds)
         successors = GAME.step(np.repeat(state[None], len(actions), axis=0), actions)
-        for place, (action, successor) in enumerate(zip(actions, successors, strict=True)):
-            left = None if deadline is None else (deadline - time.monotonic()) / (len(actions) - place)
-            value = self._search(*_words(successor), -1, 1, _deadline(left))
-            if value is not None:
-                results[action] = -np.sign(value)
+        with self._lock:
+            deadline = _deadline(max_seconds)
+            for place, (action, successor) in enumerate(zip(actions, successors, strict=True)):
+                left = None if deadline is None else (deadline - time.monotonic()) / (len(actions) - place)
+                value = self._search(*_words(successor), -1, 1, _deadline(left))
+                if value is not None:
+                    results[action] = -np.sign(value)
         return MoveResults(results, np.full(GAME.num_actions, np.nan, np.float32))
 
     def _search(self, own: Bits, other: Bits, alpha: int, beta: int, deadline: float | None) -> int | None:

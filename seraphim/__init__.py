@@ -68,9 +68,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Everything is imported when it is first used, so that `import seraphim` takes no time.
     if name == "__version__":
-        from seraphim.storage.shipped import version
-
-        return version()
+        return errors.version()
     if name not in __all__:
         raise AttributeError(f"module 'seraphim' has no attribute {name!r}")
     from seraphim import api

@@ -22,12 +22,12 @@ from typing import Any, get_args, get_type_hints
 from absl import app, flags, logging
 
 from seraphim.effects import Part, find_idle, is_read
-from seraphim.errors import SeraphimError, SettingsError
+from seraphim.errors import SeraphimError, SettingsError, version
 from seraphim.inference import Runtime
 from seraphim.options import MOST_SEED
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import SHIPPED, find_model, own_model, version
+from seraphim.storage.shipped import SHIPPED, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS

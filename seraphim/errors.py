@@ -12,6 +12,8 @@
 Programs print the message and exit with 1; only errors outside this tree show a traceback.
 """
 
+import configparser
+from importlib import metadata
 from pathlib import Path
 
 DISTRIBUTION = "seraphim-zero"
@@ -20,6 +22,15 @@ DISTRIBUTION = "seraphim-zero"
 _BESIDE = Path(__file__).parents[1]
 CLONE = _BESIDE if (_BESIDE / "setup.cfg").is_file() else None
 """The folder of the clone that this runs from; None if it is installed."""
+
+
+def version() -> str:
+    """Return the version of Seraphim; in a clone that of setup.cfg, as the installed metadata may be older."""
+    if CLONE:
+        setup = configparser.ConfigParser()
+        setup.read(CLONE / "setup.cfg")
+        return setup["metadata"]["version"]
+    return metadata.version(DISTRIBUTION)
 
 
 def how_to_install(extra: str = "") -> str:

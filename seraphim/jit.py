@@ -1,21 +1,37 @@
 """Compiles kernels, and keeps their machine code between runs."""
 
+import contextlib
 import functools
+import inspect
 import os
-import shutil
-from collections.abc import Callable
+import pickle
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numba
+import numpy as np
 from llvmlite import ir
 from numba import config as numba_config
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import intrinsic, is_jitted, overload
 
+from seraphim.errors import version
+
 config: Any = numba_config  # sets its attributes when it is imported
+
+UNCACHED = "SERAPHIM_UNCACHED"
+"""Environment variable of the processes that need not say that no machine code is kept, as another one does."""
+
+_VERSIONED = {*sys.stdlib_module_names, "llvmlite", "numba", "numpy"}  # what does not change while its version stays
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -25,15 +41,13 @@ def kernel(function: Callable[..., Any]) -> Any:
     references to its arrays at every call, which took half the time of an expansion. For the same reason kernels copy
     rows with loops, because assignments of slices can raise, and their helpers take arrays rather than tuples of them.
 
-    Numba notices changes in the function's own file only, but the code includes that of the kernels it calls: so the
-    name of the cache's folder depends on the state of all source files beside it.
+    Numba's own cache notices changes in the function's file only, but the code includes that of the kernels it calls,
+    wherever they are; and it looks for a folder to write to as soon as the function is defined.
     """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = _cache_folder(Path(function.__code__.co_filename).parent)
-    try:
-        return njit(cache=True, nogil=True, error_model="numpy")(function)
-    finally:
-        config.CACHE_DIR = before
+    compiled: Any = njit(nogil=True, error_model="numpy")(function)
+    if is_jitted(compiled):
+        compiled._cache = _Cache(compiled)  # type: ignore[attr-defined]  # where Numba keeps its own
+    return compiled
 
 
 def compiled_like(example: Callable[..., Any], function: Callable[..., Any]) -> Any:
@@ -101,18 +115,152 @@ def _without_owner(typing_context: Any, array: Any) -> Any:
     return array(array), generate
 
 
-@functools.cache
-def _cache_folder(sources: Path) -> str:
-    states = [(path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(sources.glob("*.py"))]
-    # Numba's cache does not distinguish code with and without checks of array bounds either.
-    key = repr((str(sources), states, config.BOUNDSCHECK))
-    name = f"kernels-{blake2b(key.encode(), digest_size=8).hexdigest()}"
+class _Cache(NullCache):
+    # Where Numba looks for the machine code of a kernel, and puts it: a file for each signature of the kernel.
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+        self._source = Path(kernel.py_func.__code__.co_filename).absolute()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        for file in self._files(sig, target_context.codegen()):
+            with contextlib.suppress(Exception):  # it is missing, or damaged in whatever way: compile again
+                return CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if data.library.has_dynamic_globals or not all(each.can_cache for each in data.lifted):
+            return  # it holds addresses of this process
+        problem = ""
+        for file in self._files(sig, data.codegen):
+            try:
+                _write(file, dumps(data._reduce()))
+                return
+            except OSError as error:
+                problem = problem or f"{file.parent}: {error.strerror}"
+        if problem and not os.environ.get(UNCACHED):
+            os.environ[UNCACHED] = "1"
+            cure = "set NUMBA_CACHE_DIR to a folder that can be written"
+            print(f"seraphim: machine code cannot be kept ({problem}), so each start compiles: {cure}", file=sys.stderr)
+
+    @functools.cached_property
+    def _ingredients(self) -> "_Ingredients":
+        return _Ingredients(self._kernel)
+
+    def _files(self, sig: Any, codegen: Any) -> list[Path]:
+        # In each of the folders. Code without a file, such as that of a notebook, is not kept.
+        function, made_of = self._kernel.py_func, self._ingredients
+        values = [*made_of.values, *map(_describe, getattr(sig, "args", sig))]
+        if not self._source.is_file() or any(" at 0x" in value for value in values):  # an object known by its address
+            return []
+        code = _digest([version(), numba.__version__, *made_of.code])
+        # Numba does not distinguish code with and without checks of array bounds.
+        variant = _digest([*values, repr(codegen.magic_tuple()), str(config.BOUNDSCHECK)])
+        name = f"{function.__module__}.{function.__qualname__}-{code}-{variant}.{sys.implementation.cache_tag}"
+        return [folder / name for folder in _folders(self._source.parent)]
+
+
+class _Ingredients:
+    # What the machine code of a kernel is made of, besides the types of its arguments: in the state in which it was
+    # imported, as the files may have changed since then.
+
+    def __init__(self, kernel: Any) -> None:
+        self.code: list[str] = []  # of the kernel and of all functions that it refers to, directly or not
+        self.values: list[str] = []  # that they refer to
+        self._seen: set[Any] = set()  # functions, and attributes
+        self._add(kernel, [])
+
+    def _add(self, value: Any, names: list[str]) -> None:
+        # `names` are those in the code that refers to the value, those of its attributes among them.
+        inner = inspect.unwrap(value) if callable(value) else value  # of a kernel, its function
+        if isinstance(inner, FunctionType | ModuleType | type):
+            name = f"{getattr(inner, '__module__', '')}.{inner.__name__}".lstrip(".")
+            self.values.append(name)
+            if name.partition(".")[0] in _VERSIONED:
+                return
+        if isinstance(inner, FunctionType):
+            self.values.append(repr(getattr(value, "targetoptions", "")))
+            self._add_function(inner, is_compiled=inner is not value)
+        elif isinstance(value, ModuleType | type):
+            self.values.append(repr(getattr(value, "_fields", "")))  # of a named tuple
+            for name in names:
+                if name in vars(value) and (value, name) not in self._seen:
+                    self._seen.add((value, name))
+                    self._add(vars(value)[name], names)
+        elif isinstance(value, tuple | list):
+            self.values.append(f"{type(value).__name__} {len(value)} {getattr(value, '_fields', '')}")
+            for each in value:
+                self._add(each, [])
+        else:
+            self.values.append(f"{value.dtype} {value.tolist()}" if isinstance(value, np.ndarray) else repr(value))
+
+    def _add_function(self, function: FunctionType, is_compiled: bool) -> None:
+        if function in self._seen:
+            return
+        self._seen.add(function)
+        self.code.append(_text(function.__code__))
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        scope = function.__globals__ | dict(zip(function.__code__.co_freevars, cells, strict=True))
+        names = _names(function.__code__)
+        for name in names:
+            if name in scope and (is_compiled or is_jitted(scope[name])):
+                self._add(scope[name], names)
+        self._add((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()), [])
+        if not is_compiled:  # what is compiled in its place is an overload, in the same module
+            for each in [*function.__globals__.values()]:
+                other = inspect.unwrap(each) if callable(each) else each
+                if isinstance(other, FunctionType) and other.__module__ == function.__module__:
+                    self._add_function(other, is_compiled=False)
+
+
+def _names(code: CodeType) -> list[str]:
+    # All names in a function, in a fixed order.
+    inner = [name for each in code.co_consts if isinstance(each, CodeType) for name in _names(each)]
+    return sorted({*code.co_names, *code.co_freevars, *inner})
+
+
+def _text(code: CodeType) -> str:
+    # All of a function's code but for the lines where it stands.
+    constants = [
+        _text(each) if isinstance(each, CodeType) else sorted(map(repr, each)) if isinstance(each, frozenset) else each
+        for each in code.co_consts
+    ]
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount
+    return repr((code.co_code, code.co_exceptiontable, constants, names))
+
+
+def _describe(kind: Any) -> str:
+    # A type of Numba, of whose named tuples the text leaves out the fields.
+    inner = [_describe(each) for each in getattr(kind, "types", ())]
+    return f"{kind} {getattr(kind, 'fields', '')} {inner}"
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+
+
+def _folders(sources: Path) -> Iterator[Path]:
+    # The folders in which machine code may be; new code is kept in the first that can be written.
+    name = f"kernels-{_digest([str(sources)])}"
     if config.CACHE_DIR:  # NUMBA_CACHE_DIR, which the container images set
-        return str(Path(config.CACHE_DIR) / name)
-    beside = sources / "__pycache__"
-    if not os.access(beside if beside.exists() else sources, os.W_OK):
-        return str(Path.home() / ".cache" / "seraphim" / name)
-    if not (beside / name).exists():
-        for outdated in beside.glob("kernels-*"):
-            shutil.rmtree(outdated, ignore_errors=True)
-    return str(beside / name)
+        yield Path(config.CACHE_DIR) / name
+        return
+    yield sources / "__pycache__" / "kernels"
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        yield Path.home() / ".cache" / "seraphim" / name
+
+
+def _write(file: Path, content: bytes) -> None:
+    # Under its name when it is whole; then the files of earlier versions of the kernel go.
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{uuid.uuid4().hex}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+    name, code, _ = file.stem.rsplit("-", 2)
+    for other in file.parent.glob(f"{name}-*{file.suffix}"):
+        if not other.name.startswith(f"{name}-{code}-"):
+            other.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -88,7 +89,13 @@ def _quota(folder: Path) -> float | None:
 
 @contextlib.contextmanager
 def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
-    """Let the first interrupt during the block call `action`; the next one raises KeyboardInterrupt as usual."""
+    """Let the first interrupt during the block call `action`; the next one raises KeyboardInterrupt as usual.
+
+    Python lets the main thread alone receive interrupts: in another one, this does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def restore() -> None:

@@ -22,7 +22,7 @@ from pages import DOCS, run_page
 import seraphim
 import tictactoe
 from seraphim import api
-from seraphim.errors import GameError, ModelError, RecordError, SettingsError
+from seraphim.errors import GameError, ModelError, RecordError, SettingsError, version
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.players import minimax_player, random_player, raw_player, search_player
@@ -36,7 +36,6 @@ from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings, dump_settings
 from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import version
 from tictactoe.game import GAME
 from tictactoe.plain import PlainTicTacToe
 

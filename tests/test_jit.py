@@ -1,53 +1,216 @@
-"""The kernel cache notices a change in any source beside a kernel, though Numba checks the kernel's own file only."""
+"""Machine code is kept where it can be, and never used for other kernels, constants or types than it was made of."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from disks import run_read_only
+
 HELPER = """
+from typing import NamedTuple
+from numba.extending import overload
 from seraphim.jit import kernel
+
+STEP = {step}
+TABLE = ({step}, 0)
+
+class Pair(NamedTuple):
+    {fields}: int
 
 @kernel
 def helper(number):
     return number + {step}
+
+@kernel
+def with_default(number=1 + {step}):
+    return number
+
+def stub(number):
+    return number + {step}
+
+@overload(stub)
+def _stub(number):
+    return lambda number: number + {step}
+
+def add(step):
+    def added(number):
+        return number + step
+    return added
+
+added = kernel(add({step}))
 """
 CALLER = """
 from seraphim.jit import kernel
-from helper import helper
+from {package}bits import helper
 
 @kernel
 def caller(number):
-    return 10 * helper(number)
+    return 10 * inner(number)
+
+@kernel
+def inner(number):
+    return helper(number)
 
 print(caller(1), caller.stats.cache_hits)
 """
+REFERENCES = {
+    "helper(number)": "from helpers.bits import helper",
+    "bits.helper(number)": "from helpers import bits",
+    "helpers.bits.helper(number)": "import helpers.bits",
+    "number + STEP": "from helpers.bits import STEP",
+    "number + bits.STEP": "from helpers import bits",
+    "number + TABLE[0]": "from helpers.bits import TABLE",
+    "stub(number)": "from helpers.bits import stub",
+    "added(number)": "from helpers.bits import added",
+    "with_default()": "from helpers.bits import with_default",
+    "own(number)": "from bits import helper as own",
+}
 
 
-def run(folder: Path, **environment: str) -> str:
-    return subprocess.run(
-        [sys.executable, "caller.py"],
+def run(folder: Path, program: str = "caller.py", **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, program],
         cwd=folder,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "0", **environment},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": "", **environment},
         capture_output=True,
         text=True,
         check=True,
-    ).stdout
+    )
+    assert done.stderr == ""
+    return done.stdout
 
 
-def test_a_changed_helper_recompiles_its_callers(tmp_path: Path) -> None:
-    (tmp_path / "caller.py").write_text(CALLER)
-    (tmp_path / "helper.py").write_text(HELPER.format(step=1))
-    assert run(tmp_path).startswith("20 ")
-    assert "Counter()" not in run(tmp_path)  # the second run found the code
-    (tmp_path / "helper.py").write_text(HELPER.format(step=22))
-    assert run(tmp_path).startswith("230 ")
-    assert len(list((tmp_path / "__pycache__").glob("kernels-*"))) == 1  # outdated code is removed
+def write_helper(path: Path, step: int, fields: str = "first: int\n    second") -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(HELPER.format(step=step, fields=fields))
+
+
+def write_caller(folder: Path, package: str = "") -> None:
+    (folder / "caller.py").write_text(CALLER.format(package=package))
+
+
+def kept(folder: Path, function: str) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.name.startswith(f"{function}-")]
+
+
+def test_what_a_kernel_refers_to_is_compiled_anew_when_it_changes(tmp_path: Path) -> None:
+    # The kernel that refers to it is another one, which is defined further down.
+    pairs = (
+        "@kernel\ndef caller{0}(number):\n    return inner{0}(number)\n@kernel\ndef inner{0}(number):\n    return {1}\n"
+    )
+    parts = ["from seraphim.jit import kernel\n", *(f"{line}\n" for line in REFERENCES.values())]
+    parts += [pairs.format(number, expression) for number, expression in enumerate(REFERENCES)]
+    parts += [f"print(caller{number}(1), bool(caller{number}.stats.cache_hits))\n" for number in range(len(REFERENCES))]
+    (tmp_path / "caller.py").write_text("".join(parts))
+    for step in (1, 22):
+        write_helper(tmp_path / "helpers/bits.py", step)
+        write_helper(tmp_path / "bits.py", step)
+        assert run(tmp_path) == f"{1 + step} False\n" * len(REFERENCES)
+        assert run(tmp_path) == f"{1 + step} True\n" * len(REFERENCES)
+
+
+def test_fields_are_those_of_the_named_tuple_as_it_is_now(tmp_path: Path) -> None:
+    program = (
+        "from {0}bits import Pair\nfrom seraphim.jit import kernel\n@kernel\ndef f(pair):\n    return pair.first\n"
+    )
+    (tmp_path / "caller.py").write_text(program.format("helpers.") + "print(f(Pair(first=1, second=2)))\n")
+    write_helper(tmp_path / "helpers/bits.py", 1)
+    assert run(tmp_path) == "1\n"
+    write_helper(tmp_path / "helpers/bits.py", 1, fields="second: int\n    first")
+    assert run(tmp_path) == "1\n"
+
+
+def test_a_program_that_is_older_than_the_sources_leaves_no_old_code_behind(tmp_path: Path) -> None:
+    write_helper(tmp_path / "helpers/bits.py", 1)
+    write_caller(tmp_path, "helpers.")
+    newer = HELPER.format(step=22, fields="first: int\n    second")
+    (tmp_path / "running.py").write_text(
+        "from pathlib import Path\nimport helpers.bits\n"
+        f"Path('helpers/bits.py').write_text({newer!r})  # an upgrade, before anything is compiled\n"
+        "import caller\n"
+    )
+    assert run(tmp_path, "running.py").startswith("20 ")
+    assert run(tmp_path, "caller.py").startswith("230 ")
+
+
+def test_code_of_earlier_sources_is_removed_and_other_code_is_not(tmp_path: Path) -> None:
+    write_helper(tmp_path / "helpers/bits.py", 1)
+    write_caller(tmp_path, "helpers.")
+    run(tmp_path)
+    before = kept(tmp_path, "__main__.caller")
+    run(tmp_path, NUMBA_BOUNDSCHECK="1")
+    assert len(kept(tmp_path, "__main__.caller")) == 2
+    write_helper(tmp_path / "helpers/bits.py", 22)
+    run(tmp_path)
+    assert len(kept(tmp_path, "__main__.caller")) == 1
+    assert kept(tmp_path, "__main__.caller") != before
+    assert "Counter()" not in run(tmp_path)
+
+
+def test_damaged_code_is_compiled_anew(tmp_path: Path) -> None:
+    write_helper(tmp_path / "helpers/bits.py", 1)
+    write_caller(tmp_path, "helpers.")
+    run(tmp_path)
+    for file in (tmp_path / "__pycache__/kernels").iterdir():
+        file.write_bytes(file.read_bytes()[: 100 if "caller" in file.name else 0])
+    assert run(tmp_path) == "20 Counter()\n"
+    assert "Counter()" not in run(tmp_path)
 
 
 def test_the_folder_for_cached_code_may_be_set(tmp_path: Path) -> None:
-    (tmp_path / "caller.py").write_text(CALLER)
-    (tmp_path / "helper.py").write_text(HELPER.format(step=1))
+    write_caller(tmp_path)
+    write_helper(tmp_path / "bits.py", 1)
     run(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "elsewhere"))
-    assert list((tmp_path / "elsewhere").glob("kernels-*"))
-    assert not list((tmp_path / "__pycache__").glob("kernels-*"))
+    assert kept(tmp_path / "elsewhere", "__main__.caller")
+    assert not kept(tmp_path / "__pycache__", "__main__.caller")
+
+
+def test_nothing_is_written_when_kernels_are_imported(tmp_path: Path) -> None:
+    importing = "import seraphim.search.search, connectfour.alphabeta, othello.alphabeta, hex.game"
+    command = [sys.executable, "-c", importing]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run(command, env={**environment, "HOME": str(tmp_path)}, check=True)
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- where nothing can be written
+
+
+def run_unwritable(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = {name: value for name, value in os.environ.items() if name != "HOME"}
+    given |= {"NUMBA_DISABLE_JIT": "0", "NUMBA_CACHE_DIR": ""}
+    return run_read_only([folder], [str(folder / "caller.py")], {**given, **environment})
+
+
+@pytest.mark.parametrize("home", ["/proc/nohome", None])
+def test_kernels_are_compiled_where_no_folder_can_be_written(home: str | None, tmp_path: Path) -> None:
+    write_caller(tmp_path)
+    write_helper(tmp_path / "bits.py", 1)
+    done = run_unwritable(tmp_path, **({"HOME": home} if home else {}))
+    assert (done.returncode, done.stdout) == (0, "20 Counter()\n")
+    (line,) = done.stderr.splitlines()
+    assert f"machine code cannot be kept ({tmp_path}/__pycache__/kernels: Read-only file system)" in line
+    assert line.endswith("set NUMBA_CACHE_DIR to a folder that can be written")
+    assert not kept(tmp_path, "__main__.caller")
+
+
+def test_the_line_says_what_helps(tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    write_caller(tmp_path / "program")
+    write_helper(tmp_path / "program/bits.py", 1)
+    folder = str(tmp_path / "cache")
+    done = run_unwritable(tmp_path / "program", NUMBA_CACHE_DIR=folder)
+    assert (done.stdout, done.stderr) == ("20 Counter()\n", "")
+    again = run_unwritable(tmp_path / "program", NUMBA_CACHE_DIR=folder)
+    assert "Counter()" not in again.stdout
+
+
+def test_kept_code_that_can_only_be_read_is_used(tmp_path: Path) -> None:
+    write_caller(tmp_path)
+    write_helper(tmp_path / "bits.py", 1)
+    run(tmp_path)
+    done = run_unwritable(tmp_path)
+    assert "Counter()" not in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")

@@ -11,10 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from seraphim.errors import CLONE, DISTRIBUTION, how_to_install
+from seraphim.errors import CLONE, DISTRIBUTION, how_to_install, version
 from seraphim.inference import tensorflow
 from seraphim.machine import count_cores, cpu_quota, processor_name
-from seraphim.storage.shipped import version
 
 CORE = "core"
 """Packages that every program needs; other packages belong to an extra."""

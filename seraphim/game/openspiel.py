@@ -62,6 +62,10 @@ class OpenSpielGame:
         self.observation_shape = (*board, channels + 1) if board else (channels + 1,)
         self._scale = self._fractions()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled as the name."""
+        return OpenSpielGame, (self.name.removeprefix(PREFIX),)
+
     def _fractions(self) -> Array:
         # The factor of each plane: HUNDREDTHS, if fractions are found in it.
         random = np.random.default_rng(0)

@@ -96,6 +96,10 @@ class PlainRules:
             if member is not None:
                 setattr(self, name, self._feature(name, member))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled as the plain game."""
+        return PlainRules, (self.plain,)
+
     def _feature(self, name: str, member: Any) -> Any:
         # An optional member of the plain game, in terms of words and batches.
         if name == "uci_variant":

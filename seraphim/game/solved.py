@@ -1,6 +1,6 @@
 """Solved positions, and exact results of the moves of a position, as far as a game offers them.
 
-Solvers remember positions and must be used by one thread.
+Solvers remember positions, and work for one thread at a time: others wait.
 """
 
 from types import ModuleType

@@ -11,7 +11,7 @@ In dependency order:
 """
 
 from seraphim.inference.interface import Evaluate, Inference, Precision, Runtime, StateFunction, Uniform, inputs_of
-from seraphim.inference.loading import load_inference, uses_gpu
+from seraphim.inference.loading import SavedNetwork, load_inference, uses_gpu
 from seraphim.inference.tensorflow import load_network
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Inference",
     "Precision",
     "Runtime",
+    "SavedNetwork",
     "StateFunction",
     "Uniform",
     "inputs_of",

@@ -1,5 +1,6 @@
 """What the search needs of a model, and what the runtimes share."""
 
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
@@ -27,7 +28,7 @@ class Inference(Protocol):
     overlaps: bool  # whether it leaves the processor free while it works, as a GPU does
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
-        """Evaluate observations uint8 [N, *O].
+        """Evaluate observations uint8 [N, *O]; several threads may call this at the same time.
 
         Returns:
             The policy's logits float32 [N, A], and the expected results for the player to move float32 [N] in [-1, 1];
@@ -65,6 +66,7 @@ class StateFunction:
         self.name = getattr(evaluate, "__name__", type(evaluate).__name__)
         self._game = game
         self._evaluate = evaluate
+        self._lock = threading.RLock()  # a function of one's own need not be ready for several threads
 
     def infer(self, states: Array) -> tuple[Array, Array]:
         """See `Inference.infer`.
@@ -72,7 +74,8 @@ class StateFunction:
         Raises:
             ModelError: the function returned arrays of other shapes, a NaN, or a value out of range.
         """
-        logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
+        with self._lock:
+            logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
         expected = (len(states), self._game.num_actions), (len(states),)
         if (logits.shape, values.shape) != expected:
             raise ModelError(

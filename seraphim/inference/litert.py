@@ -4,6 +4,7 @@ Computes in float32. Reads the file that `seraphim.network.saved_model` writes i
 """
 
 import functools
+import threading
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ class LiteRtModel:
                 self._interpreter_for(1).invoke()
         except (ValueError, RuntimeError) as error:
             raise damaged_snapshot(snapshot, str(saved_model.LITERT)) from error
+        self._lock = threading.Lock()  # an interpreter holds the inputs and outputs of one call
         self.name = str(snapshot)
         self.description = f"{TITLE} {metadata.version(PACKAGE)} in float32 on {processor_name()}"
 
@@ -76,7 +78,8 @@ class LiteRtModel:
             interpreter.invoke()
             return interpreter.get_tensor(self._policy), interpreter.get_tensor(self._value)
 
-        return in_buckets(observations, infer_bucket)
+        with self._lock:
+            return in_buckets(observations, infer_bucket)
 
 
 def _shapes(details: dict[str, dict[str, Any]]) -> Shapes:

@@ -5,6 +5,7 @@ where it sees a GPU; else JAX where it sees one; else LiteRT for an mlp in batch
 OpenVINO.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from seraphim.errors import ModelError
@@ -61,6 +62,19 @@ def load_inference(
         inference = openvino.OpenVinoModel(snapshot, game, precision, threads)
     inference.description += reason
     return inference
+
+
+@dataclass(frozen=True)
+class SavedNetwork:
+    """A network that is not loaded yet."""
+
+    snapshot: Path
+    runtime: Runtime = "auto"
+    trust: bool = False
+
+    def load(self, game: Game, batch: int) -> Inference:
+        """Return the network, for batches of this size; raise the errors of `load_inference`."""
+        return load_inference(self.snapshot, game, self.runtime, batch=batch, trust=self.trust)
 
 
 def uses_gpu(runtime: Runtime) -> bool:

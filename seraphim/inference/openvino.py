@@ -1,7 +1,10 @@
 """Runs a SavedModel by OpenVINO, without TensorFlow: the fastest on a processor, in large batches."""
 
+import sys
+import threading
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,8 +27,7 @@ class OpenVinoModel:
 
     def __init__(self, snapshot: Path, game: Game, precision: Precision, threads: int) -> None:
         """Load the model; raise a ModelError if that fails, or if it does not fit the game."""
-        import openvino
-
+        openvino = _openvino()
         core = openvino.Core()
         try:
             model = core.read_model(snapshot)
@@ -47,6 +49,7 @@ class OpenVinoModel:
         self._policy = compiled.output("policy")
         self._value = compiled.output("value")
         self._size = 0  # of the last batch
+        self._lock = threading.Lock()  # the request holds the inputs and outputs of one call
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
@@ -56,7 +59,8 @@ class OpenVinoModel:
             outputs = self._request.infer({0: padded}, share_inputs=True, share_outputs=True)
             return outputs[self._policy], outputs[self._value]
 
-        return in_buckets(observations, infer_bucket, self._size_for)
+        with self._lock:
+            return in_buckets(observations, infer_bucket, self._size_for)
 
     def _size_for(self, count: int) -> int:
         # A change of the batch size takes as long as ten positions: small batches are padded to the last size.
@@ -69,10 +73,8 @@ def matrix_product_rate(precision: Precision, threads: int, seconds: float) -> f
 
     It is that of the fastest call among chains of products of several sizes.
     """
-    import openvino
-    from openvino import opset13
-
-    fastest = 0.0
+    openvino = _openvino()
+    opset13, fastest = openvino.opset13, 0.0
     for rows, width, length in _PRODUCTS:
         inputs = opset13.parameter([rows, width], np.float32)
         product = inputs
@@ -87,6 +89,20 @@ def matrix_product_rate(precision: Precision, threads: int, seconds: float) -> f
             request.infer()
             fastest = max(fastest, length * rows * width**2 / (time.perf_counter() - start))
     return fastest
+
+
+def _openvino() -> ModuleType:
+    # Without its converter of models, which is not used: its import writes a number that identifies the user for
+    # Intel's telemetry into the home folder, and fails where there is none. OpenVINO does not insist on it.
+    converter = "openvino.tools.ovc"
+    sys.modules.setdefault(converter, None)  # type: ignore[arg-type]  # then importing it fails
+    try:
+        import openvino
+        import openvino.opset13
+    finally:
+        if sys.modules.get(converter, ...) is None:
+            sys.modules.pop(converter, None)
+    return openvino
 
 
 def _configuration(precision: Precision, threads: int) -> dict[str, Any]:

@@ -1,20 +1,22 @@
 """A model in Python: asked about positions, or as a player. What it finds prints as a table; a notebook shows it."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from seraphim.effects import Part, find_idle
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.evaluation.players import Choose, raw_player, search_player
-from seraphim.game import AnyGame, Array, load_game
+from seraphim.game import AnyGame, Array, load_game, module_name
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
-from seraphim.inference import Evaluate, Inference, Runtime, StateFunction, Uniform, inputs_of, load_inference
+from seraphim.inference import Evaluate, Inference, Runtime, SavedNetwork, StateFunction, Uniform, inputs_of
 from seraphim.options import Natural, SearchOptions, check
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
@@ -112,6 +114,9 @@ class Model:
     `seraphim.load` makes one of a snapshot. One without a network takes a function in its place, or nothing: then all
     moves are equally likely, and all values 0.
 
+    Threads may share a model: each search is that of its thread alone, and they take turns at the network. It can be
+    pickled, as its path; or with a function of a module.
+
     Examples:
         >>> import seraphim
         >>> model = seraphim.Model("tictactoe", solver=True, readouts=1000)
@@ -124,7 +129,7 @@ class Model:
     def __init__(
         self,
         game: AnyGame,
-        evaluation: Inference | Evaluate | None = None,
+        evaluation: Inference | Evaluate | SavedNetwork | None = None,
         *,
         settings: Settings | None = None,
         tree_policy: TreePolicy | None = None,
@@ -134,8 +139,8 @@ class Model:
 
         Args:
             game: the game, or the name of its package or module.
-            evaluation: an `Inference`, or a function of states int64 [N, W] that returns logits [N, A] and the values
-                [N] for the player to move; see `seraphim.inference`.
+            evaluation: an `Inference`, a `SavedNetwork`, or a function of states int64 [N, W] that returns logits
+                [N, A] and the values [N] for the player to move; see `seraphim.inference`.
             settings: by default the game's.
             tree_policy: the search's selection rule in place of PUCT; see `seraphim.search.traversal.TreePolicy`.
             options: of the search and of self-play, by the names of `seraphim.options`: `readouts=100`.
@@ -151,8 +156,11 @@ class Model:
             raise SettingsError(f"{option} changes nothing here: it needs {needs}")
         self.origin = game  # as it was given
         self.tree_policy = tree_policy
+        self._evaluation = evaluation
         if evaluation is None:
             self.inference: Inference = Uniform(self.game)
+        elif isinstance(evaluation, SavedNetwork):
+            self.inference = evaluation.load(self.game, LEAVES)
         elif hasattr(evaluation, "infer"):
             self.inference = cast(Inference, evaluation)
         elif callable(evaluation):
@@ -160,8 +168,21 @@ class Model:
         else:
             raise SettingsError(f"evaluation must be an Inference or a function of states, not {evaluation!r}")
         self.name, self.snapshot, self.step = self.inference.name, "", 0
-        self._load: Callable[[int], Inference] | None = None
-        self._path = Path()  # of the snapshot
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be pickled as what made it: the network is loaded again, from the same path.
+
+        Raises:
+            ModelError: the network was given as one that is loaded already.
+        """
+        given = self._evaluation
+        if not isinstance(given, SavedNetwork | Uniform) and type(given).__module__.startswith("seraphim.inference."):
+            raise ModelError(f"{self!r} cannot be pickled, as its network is in memory only: use one of seraphim.load")
+        game = self.origin
+        with contextlib.suppress(GameError):  # no module offers it
+            game = module_name(game)
+        make = partial(Model, settings=self.settings, tree_policy=self.tree_policy)
+        return make, (game, given), {"name": self.name, "snapshot": self.snapshot, "step": self.step}
 
     def __repr__(self) -> str:
         """Return the name, the snapshot, the game and the runtime."""
@@ -233,9 +254,10 @@ class Model:
 
         A network whose snapshot has been removed since it was loaded is there only once, too.
         """
-        if self._load is None or not self._path.is_dir():
+        given = self._evaluation
+        if not isinstance(given, SavedNetwork) or not given.snapshot.is_dir():
             return [self.inference]
-        return [self._load(batch) for _ in range(threads)]
+        return [given.load(self.game, batch) for _ in range(threads)]
 
     def player(self, readouts: int | None = None, inferences: Sequence[Inference] = ()) -> Choose:
         """Return a function that chooses an action in each of some unfinished states, int64 [P, W] -> int [P].
@@ -301,15 +323,9 @@ def load(
         snapshot = None if last == "champion" else last
     found = model_folder(name, folder, trust)
     settings, chosen = found.settings(), found.choose(snapshot)
-    path = chosen.path.resolve()
-    game = load_game(settings.game)
-
-    def load_for(batch: int) -> Inference:
-        return load_inference(path, game, runtime, batch=batch, trust=trust)
-
-    model = Model(settings.game, load_for(LEAVES), settings=settings, tree_policy=tree_policy, **options)
-    model.name, model.snapshot, model.step = found.name, path.name, chosen.step
-    model._load, model._path = load_for, path
+    network = SavedNetwork(chosen.path.resolve(), runtime, trust)
+    model = Model(settings.game, network, settings=settings, tree_policy=tree_policy, **options)
+    model.name, model.snapshot, model.step = found.name, network.snapshot.name, chosen.step
     return model
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Self
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Runtime, uses_gpu
+from seraphim.jit import UNCACHED
 from seraphim.machine import count_cores
 from seraphim.records.writer import Journal
 from seraphim.selfplay.pool import (
@@ -40,20 +41,22 @@ from seraphim.settings import Settings
 from seraphim.storage.snapshots import step_of
 
 _SECONDS_AFTER_PARENT = 1.0  # that a worker has, when its parent is gone, to write finished games to its journal
+_STARTING = threading.Lock()
 _GONE = (EOFError, BrokenPipeError, ConnectionResetError)
 
 
 @contextlib.contextmanager
 def _main_left_out() -> Iterator[None]:
     # A spawned process would run the main module again, which workers do not need: a script would have to be guarded.
-    main: dict[str, Any] = sys.modules["__main__"].__dict__
-    kept: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
-    main.pop("__file__", None)
-    main["__spec__"] = None
-    try:
-        yield
-    finally:
-        main.update(kept)
+    with _STARTING:
+        main: dict[str, Any] = sys.modules["__main__"].__dict__
+        kept: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+        main.pop("__file__", None)
+        main["__spec__"] = None
+        try:
+            yield
+        finally:
+            main.update(kept)
 
 
 class _Play(NamedTuple):
@@ -104,6 +107,7 @@ class WorkerPool:
             process = context.Process(target=_run_worker, args=arguments, name=f"worker {index}", daemon=True)
             with _main_left_out():
                 process.start()
+            os.environ.setdefault(UNCACHED, "1")  # the first worker says it for all
             theirs.close()
             self._connections.append(ours)
             self._processes.append(process)

@@ -3,12 +3,10 @@
 A clone has them beside the package, an installation inside of it, as `seraphim/shipped/`, which nothing writes.
 """
 
-import configparser
 import shlex
-from importlib import metadata
 from pathlib import Path
 
-from seraphim.errors import CLONE, DISTRIBUTION, ModelError
+from seraphim.errors import CLONE, ModelError
 from seraphim.storage.models import ModelFolder
 
 SHIPPED = CLONE or Path(__file__).parents[1] / "shipped"
@@ -38,15 +36,6 @@ def own_model(root: Path, name: str, trust: bool = False) -> ModelFolder:
         copy = f"mkdir -p {models} && cp -R {shlex.quote(str(found.path))} {models}"
         raise ModelError(f"model {name!r} comes with Seraphim and stays as it is: copy it to go on with it: {copy}")
     return own
-
-
-def version() -> str:
-    """Return the version of Seraphim; in a clone that of setup.cfg, as the installed metadata may be older."""
-    if CLONE:
-        setup = configparser.ConfigParser()
-        setup.read(CLONE / "setup.cfg")
-        return setup["metadata"]["version"]
-    return metadata.version(DISTRIBUTION)
 
 
 def _exists(folder: ModelFolder) -> bool:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from disks import run_read_only
 from packaging.requirements import Requirement
 
 from seraphim.records.window import read_window
@@ -111,21 +113,84 @@ def test_an_image_does_not_run_as_root(image: str) -> None:
     assert last == Step("USER", "seraphim")
 
 
-@pytest.mark.parametrize("image", IMAGES)
-def test_commands_at_build_time_work(image: str, tmp_path: Path) -> None:
-    commands = [shlex.split(rest) for rest in rests(image, "RUN") if rest.startswith("python ")]
-    assert len(commands) == 1
-    done = run_as_in(image, tmp_path, *commands[0][1:])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(("8 games played", "tictactoe keeps the contract"))
+def compiling(image: str) -> list[str]:
+    """The command that compiles the kernels while an image is built, but for `python`."""
+    (command,) = [rest for rest in rests(image, "RUN") if rest.startswith("python ")]
+    return shlex.split(command)[1:]
+
+
+def test_both_images_compile_the_same_kernels() -> None:
+    assert compiling("play") == compiling("train")
 
 
 def test_play_needs_no_tensorflow(tmp_path: Path) -> None:
-    (command,) = [rest for rest in rests("play", "RUN") if rest.startswith("python ")]
-    (code,) = shlex.split(command)[2:]
     block = "import sys; sys.modules.update(tensorflow=None, keras=None, tensorboard=None); "
-    assert run_as_in("play", tmp_path, "-c", block + code).stdout == "8 games played\n"
+    _, code = compiling("play")
+    assert run_as_in("play", tmp_path, "-c", block + code).stdout == "[8, 8, 8, 8] games played\n"
     assert "[train]" not in "".join(rests("play", "RUN"))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of an image."""
+    folder = tmp_path_factory.mktemp("cache")
+    given = {"PATH": os.environ["PATH"], **environment("play"), "NUMBA_CACHE_DIR": str(folder)}
+    done = subprocess.run([sys.executable, *compiling("play")], cwd=ROOT, env=given, capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "[8, 8, 8, 8] games played\n")
+    return folder
+
+
+def run_in_the_sandbox(compiled: Path, data: Path, command: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a program where the files of the image and the models can only be read, as a user without a name."""
+    for folder in (data / "gamedata", data / "tmp"):
+        folder.mkdir(parents=True)
+    shutil.copytree(ROOT / "models/tictactoe", data / "models/tictactoe", symlinks=True)
+    given = {"PATH": os.environ["PATH"], **environment("play"), "NUMBA_CACHE_DIR": str(compiled)}
+    given |= {"SERAPHIM_DATA": str(data), "TMPDIR": str(data / "tmp"), **more}
+    read_only = [ROOT, compiled, *([] if "new" in command else [data / "models"])]
+    return run_read_only(read_only, command.replace("OUT", str(data)).split(), given)
+
+
+@pytest.mark.slow
+def test_the_sandbox_of_the_documentation_plays_at_once(compiled: Path, tmp_path: Path) -> None:
+    text = (ROOT / "docs/security.md").read_text()
+    for part in ("--read-only --tmpfs=/tmp", "destination=/models,readonly", "destination=/gamedata play NAME"):
+        assert part in text
+    done = run_in_the_sandbox(compiled, tmp_path, f"{program('play')} tictactoe --games=20")
+    assert done.returncode == 0, done.stderr
+    assert "20 games, " in done.stdout
+    assert done.stderr.startswith("no figures for TensorBoard: ")  # as the models are read-only
+    assert len(done.stderr.splitlines()) == 1  # and nothing had to be compiled
+    assert read_window(tmp_path / "gamedata/tictactoe", GAME, 1000)[1].games == 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bin/arena.py tictactoe random --games=2",
+        "bin/evaluate.py tictactoe",
+        "bin/learn.py new --game=tictactoe --width=16 --games_per_generation=20 --steps=4 --generations=1",
+        "bin/export_model.py tictactoe --out=OUT/page",
+        "bin/doctor.py",
+    ],
+)
+def test_programs_run_without_a_home_where_little_can_be_written(command: str, compiled: Path, tmp_path: Path) -> None:
+    done = run_in_the_sandbox(compiled, tmp_path, command)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert sum("machine code cannot be kept" in line for line in done.stderr.splitlines()) <= 1
+
+
+@pytest.mark.slow
+def test_workers_say_once_that_they_compile(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    command = f"{program('play')} tictactoe --games=20 --workers=2"
+    done = run_in_the_sandbox(tmp_path / "empty", tmp_path / "data", command, HOME="/proc/nohome")
+    assert "20 games, " in done.stdout, done.stderr
+    first, second = done.stderr.splitlines()
+    assert first.startswith(f"seraphim: machine code cannot be kept ({tmp_path}/empty/kernels-")
+    assert second.startswith("no figures for TensorBoard: ")
 
 
 def test_train_installs_tensorflow() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.errors import ModelError
+from seraphim import errors
+from seraphim.errors import ModelError, version
 from seraphim.evaluation.match_csv import Conditions
 from seraphim.evaluation.tournament import Roster
-from seraphim.storage import shipped
 from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import SHIPPED, find_model, own_model, version
+from seraphim.storage.shipped import SHIPPED, find_model, own_model
 
 
 def test_a_model_that_comes_with_it_is_found_where_there_is_none_of_that_name(tmp_path: Path) -> None:
@@ -58,6 +58,6 @@ def test_a_standing_tournament_does_not_write_into_it(tmp_path: Path) -> None:
 def test_an_installation_has_its_version_from_its_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     here = version()
     assert f"\nversion = {here}\n" in (SHIPPED / "setup.cfg").read_text()
-    monkeypatch.setattr(shipped, "CLONE", None)
-    monkeypatch.setattr(shipped, "DISTRIBUTION", "numpy")
+    monkeypatch.setattr(errors, "CLONE", None)
+    monkeypatch.setattr(errors, "DISTRIBUTION", "numpy")
     assert version() != here

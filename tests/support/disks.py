@@ -1,10 +1,14 @@
-"""A small disk that only the programs run on it can see; needs no privileges."""
+"""A small disk, and folders that cannot be written, for the programs run on them alone; needs no privileges."""
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,3 +79,33 @@ class Disk:
             text=True,
             timeout=600,
         )
+
+
+# Makes the folders before "--" read-only, and runs what follows, by a user without a name.
+_READ_ONLY = """
+while [ "$1" != -- ]; do
+    mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 200
+    shift
+done
+shift
+exec unshare --user --map-user=54321 --map-group=54321 "$@"
+"""
+
+
+def run_read_only(
+    folders: Sequence[Path], command: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of this Python that can only read some folders, as a user whom this system does not know.
+
+    Skips the test where that is not allowed.
+    """
+    enter = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", _READ_ONLY, "sh"]
+    line = [*enter, *map(str, folders), "--", sys.executable, *command]
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no command unshare")
+    # Without coverage, whose files are among what cannot be written.
+    given = {name: value for name, value in environment.items() if "COV" not in name}
+    done = subprocess.run(line, env=given, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    if done.returncode == 200 or done.stderr.startswith("unshare: "):
+        pytest.skip(f"no folder can be made read-only (a container needs --privileged for that): {done.stderr}")
+    return done
