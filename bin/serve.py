@@ -18,7 +18,7 @@ from seraphim import cli
 HOST = flags.DEFINE_string("host", "127.0.0.1", "Address of this machine to serve at; 0.0.0.0 is all of them.")
 PORT = flags.DEFINE_integer("port", 8080, "Port to serve at; 0 is any free one.", lower_bound=0, upper_bound=65535)
 ALLOWED_HOSTS = flags.DEFINE_list(
-    "allowed_hosts", [], "Names by which browsers reach this machine, such as play.example.org."
+    "allowed_hosts", [], "Names by which browsers reach this machine, such as play.example.org; by default its own."
 )
 ORIGINS = flags.DEFINE_list(
     "origins", [], "Other origins whose pages may use the server, such as https://play.example.org:8443."

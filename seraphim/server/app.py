@@ -32,6 +32,7 @@ from seraphim.server.middleware import Access, Guard, client_of, status_of
 from seraphim.server.service import ServerLimits, Service
 from seraphim.server.sockets import serve_client, service_of
 from seraphim.server.webfiles import WEB, WebFiles
+from seraphim.storage.shipped import version
 from seraphim.storage.snapshots import MAX_NAME
 
 _FOREVER = "public, max-age=31536000, immutable"
@@ -70,7 +71,14 @@ def create_app(
         yield
         service.shared.close()
 
-    app = FastAPI(title="Seraphim", openapi_url="/api/openapi.json", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(
+        title="Seraphim",
+        version=version(),
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
     app.state.service = service
     app.add_middleware(Guard, limits=limits.requests, access=access or Access())
     app.add_exception_handler(SeraphimError, _refuse)
@@ -103,14 +111,14 @@ class _Files(StaticFiles):
 # ---------------------------------------------------------------- pages
 
 
-@pages.api_route("/", methods=["GET", "HEAD"])
+@pages.get("/")
 @pages.get("/index.html")
 def explorer_page(request: Request) -> HTMLResponse:
     """Return the page to play and explore."""
     return HTMLResponse(service_of(request).files.page("index.html"))
 
 
-@pages.api_route("/history", methods=["GET", "HEAD"])
+@pages.get("/history")
 @pages.get("/history.html")
 def history_page(request: Request) -> HTMLResponse:
     """Return the page of a model's learning curves and self-play games."""

@@ -12,6 +12,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from seraphim.server.quotas import to_client
 
+_MAX_FRAGMENTS = 1024  # of a message; empty ones would fill the memory without filling a message
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -115,7 +117,7 @@ def http_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
 
 
 def websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
-    """Return Uvicorn's protocol, with a count of connections that wait for their client to close them."""
+    """Return Uvicorn's protocol, with a bound on fragments, and a count of connections that clients are to close."""
 
     class WebSocketProtocol(_SlowReaderTimeout, WebSocketsSansIOProtocol):
         seconds = silent.seconds
@@ -124,6 +126,11 @@ def websocket_protocol(silent: SilentConnections) -> type[asyncio.Protocol]:
             await super().send(message)
             if message["type"] == "websocket.http.response.body":  # a refusal, which Uvicorn would log as an error
                 self.handshake_complete = True
+
+        def handle_cont(self, event: Any) -> None:
+            super().handle_cont(event)
+            if len(self.frames) > _MAX_FRAGMENTS:
+                self.transport.abort()
 
         def on_task_complete(self, task: asyncio.Task[None]) -> None:
             super().on_task_complete(task)

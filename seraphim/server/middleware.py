@@ -7,6 +7,7 @@ their files: these are small, and browsers keep them. Knows nothing of models an
 
 import asyncio
 import contextlib
+import ipaddress
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Access:
     """Who may use the server."""
 
     allowed_hosts: frozenset[str] | None = None
-    """Names of this host that requests may contain; None for any."""
+    """Names of this host that requests may contain, beside IP addresses; None for any."""
     origins: frozenset[str] = frozenset()
     """Other origins whose pages may use the server, such as `https://play.example.org:8443`."""
     proxies: tuple[str, ...] = ()
@@ -130,6 +131,8 @@ class Guard:
                 refusal = JSONResponse({"error": error.detail}, error.status_code, headers)
                 await refusal(scope, receive, send_with_headers)
                 return
+            if scope.get("method") == "HEAD":
+                scope = {**scope, "method": "GET"}  # Uvicorn, which has the other one, leaves out the body
             await self._app(scope, receive, send_with_headers)
 
     async def _admit(self, scope: Scope, receive: Receive, held: contextlib.ExitStack) -> Receive:
@@ -150,7 +153,8 @@ class Guard:
         headers = Headers(scope=scope)
         host, origin, allowed = headers.get("host", ""), headers.get("origin"), self._access.allowed_hosts
         name = _host_of(f"//{host}")
-        if allowed is not None and name not in allowed:
+        # A page from elsewhere can make its own name lead here, but not be at an address of ours.
+        if allowed is not None and name not in allowed and not _is_address(name):
             raise HTTPException(400, f"host {name[:80]!r} is not allowed: name it with --allowed_hosts")
         is_read = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         if origin is not None and not is_read and not self._is_allowed(origin, host):
@@ -200,6 +204,13 @@ class Guard:
 def _is_file(path: str) -> bool:
     # Pages are no files: to name the version of its files, a page reads them all.
     return not path.startswith("/api/") and PurePosixPath(path).suffix not in ("", ".html")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 def _host_of(address: str) -> str:

@@ -1,9 +1,13 @@
 """The server's port, and its start and end. Requests are handled by `seraphim.server.app`."""
 
 import contextlib
+import copy
 import ipaddress
+import logging
 import socket
+from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import uvicorn
 
@@ -12,7 +16,8 @@ from seraphim.server.app import create_app
 from seraphim.server.connections import Network, SilentConnections, http_protocol, websocket_protocol
 from seraphim.server.engine.model_host import ModelHost
 from seraphim.server.engine.programs import Programs
-from seraphim.server.middleware import LOOPBACK, Access
+from seraphim.server.engine.requests import MAX_BYTES
+from seraphim.server.middleware import LOOPBACK, Access, Throttle
 from seraphim.server.service import ServerLimits
 
 try:
@@ -20,7 +25,8 @@ try:
 except ModuleNotFoundError:  # on Windows
     resource = None  # type: ignore[assignment]
 
-_MAX_FRAME = 2**20  # bytes; a larger one ends its WebSocket. One above requests.MAX_BYTES gets an answer
+_MAX_MESSAGE = MAX_BYTES + 4096  # a larger one ends its WebSocket; one above MAX_BYTES gets an answer
+_LOG_RATE, _LOG_BURST = 1 / 60, 10  # lines a second, and at once, of each kind
 _SHUTDOWN_SECONDS = 3  # for requests under way when the server ends
 _OPEN_FILES = 4096  # that the server may need, most of them connections
 
@@ -49,8 +55,8 @@ def bind(
 ) -> BoundServer:
     """Open a port for the server, or any free one for port 0; clients can play with `programs`.
 
-    At a loopback address, requests may also use the usual names of this machine; at other addresses, no `allowed_hosts`
-    means any.
+    Requests may name this machine by an IP address or one of `allowed_hosts`; at a loopback address, and without
+    `allowed_hosts`, by its own names, too.
 
     Raises:
         SettingsError: the address is not one of this machine, the port is in use, or a proxy is not an address.
@@ -65,11 +71,11 @@ def bind(
         raise SettingsError(
             f"cannot serve at {address}, port {port} ({reason}): choose others with --host and --port"
         ) from error
-    if is_loopback(address):
-        allowed = (access.allowed_hosts or frozenset()) | {*LOOPBACK, address.lower()}
-        access = replace(access, allowed_hosts=allowed)
+    if is_loopback(address) or not access.allowed_hosts:
+        access = replace(access, allowed_hosts=(access.allowed_hosts or frozenset()) | _own_names(address))
     config = uvicorn.Config(
         create_app(host, limits, access, programs),
+        log_config=_log_config(),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -77,7 +83,7 @@ def bind(
         forwarded_allow_ips=list(access.proxies),
         http=http_protocol(silent),
         ws=websocket_protocol(silent),
-        ws_max_size=_MAX_FRAME,
+        ws_max_size=_MAX_MESSAGE,
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
@@ -92,6 +98,40 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return address.lower() == "localhost"
+
+
+def _own_names(address: str) -> frozenset[str]:
+    names = {*LOOPBACK, address.lower()}
+    if not is_loopback(address):
+        name = socket.gethostname().lower()
+        names |= {name, f"{name}.local", name.partition(".")[0]}
+    return frozenset(names)
+
+
+def _log_config() -> dict[str, Any]:
+    config = copy.deepcopy(uvicorn.config.LOGGING_CONFIG)
+    config["filters"] = {"rate": {"()": _LogRate}}
+    config["handlers"]["default"]["filters"] = ["rate"]
+    config["loggers"]["seraphim.server"] = {"handlers": ["default"]}
+    return config
+
+
+class _LogRate(logging.Filter):
+    # Clients can cause messages: of each kind, some pass, and the next one tells how many did not.
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._throttles: dict[tuple[str, int], Throttle] = {}
+        self._left_out = Counter[tuple[str, int]]()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = record.pathname, record.lineno
+        if self._throttles.setdefault(kind, Throttle(_LOG_RATE, _LOG_BURST)).take():
+            self._left_out[kind] += 1
+            return False
+        if count := self._left_out.pop(kind, 0):
+            record.msg = f"{record.msg} ({count:,} more like this were left out)"
+        return True
 
 
 def _networks(proxies: tuple[str, ...]) -> tuple[Network, ...]:

@@ -313,6 +313,70 @@ def test_the_page_works_without_its_host(serve: Any, browser: Any) -> None:
 
 
 @pytest.mark.slow
+def test_a_link_that_the_page_cannot_follow_leaves_it_usable(serve: Any, browser: Any) -> None:
+    url = f"http://127.0.0.1:{serve().server_port}/deep/site/"
+    page = open_page(browser, f"{url}#model=fresh&snapshot=00000001-20200101T000000Z&moves=b2,a1")
+    assert "has only the snapshot" in page.inner_text(".notice")
+    assert page.locator("#moves button").count() == 2
+    for text, said in (
+        ("#model=connectfour&moves=4444444", "move 7, 4, is not legal"),
+        ("#model=connectfour&moves=449", "not a move of this game"),
+        ("#model=nobody", "no model “nobody”"),
+        ("b2 " * 30_000, "at most 65,536 can be sent"),
+    ):
+        page.click("#load")
+        page.fill("#load-text", text)
+        page.click("#load-form .primary")
+        page.wait_for_function("document.querySelector('#load-error').textContent")
+        assert said.lower() in page.inner_text("#load-error").lower()
+        page.keyboard.press("Escape")
+        assert page.locator("#moves button").count() == 2
+    page.keyboard.press("n")
+    page.wait_for_selector("#moves .empty")
+    page.get_by_role("button", name="Undo", exact=True).first.click()
+    page.wait_for_function("document.querySelectorAll('#moves button').length === 2")
+    assert OVER.search(play_whole_game(page))
+    assert page.complaints == []
+
+
+class Incomplete(Host):
+    """A host of which a file is missing."""
+
+    missing = ""
+
+    def send_head(self) -> Any:
+        if self.missing and self.path.endswith(self.missing):
+            self.send_error(404)
+            return None
+        return super().send_head()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("engine/search.js", "The engine in this page failed"),
+        ("games/tictactoe.js", "Failed to fetch"),
+        ("models/fresh.tflite", "fresh.tflite cannot be loaded: the server answered 404"),
+        ("engine/litert/index.js", "Failed to fetch"),
+    ],
+)
+def test_a_page_that_could_not_load_a_file_tries_again(serve: Any, browser: Any, missing: str, said: str) -> None:
+    server = serve(kind=Incomplete)
+    server.RequestHandlerClass.func.missing = missing
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{server.server_port}/deep/site/#model=fresh&moves=b2")
+    page.wait_for_selector(".notice")
+    assert said in page.inner_text(".notice")
+    assert page.inner_text("#status") == "Nothing is loaded."
+    server.RequestHandlerClass.func.missing = ""
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector("#candidates tbody tr")
+    assert page.locator("#moves button").count() == 1
+    assert page.locator(".notice").count() == 0
+
+
+@pytest.mark.slow
 def test_a_new_export_replaces_the_old_one_in_browsers(
     serve: Any, browser: Any, folder: ModelFolder, library: Library, tmp_path: Path
 ) -> None:

@@ -38,10 +38,11 @@ class Running:
         access: Access | None = None,
         max_loaded: int = 4,
         programs: Programs | None = None,
+        address: str = "127.0.0.1",
     ) -> None:
         self.root = root
         self.host = ModelHost(root, "fresh", search or SearchLimits(update_seconds=UPDATE_SECONDS), max_loaded)
-        self.server: BoundServer = bind(self.host, "127.0.0.1", 0, access, limits, programs)
+        self.server: BoundServer = bind(self.host, address, 0, access, limits, programs)
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         self.context = contextlib.ExitStack()

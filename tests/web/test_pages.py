@@ -11,7 +11,7 @@ from pathlib import Path
 import games
 import numpy as np
 import pytest
-from browser import PHONE, ROOT, Visitor, chromium, needs_axe, needs_chromium, serving, violations
+from browser import PHONE, ROOT, Visitor, needs_axe, needs_chromium, serving, violations
 from playwright.sync_api import Browser, Page, Response, Route, WebSocket, WebSocketRoute, expect
 
 import connectfour
@@ -36,13 +36,6 @@ PATHS = [
 BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
 expect.set_options(timeout=15_000)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Return a browser."""
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +76,6 @@ def random_game(game: Game, number: int) -> GameRecord:
         root_values=random.uniform(-1, 1, len(actions)).astype(np.float32),
         result=float(game.outcome(states[-1])[1][0]),
     )
-
-
-@pytest.fixture
-def visitor(browser: Browser, address: str) -> Iterator[Visitor]:
-    """Return a visitor that must see no error and send no request to another host."""
-    visitor = Visitor(browser, address)
-    yield visitor
-    visitor.close()
-    assert not visitor.trouble
 
 
 def status(page: Page) -> str:

@@ -117,21 +117,21 @@ def read_request(text: str) -> Request:
     Raises:
         RequestError: the message is not a valid request.
     """
-    size = len(text.encode(errors="replace"))
-    if size > MAX_BYTES:
-        raise RequestError(f"a message may have {MAX_BYTES:,} bytes, not {size:,}")
     try:
         message = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RequestError("a message must be a JSON object") from error
+    except (ValueError, RecursionError):
+        message = None
+    identity = message.get("id") if isinstance(message, dict) else None
+    identity = identity if type(identity) is int and abs(identity) <= MAX_ID else None
+    size = len(text.encode(errors="replace"))
+    if size > MAX_BYTES:
+        raise RequestError(f"a message may have {MAX_BYTES:,} bytes, not {size:,}", identity)
     if not isinstance(message, dict):
         raise RequestError("a message must be a JSON object")
     try:
         return _REQUEST.validate_python(message)
     except ValidationError as error:
-        identity = message.get("id")
-        is_valid = type(identity) is int and abs(identity) <= MAX_ID
-        raise RequestError(explain(error.errors()), identity if is_valid else None) from error
+        raise RequestError(explain(error.errors()), identity) from error
 
 
 def explain(errors: Sequence[Any]) -> str:

@@ -1,6 +1,7 @@
 /** Decides what the engine does at each position: choose the computer's move, analyze, or nothing; or asks a program. */
 
 import {mayAnimate} from '../board/pieces.js';
+import {textOf} from '../shared/notices.js';
 
 /**
  * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
@@ -36,6 +37,8 @@ export class Scheduler {
   busy = null;
   /** @type {{done: number, of: number} | null} progress of the analysis of a whole game */
   review = null;
+  /** Why the last work failed, until other work begins; empty if it did not. */
+  failure = '';
 
   #session;
   #onchange;
@@ -72,6 +75,7 @@ export class Scheduler {
     const wanted = goal ? `${goal.purpose} ${goal.readouts}` : '';
     if (node === this.#begun.node && wanted === this.#begun.wanted) return;
     this.#begun = {node, wanted};
+    this.failure = '';
     this.review = null;
     const turn = ++this.#turn;
     if (goal) void this.#pursue(goal, node, turn);
@@ -93,6 +97,7 @@ export class Scheduler {
     const nodes = tree.line().filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
     const turn = ++this.#turn;
     this.running = false;
+    this.failure = '';
     this.busy = 'analyze';
     this.#begun = {node: null, wanted: ''};
     for (const [done, node] of nodes.entries()) {
@@ -140,8 +145,11 @@ export class Scheduler {
       await work();
     } catch (error) {
       if (turn === this.#turn) {
+        if (this.busy === 'move') this.running = false; // until the user wants to try again
+        this.#begun = {node: null, wanted: ''};
         this.busy = null;
         this.review = null;
+        this.failure = textOf(error);
         this.#onchange();
         this.#onerror(/** @type {Error} */ (error));
       }

@@ -228,7 +228,7 @@ function drawHexagons(geometry) {
     sides[3].push(...[1, 2].map((number) => corner([row, columns - 1], number)));
   }
   const paths = sides.map((points, index) =>
-    svg('path', {d: `M ${points.join(' L ')}`, class: `side player-${index < 2 ? 0 : 1}`}),
+    svg('path', {d: `M ${points.join(' L ')}`, class: `border player-${index < 2 ? 0 : 1}`}),
   );
   return [...hexagons, ...paths];
 }

@@ -1,4 +1,4 @@
-/** An engine as functions that return promises. After a lost connection it repeats unanswered requests. */
+/** An engine as functions that return promises. After a lost connection it repeats unanswered requests, a few times. */
 
 import {isAnswer} from './connection.js';
 
@@ -13,7 +13,11 @@ import {isAnswer} from './connection.js';
  * @property {(answer: any) => void} resolve
  * @property {(error: Error) => void} reject
  * @property {(analysis: Analysis) => void} [onpart]
+ * @property {number} lost connections since it was sent, or since a part of its answer came
  */
+
+const MOST_BYTES = 64 * 1024; // of a message, as in seraphim/server/engine/requests.py
+const MOST_LOST = 3; // connections, after which a request is not repeated: it may be what ends them
 
 export class Engine {
   /** @type {import('./connection.js').Connection} */
@@ -24,17 +28,19 @@ export class Engine {
   /** The last messages that set up the session; a new connection repeats them first. */
   #session = /** @type {Record<'open' | 'position', object | null>} */ ({open: null, position: null});
 
-  /** @type {(status: 'open' | 'lost') => void} called with `open` on each answer */
+  #refusal = ''; // what the server said instead of taking requests
+  #connected = false;
+
+  /** @type {(status: 'open' | 'lost', reason?: string) => void} called with `open` on each answer */
   onstatus = () => {};
-  /** @type {(message: string) => void} an error that answers no request */
-  onerror = () => {};
 
   /** @param {import('./connection.js').Connection} connection */
   constructor(connection) {
     this.#connection = connection;
     connection.onmessage = (message) => this.#receive(message);
     connection.onopen = () => this.#resume();
-    connection.onlost = () => this.onstatus('lost');
+    connection.onlost = () => this.#lose();
+    connection.onfailed = (reason) => this.#reject(() => true, reason);
   }
 
   /**
@@ -98,8 +104,13 @@ export class Engine {
    */
   #ask(type, content, onpart) {
     const message = {id: ++this.#lastId, type, ...content};
+    const bytes = new TextEncoder().encode(JSON.stringify(message)).length;
+    if (bytes > MOST_BYTES) {
+      const [most, size] = [MOST_BYTES, bytes].map((count) => count.toLocaleString('en'));
+      return Promise.reject(new Error(`this is too long: it takes ${size} bytes, and at most ${most} can be sent`));
+    }
     return new Promise((resolve, reject) => {
-      this.#waiting.set(message.id, {message, resolve, reject, onpart});
+      this.#waiting.set(message.id, {message, resolve, reject, onpart, lost: 0});
       this.#connection.send(message);
     });
   }
@@ -107,11 +118,10 @@ export class Engine {
   /** @param {any} message */
   #receive(message) {
     if (isAnswer(message)) this.onstatus('open');
+    else this.#refusal = message.message;
     const question = this.#waiting.get(message.id);
-    if (!question) {
-      if (message.type === 'error') this.onerror(message.message);
-      return;
-    }
+    if (!question) return;
+    question.lost = 0;
     if (message.type === 'analysis') question.onpart?.(message);
     if (message.type === 'analysis' && !message.done) return;
     this.#waiting.delete(message.id);
@@ -121,7 +131,28 @@ export class Engine {
     if (message.type === 'position') this.#session.position = question.message;
   }
 
+  #lose() {
+    if (this.#connected && !this.#refusal) {
+      for (const question of this.#waiting.values()) question.lost += 1;
+      this.#reject(({lost}) => lost >= MOST_LOST, 'the connection to the engine was lost each time this was asked');
+    }
+    this.#connected = false;
+    this.onstatus('lost', this.#refusal);
+  }
+
+  /**
+   * @param {(question: Question) => boolean} which
+   * @param {string} reason
+   */
+  #reject(which, reason) {
+    for (const [id, question] of this.#waiting) {
+      if (which(question) && this.#waiting.delete(id)) question.reject(new Error(reason));
+    }
+  }
+
   #resume() {
+    this.#connected = true;
+    this.#refusal = '';
     const {open, position} = this.#session;
     const asked = [...this.#waiting.values()].map((question) => question.message);
     for (const message of [open, position, ...asked]) if (message) this.#connection.send(message);

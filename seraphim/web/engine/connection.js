@@ -6,6 +6,7 @@
  * @property {(message: any) => void} onmessage
  * @property {() => void} onopen on each connection; the engine has no session yet
  * @property {() => void} onlost
+ * @property {(reason: string) => void} onfailed the engine lost all requests, and starts again with the next one
  *
  * @typedef {object} Config configuration of an exported site
  * @property {'worker'} engine
@@ -44,16 +45,22 @@ export async function listModels() {
  * @returns {Connection}
  */
 function openWorker(config) {
-  const worker = new Worker(new URL('worker.js', import.meta.url), {type: 'module'});
   const connection = noConnection();
-  connection.send = (message) => worker.postMessage(message);
-  worker.onmessage = ({data}) => connection.onmessage(data);
-  worker.onerror = (event) => {
-    const message = `the engine in this page failed: ${event.message ?? 'engine/worker.js cannot be loaded'}`;
-    connection.onmessage({id: null, type: 'error', message});
+  /** @type {Worker | null} */
+  let worker = null;
+  const start = () => {
+    const started = new Worker(new URL('worker.js', import.meta.url), {type: 'module'});
+    worker = started;
+    started.onmessage = ({data}) => connection.onmessage(data);
+    started.onerror = (event) => {
+      started.terminate();
+      worker = null;
+      connection.onfailed(`the engine in this page failed: ${event.message ?? 'engine/worker.js cannot be loaded'}`);
+    };
+    started.postMessage({type: 'config', base: document.baseURI, models: config.models});
+    connection.onopen();
   };
-  worker.postMessage({type: 'config', base: document.baseURI, models: config.models});
-  queueMicrotask(() => connection.onopen());
+  connection.send = (message) => (worker ? worker.postMessage(message) : start());
   return connection;
 }
 
@@ -119,5 +126,5 @@ export const isAnswer = ({id}) => id !== null;
 /** @returns {Connection} */
 function noConnection() {
   const ignore = () => {};
-  return {send: ignore, onmessage: ignore, onopen: ignore, onlost: ignore};
+  return {send: ignore, onmessage: ignore, onopen: ignore, onlost: ignore, onfailed: ignore};
 }

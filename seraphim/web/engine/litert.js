@@ -26,7 +26,10 @@ async function load(module, folder) {
   delete globalThis.define;
   // It asks for a graphics processor, which is not used here: answering "none" keeps a warning off the console.
   const noDevice = {features: new Set(), limits: {}, requestDevice: () => Promise.resolve(null)};
-  Object.defineProperty(navigator, 'gpu', {value: {requestAdapter: () => Promise.resolve(noDevice)}});
+  Object.defineProperty(navigator, 'gpu', {
+    configurable: true,
+    value: {requestAdapter: () => Promise.resolve(noDevice)},
+  });
   const litert = await import(module.href);
   await litert.loadLiteRt(new URL(`${BUILD}.js`, folder).href);
   return litert;
@@ -41,6 +44,7 @@ async function load(module, folder) {
  */
 export async function loadNetwork(runtime, model, shape, base) {
   library ??= load(new URL(runtime.library, base), new URL(runtime.wasm, base));
+  library.catch(() => (library = null)); // so that it can be tried again
   const [litert, response] = await Promise.all([library, fetch(new URL(model, base))]);
   if (!response.ok) throw new Error(`${model} cannot be loaded: the server answered ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());

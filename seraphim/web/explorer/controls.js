@@ -2,6 +2,7 @@
 
 import {moverAt} from '../analysis/values.js';
 import {byId, setOptions} from '../shared/dom.js';
+import {offer} from '../shared/notices.js';
 import {actionOfKey, listenForShortcuts} from './shortcuts.js';
 
 /**
@@ -21,10 +22,11 @@ import {actionOfKey, listenForShortcuts} from './shortcuts.js';
  * @property {(error: unknown) => void} fail
  * @property {(action: number) => void} makeMove
  * @property {(node: GameNode | null | undefined) => void} walkTo
- * @property {(address: import('../shared/address.js').Address) => Promise<void>} follow
+ * @property {(model: string, snapshot: string | null, address: null, running: boolean) => Promise<void>} open
+ * @property {(done: string, running: boolean, work: () => Promise<void>) => Promise<void>} replace the game
+ * @property {() => Promise<void>} restore the game that was replaced
  * @property {() => void} consider lets the scheduler decide what the engine does now
  * @property {(on: boolean) => void} setSolution
- * @property {() => Model[]} models
  */
 
 /** @type {Metric[]} */
@@ -55,8 +57,8 @@ export function prepareControls(handles) {
   };
   listenForShortcuts(
     (key) => {
-      if (!handles.session.game) return false;
       const {game, node} = handles.session;
+      if (!game || byId('explorer').inert) return false;
       const action = actionOfKey(key, game.labels_vary ? (node.position?.labels ?? {}) : {...game.labels});
       if (action !== null) return (handles.makeMove(action), true);
       if (key.toLowerCase() === 'o') return cycle();
@@ -69,7 +71,7 @@ export function prepareControls(handles) {
 }
 
 /** @param {Handles} handles */
-function prepareMatch({session, scheduler, preferences, save, fail, consider}) {
+function prepareMatch({session, scheduler, preferences, save, fail, consider, replace}) {
   for (const player of /** @type {const} */ ([0, 1])) {
     select(`player-${player}`).addEventListener('change', () => {
       scheduler.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
@@ -92,10 +94,7 @@ function prepareMatch({session, scheduler, preferences, save, fail, consider}) {
     const best = session.node.analysis?.best;
     if (best !== undefined && !session.node.position?.ended) session.play(best).catch(fail);
   });
-  onClick('new', () => {
-    scheduler.running = true;
-    session.begin(null).catch(fail);
-  });
+  onClick('new', () => replace('New game.', true, () => session.begin(null)).catch(fail));
   onClick('swap', () => {
     scheduler.players.reverse();
     scheduler.running = true;
@@ -132,7 +131,7 @@ function prepareAnalysis(handles) {
 }
 
 /** @param {Handles} handles */
-function prepareWalk({session, scheduler, fail, walkTo}) {
+function prepareWalk({session, scheduler, fail, walkTo, restore}) {
   const isHumans = (/** @type {GameNode} */ node) => scheduler.players[moverAt(node)] === 'human';
   // Stop at the user's turn, if the user plays: otherwise the computer would repeat its move at once.
   const humanTurn = (/** @type {(node: GameNode) => GameNode | null} */ step) => {
@@ -149,30 +148,22 @@ function prepareWalk({session, scheduler, fail, walkTo}) {
   onClick('back', () => walkTo(session.node.parent));
   onClick('forward', () => walkTo(session.node.next));
   onClick('last', () => walkTo(session.tree.line().at(-1)));
-  onClick('undo', () => goTo(humanTurn((node) => node.parent)));
+  onClick('undo', () => (session.node.parent ? goTo(humanTurn((node) => node.parent)) : restore().catch(fail)));
   onClick('redo', () => goTo(humanTurn((node) => node.next)));
   onClick('remove', () => {
     const {tree, node} = session;
-    tree.remove(node);
+    const putBack = tree.remove(node);
     scheduler.running = false;
     session.go(tree.current).catch(fail);
+    offer(`Deleted the branch ${node.label}.`, 'Undo', () => session.tree === tree && session.go(putBack()).catch(fail));
   });
 }
 
 /** @param {Handles} handles */
-function prepareModels({session, scheduler, fail, follow, models}) {
-  select('model').addEventListener('change', () => {
-    const chosen = models().find(({name}) => name === select('model').value);
-    if (!chosen) return;
-    scheduler.reset();
-    scheduler.running = true;
-    const same = chosen.game === models().find(({name}) => name === session.model)?.game;
-    const address = {model: chosen.name, snapshot: null, start: null, board: null, moves: '', ply: null};
-    (same ? session.change(chosen.name, null) : follow(address)).catch(fail);
-  });
+function prepareModels({session, scheduler, fail, open}) {
+  select('model').addEventListener('change', () => open(select('model').value, null, null, true).catch(fail));
   select('snapshot').addEventListener('change', () => {
-    scheduler.reset();
-    session.change(session.model, select('snapshot').value || null).catch(fail);
+    open(session.model, select('snapshot').value || null, null, scheduler.running).catch(fail);
   });
 }
 
@@ -213,7 +204,8 @@ export function showControls({session, scheduler, preferences, models, names, so
   button('pause').hidden = Boolean(position?.ended) || !(waits || onlyComputers);
   button('pause').textContent = scheduler.running ? 'Pause' : 'Resume';
   button('move-now').disabled = !node.analysis || Boolean(position?.ended);
-  button('undo').disabled = button('back').disabled = button('first').disabled = !node.parent;
+  button('undo').disabled = !node.parent && !session.before;
+  button('back').disabled = button('first').disabled = !node.parent;
   button('redo').disabled = button('forward').disabled = button('last').disabled = !node.next;
   button('remove').disabled = !node.parent;
   button('review').disabled = tree.line().length < 2;
@@ -232,25 +224,25 @@ function showPlayers(choice, program) {
 }
 
 /**
- * @param {Session} session
+ * @param {{model: string, snapshot: string | null}} chosen
  * @param {Model[]} models
  */
-function showModels({model, snapshot}, models) {
-  const known = models.find(({name}) => name === model);
-  const key = `${models.map(({name}) => name)} ${model} ${snapshot}`;
-  if (byId('model').dataset.shown === key) return;
-  byId('model').dataset.shown = key;
-  setOptions(
-    select('model'),
-    models.map(({name}) => [name, name]),
-    model,
-  );
-  const snapshots = [...(known?.snapshots ?? [])]
-    .sort()
-    .reverse()
-    .map((name) => /** @type {[string, string]} */ ([name, stepOf(name)]));
-  setOptions(select('snapshot'), [['', 'champion'], ...snapshots], snapshot ?? '');
-  byId('snapshot-choice').hidden = snapshots.length === 0;
+export function showModels({model, snapshot}, models) {
+  const snapshots = [...(models.find(({name}) => name === model)?.snapshots ?? [])].sort().reverse();
+  const key = `${models.map(({name}) => name)} ${snapshots}`;
+  if (byId('model').dataset.shown !== key) {
+    byId('model').dataset.shown = key;
+    setOptions(
+      select('model'),
+      models.map(({name}) => [name, name]),
+      model,
+    );
+    const named = snapshots.map((name) => /** @type {[string, string]} */ ([name, stepOf(name)]));
+    setOptions(select('snapshot'), [['', 'champion'], ...named], '');
+    byId('snapshot-choice').hidden = snapshots.length === 0;
+  }
+  select('model').value = model;
+  select('snapshot').value = snapshot ?? '';
 }
 
 /**

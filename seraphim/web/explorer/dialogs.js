@@ -2,6 +2,7 @@
 
 import {readAddress} from '../shared/address.js';
 import {byId} from '../shared/dom.js';
+import {placeMessages, sentence} from '../shared/notices.js';
 
 /**
  * @typedef {object} DialogActions
@@ -24,6 +25,7 @@ export function prepareDialogs(actions, shortcuts) {
   const box = /** @type {HTMLInputElement} */ (byId('shortcuts'));
   box.checked = shortcuts;
   box.addEventListener('change', () => actions.setShortcuts(box.checked));
+  for (const dialog of document.querySelectorAll('dialog')) dialog.addEventListener('close', placeMessages);
   for (const button of document.querySelectorAll('dialog .close')) {
     button.addEventListener('click', () => button.closest('dialog')?.close());
   }
@@ -42,6 +44,7 @@ function prepareLoad({load, follow, example}) {
   byId('load-form').addEventListener('submit', async (event) => {
     event.preventDefault();
     const pasted = text.value.trim();
+    if (!pasted) return dialog.close();
     const isLink = /^https?:|^#/.test(pasted) && pasted.includes('#');
     try {
       await (isLink ? follow(readAddress(pasted)) : load(text.value));
@@ -87,12 +90,5 @@ async function copy(id) {
 /** @param {string} id */
 function open(id) {
   /** @type {HTMLDialogElement} */ (byId(id)).showModal();
-}
-
-/**
- * @param {string} text
- * @returns {string} with a capital letter and a period
- */
-function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+  placeMessages();
 }

@@ -4,7 +4,7 @@ import {readAddress} from '../shared/address.js';
 import {BoardView} from '../board/board.js';
 import {CandidateTable} from '../analysis/candidates.js';
 import {listModels, openConnection, readConfig} from '../engine/connection.js';
-import {prepareControls, showControls} from './controls.js';
+import {prepareControls, showControls, showModels} from './controls.js';
 import {isDoubtful, playerOf, valueOf} from '../analysis/values.js';
 import {prepareDialogs} from './dialogs.js';
 import {byId} from '../shared/dom.js';
@@ -14,7 +14,7 @@ import {formatCount, formatResult, formatSeconds, gameTitle, playerNames} from '
 import {ValueGraph} from '../analysis/graph.js';
 import {toOpinions} from '../board/marks.js';
 import {MoveList} from './move_list.js';
-import {announce, notify, showConnection} from '../shared/notices.js';
+import {announce, clearNotices, notify, offer, sentence, showConnection, textOf} from '../shared/notices.js';
 import {readPreferences, writePreferences} from '../shared/preferences.js';
 import {Session} from './session.js';
 import {Scheduler} from '../analysis/scheduler.js';
@@ -54,7 +54,7 @@ const moves = new MoveList(byId('moves'), {
 
 /** @param {unknown} error */
 function fail(error) {
-  notify(error instanceof Error ? error.message : String(error));
+  notify(textOf(error));
 }
 
 /** @returns {[string, string]} */
@@ -70,7 +70,9 @@ function showPosition() {
   const stepped = node.parent === before;
   before = node;
   document.documentElement.dataset.style = session.style;
-  byId('explorer').inert = false;
+  const title = gameTitle(session.game?.name ?? '');
+  byId('title').textContent = `${title}, Explorer`;
+  document.title = `${title} · Seraphim`;
   board.write({variation: [], opinions: new Map(), solution: null});
   scheduler.consider();
   showBoard(stepped);
@@ -142,6 +144,7 @@ function figures({readouts, readouts_per_second: speed, seconds, proven}) {
 /** @returns {string} the reason for an empty table */
 function emptyText() {
   const {position, analysis} = session.node;
+  if (scheduler.failure) return sentence(scheduler.failure);
   if (position?.ended) return 'The game is over: nothing to analyze.';
   return analysis || scheduler.busy ? '' : 'Analysis is off.';
 }
@@ -163,6 +166,7 @@ function makeMove(action) {
   const {node} = session;
   early = node.position ? null : {node, action};
   if (early || !scheduler.isHumanTurn || !node.position?.legal.includes(action)) return;
+  clearNotices();
   scheduler.running = true;
   session.play(action).catch(fail);
 }
@@ -173,6 +177,7 @@ function makeMove(action) {
  */
 function walkTo(node) {
   if (!node || node === session.node) return;
+  clearNotices(false);
   scheduler.running = false;
   session.go(node).catch(fail);
 }
@@ -187,7 +192,7 @@ async function askSolution() {
     await session.sync(node);
     if (session.synced === node) node.solution = await engine.solution();
   } catch (error) {
-    node.solutionError = error instanceof Error ? error.message : String(error);
+    node.solutionError = textOf(error);
   }
   solutionAsked = false;
   showAnalysis(); // which asks for those of the position that is current by now
@@ -201,21 +206,75 @@ function solutionNote() {
 }
 
 /**
+ * Do what replaces the game. What it replaces can be brought back; if it is refused, that stays.
+ * @param {string} done what to say then
+ * @param {boolean} running whether the computer moves at once, if it is its turn
+ * @param {() => Promise<void>} work
+ */
+async function replace(done, running, work) {
+  const [before, ran] = [session.before, scheduler.running];
+  scheduler.running = running;
+  try {
+    await work();
+    clearNotices();
+  } catch (error) {
+    scheduler.running = ran;
+    throw error;
+  } finally {
+    if (session.before !== before && session.before) offer(done, 'Undo', () => restore().catch(fail));
+  }
+}
+
+/** Bring back the game that was replaced last. */
+function restore() {
+  scheduler.reset();
+  return replace('Brought back the earlier game.', false, () => session.restore());
+}
+
+/**
+ * Open a model and show a position. Until it is there, the page takes no other command.
+ * @param {string} model
+ * @param {string | null} snapshot
+ * @param {import('../shared/address.js').Address | null} address of the position; see `Session.open`
+ * @param {boolean} running
+ */
+async function open(model, snapshot, address, running) {
+  byId('explorer').inert = true;
+  scheduler.reset();
+  try {
+    await replace(`Opened ${model}.`, running, () => session.open(model, snapshot, address));
+  } catch (error) {
+    if (session.game) showPosition(); // and its address, and the engine's work
+    throw error;
+  } finally {
+    byId('explorer').inert = !session.game;
+  }
+}
+
+/**
  * Open the model and the position of a link; without one, the first model. If the link leads into a game, the computer
- * waits.
+ * waits. What a link cannot have is left out: its snapshot, and where nothing is shown yet its position or its model.
  * @param {import('../shared/address.js').Address} address
  */
 async function follow(address) {
-  const name = address.model ?? session.model;
-  const model = models.find((each) => each.name === name) ?? models[0];
-  if (!model) throw new Error('There are no models yet: create one with bin/learn.py.');
-  const found = !address.model || model.name === address.model;
-  if (!found) notify(`there is no model “${address.model}” here; showing ${model.name}`);
-  scheduler.reset();
-  scheduler.running = !(address.moves || address.start || address.board);
-  await session.open(model.name, address.snapshot, found ? address : null);
-  byId('title').textContent = `${gameTitle(session.game?.name ?? '')}, Explorer`;
-  document.title = `${gameTitle(session.game?.name ?? '')} · Seraphim`;
+  const name = address.model ?? (session.model || models[0]?.name);
+  if (!name) throw new Error('There are no models yet: create one with seraphim learn.');
+  const given = {...address, model: name};
+  const ways = [given, {...given, snapshot: null}];
+  if (!session.game) ways.push(...[name, models[0]?.name].map((model) => ({...readAddress(''), model})));
+  let first = null;
+  for (const way of new Map(ways.map((each) => [JSON.stringify(each), each])).values()) {
+    if (!session.game) showModels(way, models);
+    try {
+      if (!models.some((each) => each.name === way.model)) throw new Error(`there is no model “${way.model}” here`);
+      await open(way.model, way.snapshot, way, !(way.moves || way.start || way.board));
+      if (first) fail(first);
+      return;
+    } catch (error) {
+      first ??= error;
+    }
+  }
+  throw first;
 }
 
 /** @returns {{link: string, moves: string, drawing: string}} the current position in shareable forms */
@@ -232,9 +291,20 @@ function example() {
   return `${moves || first}\n\n${drawing}`;
 }
 
-async function start() {
-  engine.onstatus = (status) => showConnection(status === 'lost');
-  engine.onerror = fail;
+/** Show what the page's link leads to; if that is not possible, say why, and offer to try again. */
+async function begin() {
+  byId('status').textContent = statusText();
+  try {
+    models = await listModels();
+    await follow(readAddress(location.hash));
+  } catch (error) {
+    byId('status').textContent = 'Nothing is loaded.';
+    offer(textOf(error), 'Try again', begin, false);
+  }
+}
+
+function start() {
+  engine.onstatus = (status, reason) => showConnection(status === 'lost', reason);
   byId('to-history').hidden = readConfig() !== null;
   const save = () => {
     writePreferences(preferences);
@@ -249,30 +319,29 @@ async function start() {
     fail,
     makeMove,
     walkTo,
-    follow,
+    open,
+    replace,
+    restore,
     consider: () => {
+      clearNotices(false);
       scheduler.consider();
       showBoard(false);
     },
     setSolution: (on) => {
       if (session.game?.solved) solutionWanted = on; // the key also works while the switch is hidden
+      session.node.solutionError = '';
       showAnalysis();
     },
-    models: () => models,
   });
-  const load = (/** @type {string} */ text) => {
-    scheduler.running = false;
-    return session.load(text);
-  };
+  const load = (/** @type {string} */ text) => replace('Loaded the text.', false, () => session.load(text));
   const setShortcuts = (/** @type {boolean} */ on) => {
     preferences.shortcuts = on;
     save();
   };
   prepareDialogs({load, follow, share, example, setShortcuts}, preferences.shortcuts);
   document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
-  addEventListener('hashchange', () => follow(readAddress(location.hash)).catch(fail));
-  models = await listModels();
-  await follow(readAddress(location.hash));
+  addEventListener('hashchange', () => (session.game ? follow(readAddress(location.hash)).catch(fail) : begin()));
+  void begin();
 }
 
-start().catch(fail);
+start();

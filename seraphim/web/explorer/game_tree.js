@@ -53,13 +53,35 @@ export class GameTree {
   /**
    * Remove a branch; if it contains the current node, its parent becomes current.
    * @param {GameNode} node not the root
+   * @returns {() => GameNode} puts it back, and returns the node that was current
    */
   remove(node) {
-    const {parent} = node;
-    if (!parent) return;
+    const {current} = this;
+    const parent = /** @type {GameNode} */ (node.parent);
+    const place = parent.children.indexOf(node);
     if (this.path().includes(node)) this.current = parent;
     parent.children = parent.children.filter((child) => child !== node);
     if (parent.next === node) parent.next = parent.children[0] ?? null;
+    return () => {
+      parent.children = parent.children.filter(({action}) => action !== node.action); // played again meanwhile
+      parent.children.splice(place, 0, node);
+      return this.go(current);
+    };
+  }
+
+  /** @returns {GameTree} the same moves and positions, without analyses: those are of a model */
+  copy() {
+    const copy = new GameTree(this.start);
+    const twins = new Map([[this.root, copy.root]]);
+    for (const [node, twin] of twins) {
+      // Goes on with the children that it adds.
+      for (const child of node.children) twins.set(child, copy.#node(twin, child.action, child.label));
+      twin.children = node.children.map((child) => /** @type {GameNode} */ (twins.get(child)));
+      const {position, solution, solutionError} = node;
+      Object.assign(twin, {position, solution, solutionError, next: node.next && twins.get(node.next)});
+    }
+    copy.current = twins.get(this.current) ?? copy.root;
+    return copy;
   }
 
   /**

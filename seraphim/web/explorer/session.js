@@ -10,6 +10,7 @@ import {styleOf} from '../board/geometry.js';
  * @typedef {import('./game_tree.js').GameNode} GameNode
  * @typedef {import('../shared/types.js').GameInfo} GameInfo
  * @typedef {import('../shared/types.js').Position} Position
+ * @typedef {Pick<Session, 'model' | 'snapshot' | 'game' | 'program' | 'engineText' | 'initial' | 'style' | 'tree'>} Shown
  */
 
 export class Session {
@@ -26,9 +27,13 @@ export class Session {
   /** @type {Position | null} the initial position, which decides how the board is drawn */
   initial = null;
   tree = new GameTree();
+  /** @type {Shown | null} what was shown before another model or game took its place, if moves had been made */
+  before = null;
   /** @type {GameNode | null} the current position of the engine's session */
   synced = null;
-  #turn = 0; // counts opened models: answers to an earlier one are dropped
+  #turn = 0; // counts opened models: those that are not the last are not shown
+  #opening = Promise.resolve();
+  #engines = ''; // the model that the engine has open
 
   /**
    * @param {Engine} engine
@@ -45,38 +50,35 @@ export class Session {
   }
 
   /**
-   * Open a model and show a position of its game.
+   * Open a model and show a position. What is shown stays until the engine has accepted all of it.
    * @param {string} model
    * @param {string | null} snapshot
-   * @param {Address | null} address of the position; null for the beginning
-   * @throws {Error} there is no such model, or no such position, and then the initial one is shown
+   * @param {Address | null} address of the position; null for the current one, or the beginning of another game
+   * @returns {Promise<void>}
+   * @throws {Error} there is no such model, or no such position
    */
-  async open(model, snapshot, address) {
-    if (!(await this.#open(model, snapshot))) return;
-    try {
-      if (address) await this.#follow(address);
-    } finally {
-      this.onchange();
-    }
+  open(model, snapshot, address) {
+    const turn = ++this.#turn;
+    const open = async () => {
+      if (turn !== this.#turn) return;
+      const {game, program, engine: engineText} = await this.#open(model, snapshot);
+      const initial = await this.engine.position(null, []);
+      const tree = address
+        ? await this.#follow(address, game.labels)
+        : game.name === this.game?.name ? this.tree.copy() : new GameTree();
+      if (!tree.start) tree.root.position = initial;
+      const style = styleOf(initial.board);
+      if (turn === this.#turn) await this.#show({model, snapshot, game, program, engineText, initial, style, tree});
+    };
+    this.#opening = this.#opening.catch(() => {}).then(open);
+    return this.#opening;
   }
 
-  /**
-   * Switch to another model of the same game, or to another snapshot, and keep the position.
-   * @param {string} model
-   * @param {string | null} snapshot
-   */
-  async change(model, snapshot) {
-    const [{tree}, game] = [this, this.game?.name];
-    if (!(await this.#open(model, snapshot))) return;
-    if (this.game?.name !== game) return this.onchange();
-    // Analyses are the model's own.
-    const nodes = [tree.root];
-    for (let node = nodes.pop(); node; node = nodes.pop()) {
-      node.analysis = null;
-      nodes.push(...node.children);
-    }
-    this.tree = tree;
-    await this.go(tree.current);
+  /** Show again what was shown before, and keep what is shown now in its place. */
+  async restore() {
+    const {before} = this;
+    this.before = null;
+    if (before) await this.#show(before);
   }
 
   /**
@@ -101,17 +103,11 @@ export class Session {
    * Start a game from the initial position or from a state.
    * @param {string[] | null} start
    * @param {number[]} moves
-   * @param {number | null} ply the position to show; null for the last one
    * @throws {Error} the engine refuses
    */
-  async begin(start, moves = [], ply = null) {
-    const tree = new GameTree(start);
-    for (const action of moves) tree.play(action, this.label(action));
-    const last = tree.current;
-    // The first position gives the player to begin; the last one checks that all moves are legal.
-    for (const node of [tree.root, last]) await this.sync(node, tree);
-    this.tree = tree;
-    await this.go(tree.line()[ply ?? moves.length] ?? last);
+  async begin(start, moves = []) {
+    await this.#reopen();
+    await this.#show({...this.#shown(), tree: await this.#build(start, moves, null, this.game?.labels ?? [])});
   }
 
   /**
@@ -119,6 +115,7 @@ export class Session {
    * @param {string} text
    */
   async load(text) {
+    await this.#reopen();
     const {start, moves} = await this.engine.load(text);
     await this.begin(start, moves);
   }
@@ -126,18 +123,12 @@ export class Session {
   /**
    * Send a node's position to the engine's session.
    * @param {GameNode} node
-   * @param {GameTree} [tree]
    */
-  async sync(node, tree = this.tree) {
+  async sync(node) {
+    const {tree} = this;
     if (this.synced === node && node.position) return;
-    this.synced = node;
-    try {
-      node.position = await this.engine.position(tree.start, tree.moves(node));
-      tree.name(node);
-    } catch (error) {
-      if (this.synced === node) this.synced = null;
-      throw error;
-    }
+    if (this.#engines !== this.#key()) await this.#reopen();
+    await this.#locate(node, tree);
   }
 
   /**
@@ -170,29 +161,79 @@ export class Session {
     });
   }
 
+  #key(model = this.model, snapshot = this.snapshot) {
+    return JSON.stringify([model, snapshot]);
+  }
+
+  /** @returns {Shown} */
+  #shown() {
+    const {model, snapshot, game, program, engineText, initial, style, tree} = this;
+    return {model, snapshot, game, program, engineText, initial, style, tree};
+  }
+
+  /** @param {Shown} shown */
+  async #show(shown) {
+    if (this.tree.root.children.length) this.before = this.#shown();
+    Object.assign(this, shown);
+    await this.go(this.tree.current);
+  }
+
   /**
    * @param {string} model
    * @param {string | null} snapshot
-   * @returns {Promise<boolean>} whether no other model was opened meanwhile
+   * @returns {Promise<import('../shared/types.js').Opened>}
    */
   async #open(model, snapshot) {
-    const turn = ++this.#turn;
     const opened = await this.engine.open(model, snapshot);
-    const initial = await this.engine.position(null, []);
-    if (turn !== this.#turn) return false;
-    const {game, program, engine: engineText} = opened;
-    Object.assign(this, {model, snapshot, initial, game, program, engineText});
-    this.style = styleOf(initial.board);
-    this.tree = new GameTree();
-    this.synced = this.tree.root;
-    this.tree.root.position = initial;
-    return true;
+    this.#engines = this.#key(model, snapshot);
+    this.synced = null;
+    return opened;
   }
 
-  /** @param {Address} address */
-  async #follow({start, board, moves, ply}) {
+  /** Open the model that is shown, if the engine has another one open. */
+  async #reopen() {
+    if (this.#engines !== this.#key()) await this.#open(this.model, this.snapshot);
+  }
+
+  /**
+   * @param {Address} address
+   * @param {string[]} labels
+   */
+  async #follow({start, board, moves, ply}, labels) {
     const from = board ? (await this.engine.load(board)).start : start;
-    const actions = readMoves(moves, this.game?.labels ?? []);
-    if (from || actions.length) await this.begin(from, actions, ply);
+    return this.#build(from, readMoves(moves, labels), ply, labels);
+  }
+
+  /**
+   * Build a game whose first and last positions the engine accepts.
+   * @param {string[] | null} start
+   * @param {number[]} moves
+   * @param {number | null} ply the position to show; null for the last one
+   * @param {string[]} labels
+   */
+  async #build(start, moves, ply, labels) {
+    const tree = new GameTree(start);
+    for (const action of moves) tree.play(action, labels[action] ?? String(action));
+    const last = tree.current;
+    // The first position gives the player to begin; the last one checks that all moves are legal.
+    for (const node of new Set([tree.root, last])) await this.#locate(node, tree);
+    tree.go(tree.line()[ply ?? moves.length] ?? last);
+    return tree;
+  }
+
+  /**
+   * Send a position of a tree to the engine, and keep what it answers.
+   * @param {GameNode} node
+   * @param {GameTree} tree
+   */
+  async #locate(node, tree) {
+    this.synced = node;
+    try {
+      node.position = await this.engine.position(tree.start, tree.moves(node));
+      tree.name(node);
+    } catch (error) {
+      if (this.synced === node) this.synced = null;
+      throw error;
+    }
   }
 }

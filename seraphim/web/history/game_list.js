@@ -49,7 +49,7 @@ export class GameList {
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
     byId('total').textContent = this.total
       ? `${formatCount(this.total)} stored`
-      : 'none stored: bin/generate_games.py plays some';
+      : 'none stored: seraphim generate plays some';
     byId('range').textContent = this.total ? `${formatCount(offset + 1)}–${formatCount(offset + games.length)}` : '';
     /** @type {HTMLButtonElement} */ (byId('newer')).disabled = offset === 0;
     /** @type {HTMLButtonElement} */ (byId('older')).disabled = offset + games.length >= this.total;

@@ -6,11 +6,21 @@ import {listModels} from '../engine/connection.js';
 import {axesOf, drawCurves, drawTiles} from './curves.js';
 import {byId, html, setOptions} from '../shared/dom.js';
 import {GameList} from './game_list.js';
-import {notify} from '../shared/notices.js';
+import {clearNotices, notify, offer, textOf} from '../shared/notices.js';
 import {Replay} from './replay.js';
 
 /** @param {unknown} error */
-const fail = (error) => notify(error instanceof Error ? error.message : String(error));
+const fail = (error) => notify(textOf(error));
+
+/** @param {() => Promise<void>} work that the page is nothing without: if it fails, it can be tried again */
+async function attempt(work) {
+  try {
+    await work();
+    clearNotices();
+  } catch (error) {
+    offer(textOf(error), 'Try again', () => attempt(work), false);
+  }
+}
 
 const select = /** @type {HTMLSelectElement} */ (byId('model'));
 const replay = new Replay();
@@ -27,6 +37,7 @@ async function choose(id) {
   const [model, choice] = [select.value, ++choices];
   const game = await fetchJson(`api/models/${encodeURIComponent(model)}/games/${encodeURIComponent(id)}`);
   if (choice !== choices) return;
+  clearNotices();
   replay.open(model, game);
   games.mark(id);
 }
@@ -38,7 +49,7 @@ function drawAll() {
   const nothing = html(
     'p',
     {class: 'panel nothing'},
-    'This model has no learning curves: bin/learn.py writes them.',
+    'This model has no learning curves: seraphim learn writes them.',
   );
   byId('plots').replaceChildren(...(plots.length ? plots : [nothing]));
 }
@@ -69,7 +80,7 @@ async function show(name) {
 
 async function start() {
   const models = await listModels();
-  if (!models.length) throw new Error('There are no models yet: create one with bin/learn.py.');
+  if (!models.length) throw new Error('There are no models yet: create one with seraphim learn.');
   const wanted = readAddress(location.hash).model;
   const name = models.find((model) => model.name === wanted)?.name ?? models[0].name;
   setOptions(
@@ -77,9 +88,9 @@ async function start() {
     models.map((model) => [model.name, model.name]),
     name,
   );
-  select.addEventListener('change', () => show(select.value).catch(fail));
-  for (const input of axes()) input.addEventListener('change', drawAll);
   await show(name);
 }
 
-start().catch(fail);
+select.addEventListener('change', () => attempt(() => show(select.value)));
+for (const input of axes()) input.addEventListener('change', drawAll);
+void attempt(start);

@@ -11,7 +11,7 @@ export async function fetchJson(path) {
   try {
     response = await fetch(new URL(path, document.baseURI));
   } catch {
-    throw new Error('Cannot reach the server: is bin/serve.py still running?');
+    throw new Error('Cannot reach the server: is seraphim serve still running?');
   }
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
