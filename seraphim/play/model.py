@@ -9,13 +9,13 @@ from typing import cast
 import numpy as np
 
 from seraphim.effects import Part, find_idle
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, SettingsError, shown
 from seraphim.evaluation.players import Choose, raw_player, search_player
 from seraphim.game import AnyGame, Array, load_game
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Evaluate, Inference, Runtime, StateFunction, Uniform, inputs_of, load_inference
-from seraphim.options import Natural, SearchOptions, check
+from seraphim.options import Count, Natural, SearchOptions, checked
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
@@ -121,6 +121,7 @@ class Model:
         'a3'
     """
 
+    @checked()
     def __init__(
         self,
         game: AnyGame,
@@ -158,7 +159,7 @@ class Model:
         elif callable(evaluation):
             self.inference = StateFunction(self.game, evaluation)
         else:
-            raise SettingsError(f"evaluation must be an Inference or a function of states, not {evaluation!r}")
+            raise SettingsError(f"evaluation must be an Inference or a function of states, not {shown(evaluation)}")
         self.name, self.snapshot, self.step = self.inference.name, "", 0
         self._load: Callable[[int], Inference] | None = None
         self._path = Path()  # of the snapshot
@@ -168,6 +169,7 @@ class Model:
         name = "/".join(filter(None, (self.name, self.snapshot)))
         return f"<{name}: {self.game.name} by {self.inference.description}>"
 
+    @checked(readouts=Count)
     def analyze(self, position: str | Array = "", readouts: int | None = None) -> PositionAnalysis:
         """Search an unfinished position.
 
@@ -200,6 +202,7 @@ class Model:
         best = label_in(game, state, analysis.best)
         return PositionAnalysis(game.render(state), analysis.value, analysis.proven, best, spent, moves)
 
+    @checked(readouts=Count)
     def play(self, position: str | Array = "", readouts: int | None = None) -> str:
         """Return the label of the move to play; arguments and errors as `analyze`."""
         return self.analyze(position, readouts).best
@@ -218,8 +221,8 @@ class Model:
             GameError: one is no position, or the game is over in it.
             SettingsError: `positions` is a text, or empty.
         """
-        if isinstance(positions, str) or not len(positions):
-            raise SettingsError(f"expected a list of positions, such as ['4453'], not {positions!r}")
+        if not isinstance(positions, Sequence | np.ndarray) or isinstance(positions, str) or not len(positions):
+            raise SettingsError(f"expected a list of positions, such as ['4453'], not {shown(positions)}")
         states = np.stack([self._unfinished(each) for each in positions])
         inputs, legal = inputs_of(self.game, self.inference, states), self.game.legal(states)
         found = [self.inference.infer(inputs[start : start + _BATCH]) for start in range(0, len(states), _BATCH)]
@@ -228,6 +231,7 @@ class Model:
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
 
+    @checked(batch=Count, threads=Count)
     def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
         """Return what evaluates positions in batches of this size: a network for each thread, a function only once.
 
@@ -237,6 +241,7 @@ class Model:
             return [self.inference]
         return [self._load(batch) for _ in range(threads)]
 
+    @checked(readouts=Natural)
     def player(self, readouts: int | None = None, inferences: Sequence[Inference] = ()) -> Choose:
         """Return a function that chooses an action in each of some unfinished states, int64 [P, W] -> int [P].
 
@@ -245,7 +250,6 @@ class Model:
             inferences: one for each thread, from `inferences(…)`; by default there is one thread.
         """
         used = inferences or [self.inference]
-        check(Natural, readouts=readouts)
         if readouts == 0:
             return raw_player(self.game, used[0])
         return search_player(self.game, used, self._search(readouts), self.tree_policy)
@@ -261,6 +265,7 @@ class Model:
         return state
 
 
+@checked()
 def load(
     name: str | Path,
     *,
@@ -293,10 +298,11 @@ def load(
         >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
         1
     """
-    check(Runtime, runtime=runtime)
     if _is_path(name) and Path(folder, name).parent.joinpath("settings.json").is_file():
         if snapshot is not None:
-            raise SettingsError(f"{str(name)!r} is the path of a snapshot already: leave snapshot={snapshot!r} out")
+            raise SettingsError(
+                f"{str(name)!r} is the path of a snapshot already: leave snapshot={shown(snapshot)} out"
+            )
         name, last = Path(name).parent, Path(name).name
         snapshot = None if last == "champion" else last
     found = model_folder(name, folder, trust)
@@ -323,7 +329,7 @@ def model_folder(name: str | Path, folder: str | Path, trust: bool = False) -> M
         return find_model(Path(folder), str(name), trust)
     path = Path(folder, name).absolute()
     if path.parent.name not in ("models", "gamedata"):
-        raise SettingsError(f"{str(name)!r} is not the path of a model: expected models/NAME, or the name alone")
+        raise SettingsError(f"{shown(str(name))} is not the path of a model: expected models/NAME, or the name alone")
     return ModelFolder(path.parents[1], path.name, trust)
 
 

@@ -92,11 +92,11 @@ class Search:
         self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
         self._rule = to_rule(options, leaves, game.max_plies, other_policy=tree_policy is not None)
-        self._schedules = halving_schedules(options, game.num_actions)
         nodes = options.readouts + options.readouts // 2 + 2
         self.trees = allocate(
             num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
         )
+        self._schedules = halving_schedules(options, game.num_actions)
         self._free_nodes = self._free_edges = 0  # at least this many slots are free in every tree
         cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
         self._cache = allocate_cache(cache_slots, game.num_actions, game.state_words)

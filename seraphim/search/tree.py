@@ -189,9 +189,17 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
 
     It begins at a page, so that no record of 32 bytes spans two cache lines, and uses huge pages where the system has
     them, because looking up a page's address takes long.
+
+    Raises:
+        SettingsError: there is not so much memory.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
-    memory = mmap.mmap(-1, max(1, size))
+    try:
+        memory = mmap.mmap(-1, max(1, size))
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"no memory for {size:,} bytes: lower readouts, concurrent_games or cache_megabytes"
+        ) from error
     if hasattr(mmap, "MADV_HUGEPAGE"):  # Linux
         memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, dtype, prod(shape)).reshape(shape)
