@@ -55,6 +55,7 @@ class Range(NamedTuple):
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
 MatchGames = Annotated[int, Range(2, 1_000_000)]
+Threads = Annotated[int, Range(1, 1024)]
 Layers = Annotated[int, Range(1, 1000)]
 Units = Annotated[int, Range(1, 16_384)]
 MOST_SEED = 2**63 - 1
@@ -88,6 +89,8 @@ def _checked(option: str, value: Any, expected: Any) -> Any:
         value = value.item()
     if not any(_is(value, each) for each in kinds):
         raise SettingsError(f"{option} must be {' or '.join(map(_described, kinds))}, not {shown(value)}")
+    if Path in kinds and "\0" in str(value):
+        raise SettingsError(f"{option} must be the name of a file or folder, not {shown(value)}")
     for allowed in ranges:
         if not allowed.has(value):
             raise SettingsError(f"{option} must be {allowed.expected(value)}, not {shown(value)}")

@@ -31,8 +31,6 @@ def load_game_module(name: AnyGame) -> ModuleType:
         GameError: there is no such module or family, or it offers no `GAME`.
     """
     if not isinstance(name, str):
-        if not all(hasattr(name, member) for member in ("name", "num_actions", "initial", "step")):
-            raise GameError(f"expected a game, or the name of a package or module that offers one, not {shown(name)}")
         offered = _module_of(name)
         if offered is not None:
             return offered
@@ -114,6 +112,10 @@ def module_name(game: AnyGame) -> str:
 def _module_of(game: Game | PlainGame) -> ModuleType | None:
     # The module, or that of a family, which offers a game as GAME. Of several the one that defines the game, or rather
     # the package around it, comes first. The program that runs is none: other processes cannot import it.
+    if isinstance(game, type) or not all(
+        hasattr(game, member) for member in ("name", "num_actions", "initial", "step")
+    ):
+        raise GameError(f"expected a game, or the name of a package or module that offers one, not {shown(game)}")
     own = game.plain if isinstance(game, PlainRules) else game
     if ":" in game.name:
         with contextlib.suppress(GameError):

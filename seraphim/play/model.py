@@ -15,7 +15,7 @@ from seraphim.game import AnyGame, Array, load_game
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Evaluate, Inference, Runtime, StateFunction, Uniform, inputs_of, load_inference
-from seraphim.options import Count, Natural, SearchOptions, checked
+from seraphim.options import Count, Natural, SearchOptions, Threads, checked
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
@@ -231,7 +231,7 @@ class Model:
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
 
-    @checked(batch=Count, threads=Count)
+    @checked(batch=Count, threads=Threads)
     def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
         """Return what evaluates positions in batches of this size: a network for each thread, a function only once.
 
@@ -249,6 +249,8 @@ class Model:
             readouts: of the search, by default the model's own number; 0: the network alone.
             inferences: one for each thread, from `inferences(…)`; by default there is one thread.
         """
+        if not isinstance(inferences, Sequence) or not all(hasattr(each, "infer") for each in inferences):
+            raise SettingsError(f"inferences must be a list of what `inferences` returns, not {shown(inferences)}")
         used = inferences or [self.inference]
         if readouts == 0:
             return raw_player(self.game, used[0])
