@@ -28,6 +28,7 @@ SIGNATURE = "serving_default"
 _ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
 
+@architectures.standard_keras()
 def save_snapshot(model: Any, path: Path) -> None:
     """Write a model into the folder `path`: a SavedModel, the same for LiteRT, and a Keras archive for training.
 
@@ -110,6 +111,7 @@ def load_saved_model(path: Path, batch: int | None = None) -> Any:
     return module
 
 
+@architectures.standard_keras()
 def load_model(path: Path) -> Any:
     """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
 
