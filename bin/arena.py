@@ -20,7 +20,7 @@ from seraphim import cli
 from seraphim.inference import Runtime
 
 GAME = flags.DEFINE_string("game", None, "Package or module of the game. Default: the models' game.")
-GAMES = flags.DEFINE_integer("games", 100, "Games of a match, two for each opening.", lower_bound=2)
+GAMES = flags.DEFINE_integer("games", 100, "Games of a match, two for each opening.", 2, 1_000_000)
 READOUTS = flags.DEFINE_integer("readouts", None, "Of the models' searches. Default: each model's own.", lower_bound=1)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same openings and games.", lower_bound=0)
 PLIES = flags.DEFINE_integer("opening_plies", None, "Max random moves of an opening. Default: by game.", lower_bound=0)

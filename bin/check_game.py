@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from seraphim import cli
 
-GAMES = flags.DEFINE_integer("games", 200, "Random games to play.", lower_bound=1)
+GAMES = flags.DEFINE_integer("games", 200, "Random games to play.", 1, 1_000_000)
 SEED = flags.DEFINE_integer("seed", 0, "Random seed of the moves.", lower_bound=0)
 SOLVE = flags.DEFINE_integer(
     "solve", 20_000, "Solve the game if play can reach at most this many positions; 0 skips it.", lower_bound=0

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.machine import count_cores
 
     folder = cli.model_to_read(arguments)
-    if not SEARCHES.value or not all(text.strip().isdecimal() for text in SEARCHES.value):
+    if not SEARCHES.value or not all(text.strip().isdecimal() and len(text) < 10 for text in SEARCHES.value):
         raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)!r}")
     readouts = sorted({int(text) for text in SEARCHES.value})
     replaced = "--positions replaces the game's sets"

@@ -28,7 +28,7 @@ GOAL: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "for", "result", GOALS, "Whether the first or the second player wins, whether neither does; or whichever is true."
 )
 SNAPSHOT = flags.DEFINE_string("snapshot", None, "Snapshot of models/NAME, or a path. Default: the champion.")
-HOURS = flags.DEFINE_float("hours", math.inf, "Limit on the time.", lower_bound=0)
+HOURS = flags.DEFINE_float("hours", None, "Limit on the time. Default: none.", lower_bound=0)
 MEGABYTES = flags.DEFINE_integer("megabytes", 4096, "Memory for positions.", lower_bound=1)
 OUT = flags.DEFINE_string("out", None, "File. Default: models/NAME/POSITION.proof, which the explorer shows.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
@@ -42,7 +42,6 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game.saved_games import read_position
     from seraphim.inference import Inference, Uniform, load_inference
     from seraphim.machine import count_cores
-    from seraphim.options import NotNegative, check
     from seraphim.proof.display import show, summarize
     from seraphim.proof.proving import Limits, prove
 
@@ -64,8 +63,7 @@ def main(arguments: Sequence[str]) -> None:
     position = read_position(name, POSITION.value)
     moves = re.sub(r"\W+", "-", POSITION.value.strip()) or "start"
     out = Path(OUT.value or f"{prefix}{moves}.proof")
-    check(NotNegative, hours=HOURS.value)
-    limits = Limits(3600 * HOURS.value, MEGABYTES.value)
+    limits = Limits(math.inf if HOURS.value is None else 3600 * HOURS.value, MEGABYTES.value)
     news = False
     with show() as report:
         for decision in prove(name, position, GOAL.value, inferences, limits, out, report):

@@ -246,7 +246,7 @@ class Hex:
     def parse_action(self, text: str) -> int:
         name = text.strip().lower()
         column, row = LETTERS[: self.size].find(name[:1] or "?"), name[1:]
-        if column < 0 or not row.isdecimal() or not 1 <= int(row) <= self.size:
+        if column < 0 or not (row.isdecimal() and len(row) <= 2) or not 1 <= int(row) <= self.size:
             last = self.action_label(self.num_actions - 1)
             raise GameError(f"{text.strip()!r} is not a cell: expected a letter and a number, from a1 to {last}")
         return self.size * (int(row) - 1) + column

@@ -4,12 +4,12 @@ What is here is re-exported by `seraphim`, and stable.
 """
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seraphim.errors import SettingsError
+from seraphim.errors import SettingsError, shown
 from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
 from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
@@ -22,7 +22,7 @@ from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, Natural, NotNegative, Seed, check
+from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check, checked
 from seraphim.play.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.proof.certificate import read_certificate
 from seraphim.proof.display import Proof
@@ -54,6 +54,7 @@ __all__ = [
 ]
 
 
+@checked(seed=Seed)
 def new(
     name: str, game: AnyGame, *, preset: str = "", seed: int = 0, folder: str | Path = ".", **options: object
 ) -> ModelFolder:
@@ -82,13 +83,13 @@ def new(
     """
     from seraphim.training.trainer import bootstrap
 
-    check(Seed, seed=seed)
     made = ModelFolder(Path(folder), name)
     settings = default_settings(module_name(game), preset).override(options)
     bootstrap(made, load_game(game), settings, seed)
     return made
 
 
+@checked()
 def learn(
     name: str,
     *,
@@ -122,11 +123,8 @@ def learn(
         >>> seraphim.learn("pupil", generations=1, callback=lines.append).generations
         1
     """
-    from seraphim.training.loop import Goal, Run, learn
+    from seraphim.training.loop import Run, learn
 
-    check(Goal, goal=goal)
-    check(Seed, seed=seed)
-    check(Count, generations=generations)
     run = Run(goal, generations, hours, seed, "auto", 0, None, quiet=True)
     made = own_model(Path(folder), name)
     settings = made.settings()
@@ -135,6 +133,7 @@ def learn(
     return learn(made, settings, run, callback)
 
 
+@checked(games=Natural, seed=Seed)
 def self_play(
     model: str | Model, games: int = 1000, *, seed: int = 0, folder: str | Path = "."
 ) -> Generator[Positions, None, None]:
@@ -161,7 +160,6 @@ def self_play(
         >>> sorted(game.observations.shape for game in games)  # from random openings
         [(2, 3, 3, 2), (8, 3, 3, 2)]
     """
-    check(Natural, games=games, seed=seed)
     player = _model(model, folder)
     settings = player.settings.at_step(player.step)
     at_once = replace(settings.self_play, concurrent_games=max(1, min(games, settings.self_play.concurrent_games)))
@@ -170,6 +168,7 @@ def self_play(
     return (decode(player.game, encode(player.game, record)) for record in stream.play(iter(range(games))))
 
 
+@checked(max_positions=Count)
 def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = ".") -> Positions:
     """Return the newest positions that a model's self-play wrote, as NumPy arrays, the games in succession.
 
@@ -188,11 +187,11 @@ def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = 
         >>> int(games.ends.sum()), games.observations.shape[1:], games.policies.shape[1:]
         (16, (3, 3, 2), (9,))
     """
-    check(Count, max_positions=max_positions)
     made = model_folder(name, folder)
     return read_window(made.game_data, load_game(made.settings().game), max_positions)[0]
 
 
+@checked(games=MatchGames, seed=Seed, readouts=Natural)
 def match(
     first: str | Model | Choose,
     second: str | Model | Choose,
@@ -226,8 +225,6 @@ def match(
         >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
         0
     """
-    check(Count, games=games)
-    check(Natural, seed=seed, readouts=readouts)
     if games % 2:
         raise SettingsError(f"games must be an even number, as each opening is played twice, not {games}")
     models = [each for each in (first, second) if isinstance(each, Model)]
@@ -242,6 +239,7 @@ def match(
     return play_match(rules, one, other, make_openings(rules, games // 2, default_plies(rules), seed))
 
 
+@checked(max_positions=Count)
 def evaluate(
     model: str | Model,
     searches: Sequence[int] = (0, 100),
@@ -273,11 +271,11 @@ def evaluate(
         [('network', 0), ('50 readouts', 0)]
     """
     asked = _model(model, folder)
-    check(Split, split=split)
     split = split or default_split(asked.origin)
+    if isinstance(searches, str) or not isinstance(searches, Iterable):
+        raise SettingsError(f"searches must be a list of readouts, such as [0, 100], not {shown(searches)}")
     for number in searches:
         check(Natural, readouts=number)
-    check(Count, max_positions=max_positions)
     sets = load_sets(asked.origin, split, max_positions)
     if not sets:
         raise SettingsError(f"{name_of(asked.origin)} offers no {split} sets of solved positions")
@@ -287,13 +285,14 @@ def evaluate(
     return Evaluation(errors, calibrate(asked.game, inferences[0], [weak for weak, _ in sets]))
 
 
+@checked(hours=NotNegative, megabytes=Count)
 def prove(
     position: str | Array = "",
     *,
     game: AnyGame | None = None,
     model: str | Model | None = None,
     goal: ProofGoal = "result",
-    hours: float = math.inf,
+    hours: float | None = None,
     megabytes: int = 4096,
     out: str | Path | None = None,
 ) -> Proof:
@@ -304,7 +303,7 @@ def prove(
         game: the game, for a search that no network guides.
         model: that guides the search, or its name as `load` takes it; either this or the game.
         goal: `first` or `second`: whether that player wins; `draw`: whether neither does; `result`: whichever is true.
-        hours: limit on the time.
+        hours: limit on the time; None: there is none.
         megabytes: memory for positions.
         out: file for the certificate, which `bin/check_proof.py` checks; if it is there, the search goes on from it.
 
@@ -324,13 +323,11 @@ def prove(
     """
     if (game is None) == (model is None):
         raise SettingsError("give either game or model: a proof without a model needs the game, a model knows its own")
-    check(ProofGoal, goal=goal)
-    check(NotNegative, hours=hours)
-    check(Count, megabytes=megabytes)
     guide = Model(game) if game is not None else _model(model, ".")  # type: ignore[arg-type]
     name = module_name(guide.origin) if out is not None else guide.origin
     file = None if out is None else Path(out)
-    limits, inferences = Limits(3600 * hours, megabytes), guide.inferences(LARGEST_BATCH, count_cores())
+    limits = Limits(math.inf if hours is None else 3600 * hours, megabytes)
+    inferences = guide.inferences(LARGEST_BATCH, count_cores())
     asked = read_position(guide.origin, position)
     decisions = tuple(decide(name, asked, goal, inferences, limits, file, lambda *_: None))
     if file is not None and file.exists():

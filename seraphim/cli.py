@@ -7,13 +7,9 @@ command `seraphim`, which runs each of them by a name.
 import ast
 import dataclasses
 import errno
-import functools
-import inspect
-import itertools
 import os
 import signal
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -22,10 +18,11 @@ from typing import Any, get_args, get_type_hints
 from absl import app, flags, logging
 
 from seraphim.effects import Part, find_idle, is_read
-from seraphim.errors import SeraphimError, SettingsError, version
+from seraphim.errors import SeraphimError, SettingsError, shown, version
 from seraphim.inference import Runtime
-from seraphim.options import MOST_SEED
-from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings
+from seraphim.machine import leave_closed_pipe, prepare_streams
+from seraphim.options import MOST, MOST_SEED
+from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import SHIPPED, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
@@ -33,8 +30,6 @@ from seraphim.tracking.mlflow import Program, Tracking, local_store
 FLAGS = flags.FLAGS
 
 _DEFINE: dict[Any, Any] = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer, float: flags.DEFINE_float}
-
-_PIPE_CLOSED = 128 + 13  # the exit code that a shell gives for SIGPIPE, a signal that Windows lacks
 
 # How to fix an error of the operating system, by its number.
 _CURES = {
@@ -71,6 +66,7 @@ def main() -> int:
     Returns:
         The exit code of `seraphim` alone; a program exits by itself.
     """
+    prepare_streams()
     command, *arguments = sys.argv[1:] or ["--help"]
     if command == "--version":
         print(f"seraphim {version()}")
@@ -83,7 +79,7 @@ def main() -> int:
         try:
             print("\n".join(lines), flush=True)
         except BrokenPipeError:
-            return _pipe_closed()
+            return leave_closed_pipe()
         return 0
     if command not in PROGRAMS:
         print(f"seraphim: there is no command {command!r}: expected one of {', '.join(PROGRAMS)}", file=sys.stderr)
@@ -137,7 +133,7 @@ def define_workers() -> tuple[flags.FlagHolder[Any], flags.FlagHolder[int]]:
         "runtime", Runtime, "auto", "What runs the network; auto takes a GPU, else what suits the network."
     )
     text = "Worker processes; 0: one for each processor core, or one for a GPU."
-    return runtime, flags.DEFINE_integer("workers", 0, text, lower_bound=0, module_name=sys.argv[0])
+    return runtime, flags.DEFINE_integer("workers", 0, text, 0, 1024, module_name=sys.argv[0])
 
 
 def define_cluster() -> flags.FlagHolder[Any]:
@@ -258,17 +254,6 @@ def check_folders(*files: str | None) -> None:
             raise SettingsError(f"cannot write {file}: there is no folder {Path(file).parent}")
 
 
-@functools.cache
-def option_meanings(kind: type) -> dict[str, str]:
-    """Return the docstring below each field of an option class, by the field's name."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
-    meanings = {}
-    for field, text in itertools.pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-            meanings[field.target.id] = " ".join(text.value.value.split())  # type: ignore[union-attr, attr-defined]
-    return meanings
-
-
 def data_root() -> Path:
     """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder.
 
@@ -311,17 +296,20 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
+            _check_numbers()
             code = main(arguments)
             sys.stdout.flush()
             return code
         except SeraphimError as error:
             return _failed(arguments, str(error))
         except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
-            return _pipe_closed()
+            return leave_closed_pipe()
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root().resolve()
             reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")
             return _failed(arguments, f"{reason} ({where}): {cure}, then run again; finished work is not lost")
+        except MemoryError as error:
+            return _failed(arguments, f"not enough memory ({error}): ask for less")
         except KeyboardInterrupt:
             return 130
         except SystemError as error:  # Ctrl-C inside of Numba's C code
@@ -329,12 +317,16 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
                 raise
             return 130
 
+    prepare_streams()
     app.run(guarded)
 
 
-def _pipe_closed() -> int:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes when it ends
-    return _PIPE_CLOSED
+def _check_numbers() -> None:
+    # Options and some flags have narrower ranges of their own.
+    for name in FLAGS:
+        value, most = FLAGS[name].value, MOST_SEED if name == "seed" else MOST
+        if isinstance(value, int | float) and not value <= most:  # a NaN, too
+            raise SettingsError(f"--{name} must be a number of at most {most:,}, not {shown(value)}")
 
 
 def _is_interruption(error: BaseException | None) -> bool:

@@ -16,6 +16,8 @@ import configparser
 from importlib import metadata
 from pathlib import Path
 
+_LONGEST = 60  # characters of a value in a message
+
 DISTRIBUTION = "seraphim-zero"
 """The name by which pip knows Seraphim."""
 
@@ -37,6 +39,15 @@ def how_to_install(extra: str = "") -> str:
     """Return the command that installs what Seraphim needs, and the packages of an extra, such as `train,gpu`."""
     what = f"'{'.' if CLONE else DISTRIBUTION}[{extra}]'" if extra else "." if CLONE else DISTRIBUTION
     return f"pip install -e {what}" if CLONE else f"pip install {what}"
+
+
+def shown(value: object) -> str:
+    """Return any value as a message shows it: on one line, and not longer than that."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001 - an int of thousands of digits, or a __repr__ that fails
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 class SeraphimError(Exception):

@@ -1,23 +1,28 @@
-"""The processor, the cores of it that this process may use, the quota of its container included; and signals.
+"""The processor, the cores of it that this process may use, the quota of its container included; signals; streams.
 
 `docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
 groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A group's quota also
 applies to the groups inside it: the smallest on the way up counts.
 """
 
+import codecs
 import contextlib
 import functools
+import io
 import math
 import os
 import platform
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
 _BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # as Linux calls them
+_PIPE_CLOSED = 128 + 13  # the exit code that a shell gives for SIGPIPE, a signal that Windows lacks
+_PLAIN = str.maketrans({"·": ".", "µ": "u", "▸": ">", "×": "x", "−": "-", "…": "...", "█": "#"})
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
 
@@ -112,3 +117,34 @@ def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def prepare_streams() -> None:
+    """Let this program print whatever the terminal can show, and read what it cannot decode; open closed streams.
+
+    In place of a character that the terminal lacks, it gets one that looks alike, or a question mark.
+    """
+    codecs.register_error(_LIKE, _in_plain_letters)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:  # closed: takes its number, lest a file that is opened later gets it
+            null = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(null, "w" if number else "r", errors="replace"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_LIKE if number else "replace")
+
+
+_LIKE = "like"  # the name of how errors are handled
+
+
+def _in_plain_letters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "replace").decode(), error.end
+
+
+def leave_closed_pipe() -> int:
+    """Return the exit code of a program whose output nobody reads any more, such as `head`; print no more errors."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes when it ends
+    return _PIPE_CLOSED

@@ -4,35 +4,60 @@
 A game overrides some defaults in its `SETTINGS`; `seraphim.settings` reads and writes them.
 """
 
-import math
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from numbers import Integral
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
+from os import PathLike
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from seraphim.errors import SettingsError
+import numpy as np
+
+from seraphim.errors import SettingsError, shown
+
+_Parameters = ParamSpec("_Parameters")
+_Returned = TypeVar("_Returned")
+
+MOST = 10**9
+"""The largest number where a range says no other."""
+
+LEAST = 1e-9
+"""The smallest number above 0 in any range: what divides by a smaller one may overflow."""
 
 
 class Range(NamedTuple):
-    """The numbers from `low` to `high`."""
+    """The numbers from `low` to `high`; never an infinity, a NaN, or one between 0 and `LEAST`."""
 
     low: float
-    high: float = math.inf
+    high: float = MOST
     above: bool = False  # excludes `low`
     below: bool = False  # excludes `high`
 
     def has(self, number: float) -> bool:
-        """Return whether a number lies in the range; NaN does not."""
+        """Return whether a number lies in the range."""
         over = number > self.low if self.above else number >= self.low
-        return over and (number < self.high if self.below else number <= self.high)
+        return over and not 0 < number < LEAST and (number < self.high if self.below else number <= self.high)
+
+    def expected(self, number: float) -> str:
+        """Return what is expected in place of a number out of range."""
+        if 0 < number < LEAST:
+            return f"at least {LEAST:g}{'' if self.above or self.low else ', or 0'}"
+        return f"at most {MOST:,}" if self.high == MOST < number else str(self)
 
     def __str__(self) -> str:
-        if self.high == math.inf:
+        if self.high == MOST:
             return f"above {self.low:,}" if self.above else f"at least {self.low:,}"
         return f"{'above' if self.above else 'from'} {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
 
 
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
+MatchGames = Annotated[int, Range(2, 1_000_000)]
+Threads = Annotated[int, Range(1, 1024)]
+Layers = Annotated[int, Range(1, 1000)]
+Units = Annotated[int, Range(1, 16_384)]
 MOST_SEED = 2**63 - 1
 """The largest seed that TensorFlow takes."""
 Seed = Annotated[int, Range(0, MOST_SEED)]
@@ -59,27 +84,74 @@ class Options:
 
 def _checked(option: str, value: Any, expected: Any) -> Any:
     kind, *ranges = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
-    choices = get_args(kind)
-    if choices:
-        if value not in choices:
-            raise SettingsError(f"{option} must be one of {', '.join(choices)}, not {value!r}")
-    elif kind is float and type(value) is int:
-        value = float(value)
-    elif kind is int and isinstance(value, Integral) and not isinstance(value, bool):
-        value = int(value)  # of NumPy
-    elif type(value) is not kind:
-        raise SettingsError(f"{option} must be {kind.__name__}, not {value!r}")
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    if isinstance(value, np.generic):  # a scalar of NumPy
+        value = value.item()
+    if not any(_is(value, each) for each in kinds):
+        raise SettingsError(f"{option} must be {' or '.join(map(_described, kinds))}, not {shown(value)}")
+    if Path in kinds and "\0" in str(value):
+        raise SettingsError(f"{option} must be the name of a file or folder, not {shown(value)}")
     for allowed in ranges:
         if not allowed.has(value):
-            raise SettingsError(f"{option} must be {allowed}, not {value}")
-    return value
+            raise SettingsError(f"{option} must be {allowed.expected(value)}, not {shown(value)}")
+    return float(value) if kind is float else value
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if get_origin(kind) is Callable:
+        return callable(value)
+    if kind in (bool, int, float):
+        return type(value) is kind or (kind is float and type(value) is int)
+    if kind is Path:
+        return isinstance(value, PathLike)
+    # What more there is, such as protocols and lists, is checked where it is used.
+    return not isinstance(kind, type) or getattr(kind, "_is_protocol", False) or isinstance(value, kind)
+
+
+def _described(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
+    return "a function" if get_origin(kind) is Callable else "None" if kind is NoneType else kind.__name__
+
+
+def checked(**ranges: Any) -> Callable[[Callable[_Parameters, _Returned]], Callable[_Parameters, _Returned]]:
+    """Let a public function refuse arguments whose types differ from its annotations, or that are out of `ranges`.
+
+    Args:
+        ranges: kinds such as `Count` by the names of arguments. Scalars of NumPy are numbers.
+    """
+
+    def decorate(function: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
+        signature = inspect.signature(function)
+        options = [each.name for each in signature.parameters.values() if each.kind == each.VAR_KEYWORD]
+
+        @functools.wraps(function)
+        def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Returned:
+            given = signature.bind(*arguments, **named)
+            for name, value in given.arguments.items():
+                kind = signature.parameters[name].annotation
+                if name not in options and kind != inspect.Parameter.empty and not isinstance(kind, str):
+                    given.arguments[name] = _checked(name, value, kind)
+                if name in ranges and value is not None:
+                    given.arguments[name] = _checked(name, value, ranges[name])
+            return function(*given.args, **given.kwargs)
+
+        return call
+
+    return decorate
 
 
 def check(kind: Any, **given: object) -> None:
-    """Raise a SettingsError, which has its name, unless each value is None or of that kind, such as `Count`."""
+    """Raise a SettingsError, which has its name, unless each value is of that kind, such as `Count`."""
     for name, value in given.items():
-        if value is not None:
-            _checked(name, value, kind)
+        _checked(name, value, kind)
+
+
+def check_optional(kind: Any, **given: object) -> None:
+    """Raise a SettingsError, which has its name, unless each value is None or of that kind."""
+    check(kind, **{name: value for name, value in given.items() if value is not None})
 
 
 NetworkKind = Literal["mlp", "resnet"]
@@ -99,22 +171,22 @@ class NetworkOptions(Options):
 
     kind: NetworkKind = "resnet"
     """Architecture: `mlp`, for observations of any shape, or `resnet`, for rows, columns and planes (AGZ)."""
-    depth: Count = 3
+    depth: Layers = 3
     """Hidden layers of an mlp."""
-    width: Count = 128
+    width: Units = 128
     """Units in each hidden layer of an mlp."""
-    blocks: Natural = 5
+    blocks: Annotated[int, Range(0, 1000)] = 5
     """Residual blocks of a resnet (AGZ: 19 or 39)."""
-    filters: Count = 64
+    filters: Units = 64
     """Filters of each convolution of a resnet (AGZ: 256)."""
-    kernel_size: Count = 3
+    kernel_size: Units = 3
     """Rows and columns of a filter of a resnet (AGZ: 3)."""
     normalization: Normalization = "none"
     """What follows a resnet's convolutions: `none`, but biases and initial weights like Fixup's (Zhang et al. 2019),
     or `batch` normalization (AGZ)."""
-    policy_filters: Count = 32
+    policy_filters: Units = 32
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
-    value_filters: Count = 32
+    value_filters: Units = 32
     """Filters of the 1×1 convolution before a resnet's value (AGZ: 1, on a board of 361 points)."""
     activation: Activation = "relu"
     """Activation of the hidden layers: `relu` (AGZ), `leaky_relu`, which multiplies what is below 0 by 0.3, or `silu`.
@@ -122,10 +194,20 @@ class NetworkOptions(Options):
     SiLU, also called swish, is x / (1 + exp(-x)) (Elfwing et al. 2017, section 2). It learns below 0 as well, so its
     units do not die.
     """
-    value_width: Count = 64
+    value_width: Units = 64
     """Units in the hidden layer of the value head (AGZ: 256)."""
     l2: NotNegative = 1e-4
     """Weight c of the penalty c·‖θ‖² on kernels in the loss (AGZ: 0.0001)."""
+
+    def __post_init__(self) -> None:
+        """Check the values; see `Options`."""
+        super().__post_init__()
+        if self.kind == "mlp":
+            names, weights = "width or depth", self.depth * self.width**2
+        else:
+            names, weights = "filters, blocks or kernel_size", 2 * self.blocks * (self.filters * self.kernel_size) ** 2
+        if weights > MOST:
+            raise SettingsError(f"the network would have {weights:,} weights, but the most are {MOST:,}: lower {names}")
 
 
 @dataclass(frozen=True)
@@ -256,7 +338,7 @@ class GateOptions(Options):
     gate: Gate = "off"
     """Which snapshots become champion: `off`: all (AlphaZero); `score`: those with more than `gate_score` of the points
     in `gate_games` against the champion (AGZ); `sprt`: the same, decided as soon as it is certain enough."""
-    gate_games: Annotated[int, Range(2)] = 40
+    gate_games: MatchGames = 40
     """Games of the match (AGZ: 400); with `sprt` the most, usually hundreds, after which the likelier side wins."""
     gate_score: Annotated[float, Range(0.5, 1, below=True)] = 0.55
     """Share of the points that a new champion needs; a draw counts half (AGZ: 0.55)."""

@@ -7,8 +7,13 @@ The section `search` is complete, and every search follows it. `self_play_search
 self-play, for instance `{"root": "gumbel", "readouts": 32}`.
 """
 
+import ast
 import dataclasses
+import functools
+import inspect
+import itertools
 import json
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,6 +154,17 @@ def load_settings(path: Path) -> Settings:
 def dump_settings(settings: Settings) -> str:
     """Return the content of a `settings.json`."""
     return json.dumps(settings.to_dict(), indent=2) + "\n"
+
+
+@functools.cache
+def option_meanings(kind: type) -> dict[str, str]:
+    """Return the docstring below each field of an option class, by the field's name."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
+    meanings = {}
+    for option, text in itertools.pairwise(body):
+        if isinstance(option, ast.AnnAssign) and isinstance(text, ast.Expr):
+            meanings[option.target.id] = " ".join(text.value.value.split())  # type: ignore[union-attr, attr-defined]
+    return meanings
 
 
 def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:

@@ -31,6 +31,7 @@ from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.storage.shipped import find_model, own_model
 
 ALL, CHAMPION = "all", "champion"
+_MOST_DIGITS = 9  # of a depth, or a number of readouts or seconds
 _KINDS = (
     "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, gtp:COMMAND, uci:COMMAND, "
     "or a model: NAME, NAME/SNAPSHOT or NAME/all"
@@ -83,7 +84,7 @@ def _model_of(name: str) -> str:
 
 
 def _is_positive(text: str) -> bool:
-    return text.isdecimal() and int(text) > 0
+    return text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,8 @@ class Tournament:
         self._folder = folder
         self._watch = watch
         plies = default_plies(game) if conditions.opening_plies is None else conditions.opening_plies
+        if plies >= game.max_plies:
+            raise SettingsError(f"opening_plies must be below the {game.max_plies} plies of {game.name}, not {plies}")
         self.openings = make_openings(game, (conditions.games + 1) // 2, plies, conditions.seed)
         self.matches = read_matches(folder.path / RESULTS, conditions) if folder else []
 

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from seraphim.errors import GameError
+from seraphim.errors import GameError, shown
 from seraphim.game.features import ModuleFeatures, module_features
 from seraphim.game.interface import Game
 from seraphim.game.plain import PlainGame, PlainRules
@@ -42,7 +42,7 @@ def load_game_module(name: AnyGame) -> ModuleType:
     if colon:
         return _family(family)(name)
     if not all(part.isidentifier() for part in name.split(".")):
-        raise GameError(f"{name!r} is not a game: {cure}")
+        raise GameError(f"{shown(name)} is not a game: {cure}")
     if "" not in sys.path:
         sys.path.append("")  # a game in the current folder needs no installation
     check_game_module(name)  # a settings.json may name any module there is
@@ -51,7 +51,7 @@ def load_game_module(name: AnyGame) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # an import of the game itself failed
-        raise GameError(f"there is no game {name!r}: {cure}") from error
+        raise GameError(f"there is no game {shown(name)}: {cure}") from error
     if not hasattr(module, "GAME"):
         raise GameError(f"module {name!r} offers no GAME: {cure}")
     return module
@@ -112,6 +112,10 @@ def module_name(game: AnyGame) -> str:
 def _module_of(game: Game | PlainGame) -> ModuleType | None:
     # The module, or that of a family, which offers a game as GAME. Of several the one that defines the game, or rather
     # the package around it, comes first. The program that runs is none: other processes cannot import it.
+    if isinstance(game, type) or not all(
+        hasattr(game, member) for member in ("name", "num_actions", "initial", "step")
+    ):
+        raise GameError(f"expected a game, or the name of a package or module that offers one, not {shown(game)}")
     own = game.plain if isinstance(game, PlainRules) else game
     if ":" in game.name:
         with contextlib.suppress(GameError):

@@ -19,6 +19,7 @@ from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
+MOST_ACTIONS = 2**16  # that a search has room for
 SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
 HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
 CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
@@ -199,7 +200,7 @@ class OpenSpielGame:
         return re.sub(r"\d", lambda rank: str(9 - int(rank[0])), name)
 
     def parse_action(self, text: str) -> int:
-        if not text.strip().isdecimal() or int(text) >= self.num_actions:
+        if not re.fullmatch(r"\s*[0-9]{1,9}\s*", text) or int(text) >= self.num_actions:
             raise GameError(f"{text.strip()!r} is not an action of {self.name}: expected 0 to {self.num_actions - 1}")
         return int(text)
 
@@ -263,7 +264,18 @@ def load_module(name: str) -> ModuleType:
     Raises:
         GameError: there is no such game, or it is not supported here.
     """
-    module, game = ModuleType(name), OpenSpielGame(name.removeprefix(PREFIX))
+    try:
+        module, game = ModuleType(name), OpenSpielGame(name.removeprefix(PREFIX))
+        start = game.initial(1)[0]
+        game.render(start)
+        game.label_in(start, int(game.legal(start[None])[0].argmax()))
+    except (
+        RuntimeError,
+        ValueError,
+        MemoryError,
+    ) as error:  # of OpenSpiel, as on boards of more rows than letters
+        name, reason = name.removeprefix(PREFIX), " ".join(str(error).split())
+        raise GameError(f"OpenSpiel cannot play {name!r}, try other parameters: {reason}") from error
     kind = "resnet" if len(game.observation_shape) == 3 else "mlp"
     settings = {"network": {"kind": kind}, "self_play": {"concurrent_games": 32}}
     vars(module).update(GAME=game, SETTINGS=settings, __file__=__file__)
@@ -297,6 +309,8 @@ def _load(name: str) -> Any:
         game = pyspiel.load_game(name)
     except pyspiel.SpielError as error:
         raise GameError(f"OpenSpiel cannot load {name!r}: {str(error).splitlines()[0]}") from error
+    if game.num_distinct_actions() > MOST_ACTIONS:
+        raise GameError(f"openspiel:{name} is not supported: it has {game.num_distinct_actions():,} actions")
     if game.num_players() != 2:
         raise GameError(f"openspiel:{name} is not supported: it has {game.num_players()} players, not 2")
     return game

@@ -125,7 +125,13 @@ class PlainRules:
                 f"{self.name}: a state has {len(rows[0])} words but state_words is {self.state_words}: "
                 "make states tuples of that many ints, or override to_words and from_words"
             )
-        return np.array(rows, np.int64).reshape(len(rows), self.state_words)
+        try:
+            return np.array(rows, np.int64).reshape(len(rows), self.state_words)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise GameError(
+                f"{self.name}: the words of a state must be ints of 64 bits, from -2**63 to 2**63 - 1 ({error}): "
+                "put the bits of a longer one into several words"
+            ) from error
 
     def initial(self, batch: int) -> Array:
         return np.repeat(self._words([self.plain.initial()]), batch, axis=0)

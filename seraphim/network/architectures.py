@@ -9,6 +9,7 @@ import logging
 import math
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,8 @@ LEAKY_SLOPE = 0.3  # of a leaky ReLU below 0; Keras's default until version 3
 # A line of the log of TensorFlow's C++ code, such as "I0000 00:00:1795220414.442667    3993 port.cc:153] oneDNN ...".
 _NATIVE_LOG = rb"[IWEF]\d{4} .*\]|WARNING: All log messages before absl"
 _STARTING = threading.Lock()
+# What a keras.json that makes no sense raises, which TensorFlow's own copy of Keras reads as well.
+_BY_CONFIGURATION = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def tensorflow() -> ModuleType:
@@ -50,17 +53,65 @@ def _start() -> ModuleType:
             raise SettingsError(
                 f"TensorFlow is not installed: {how_to_install('train')}, or choose another runtime"
             ) from error
+        except _BY_CONFIGURATION as error:
+            raise _does_not_start("TensorFlow", error) from error
 
         for gpu in tf.config.list_physical_devices("GPU"):
             with contextlib.suppress(RuntimeError):  # in use already
                 tf.config.experimental.set_memory_growth(gpu, True)
         tf.config.experimental.enable_tensor_float_32_execution(False)  # float32 with 10 bits on a GPU
+    # Keras does this, which would end a program for which warnings are errors.
+    warnings.filterwarnings("ignore", "__array__ implementation doesn't accept a copy", DeprecationWarning)
     # Its Python code logs each file that it saves, and resets the loggers' levels: hence a filter.
     for name in ("absl", "tensorflow"):
         logging.getLogger(name).addFilter(
             lambda record: record.levelno >= logging.WARNING or "tensorflow" not in record.pathname
         )
     return tf
+
+
+def _does_not_start(what: str, error: Exception) -> SettingsError:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return SettingsError(f"{what} does not start ({reason}): check KERAS_BACKEND, ~/.keras/keras.json and its packages")
+
+
+_CONFIGURING = threading.RLock()
+
+
+@contextlib.contextmanager
+def standard_keras() -> Iterator[None]:
+    """Let Keras work in float32, with channels last, whatever the user's session or keras.json says.
+
+    Raises:
+        SettingsError: Keras runs on something else than TensorFlow, or its configuration does not let it start.
+    """
+    tensorflow()
+    try:
+        import keras
+    except (ImportError, *_BY_CONFIGURATION) as error:
+        raise _does_not_start("Keras", error) from error
+
+    config = keras.config
+    if config.backend() != "tensorflow":
+        raise SettingsError(
+            f"networks are trained by Keras on TensorFlow, but here it runs on {config.backend()}: set "
+            "KERAS_BACKEND=tensorflow, or leave it out"
+        )
+    with _CONFIGURING:  # it is of the whole process
+        before = config.floatx(), config.image_data_format(), config.dtype_policy()
+        _configure("float32", "channels_last", "float32")
+        try:
+            yield
+        finally:
+            _configure(*before)
+
+
+def _configure(floatx: str, image_data_format: str, dtype_policy: Any) -> None:
+    import keras
+
+    keras.config.set_floatx(floatx)
+    keras.config.set_image_data_format(image_data_format)
+    keras.config.set_dtype_policy(dtype_policy)
 
 
 def sees_gpu() -> bool:
@@ -85,6 +136,7 @@ def computed_in_bfloat16(model: Any) -> Iterator[None]:
             layer.dtype_policy = policy
 
 
+@standard_keras()
 def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     """Return a Keras model with random weights; the same seed gives the same weights.
 

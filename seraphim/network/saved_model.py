@@ -31,6 +31,7 @@ _NUM_TRIED = 64  # positions
 _ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
 
+@architectures.standard_keras()
 def save_snapshot(model: Any, path: Path) -> None:
     """Write a model into the folder `path`: a SavedModel, the same for LiteRT, and a Keras archive for training.
 
@@ -128,6 +129,7 @@ def load_saved_model(path: Path, batch: int | None = None) -> Any:
     return module
 
 
+@architectures.standard_keras()
 def load_model(path: Path) -> Any:
     """Return the Keras model of a snapshot: compiled, if it was, with its optimizer and the optimizer's `iterations`.
 

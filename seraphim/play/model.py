@@ -11,13 +11,13 @@ from typing import Any, cast
 import numpy as np
 
 from seraphim.effects import Part, find_idle
-from seraphim.errors import GameError, ModelError, SettingsError
+from seraphim.errors import GameError, ModelError, SettingsError, shown
 from seraphim.evaluation.players import Choose, raw_player, search_player
 from seraphim.game import AnyGame, Array, load_game, module_name
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Evaluate, Inference, Runtime, SavedNetwork, StateFunction, Uniform, inputs_of
-from seraphim.options import Natural, SearchOptions, check
+from seraphim.options import Count, Natural, SearchOptions, Threads, checked
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
@@ -126,6 +126,7 @@ class Model:
         'a3'
     """
 
+    @checked()
     def __init__(
         self,
         game: AnyGame,
@@ -166,7 +167,7 @@ class Model:
         elif callable(evaluation):
             self.inference = StateFunction(self.game, evaluation)
         else:
-            raise SettingsError(f"evaluation must be an Inference or a function of states, not {evaluation!r}")
+            raise SettingsError(f"evaluation must be an Inference or a function of states, not {shown(evaluation)}")
         self.name, self.snapshot, self.step = self.inference.name, "", 0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -189,6 +190,7 @@ class Model:
         name = "/".join(filter(None, (self.name, self.snapshot)))
         return f"<{name}: {self.game.name} by {self.inference.description}>"
 
+    @checked(readouts=Count)
     def analyze(self, position: str | Array = "", readouts: int | None = None) -> PositionAnalysis:
         """Search an unfinished position.
 
@@ -221,6 +223,7 @@ class Model:
         best = label_in(game, state, analysis.best)
         return PositionAnalysis(game.render(state), analysis.value, analysis.proven, best, spent, moves)
 
+    @checked(readouts=Count)
     def play(self, position: str | Array = "", readouts: int | None = None) -> str:
         """Return the label of the move to play; arguments and errors as `analyze`."""
         return self.analyze(position, readouts).best
@@ -239,8 +242,8 @@ class Model:
             GameError: one is no position, or the game is over in it.
             SettingsError: `positions` is a text, or empty.
         """
-        if isinstance(positions, str) or not len(positions):
-            raise SettingsError(f"expected a list of positions, such as ['4453'], not {positions!r}")
+        if not isinstance(positions, Sequence | np.ndarray) or isinstance(positions, str) or not len(positions):
+            raise SettingsError(f"expected a list of positions, such as ['4453'], not {shown(positions)}")
         states = np.stack([self._unfinished(each) for each in positions])
         inputs, legal = inputs_of(self.game, self.inference, states), self.game.legal(states)
         found = [self.inference.infer(inputs[start : start + _BATCH]) for start in range(0, len(states), _BATCH)]
@@ -249,6 +252,7 @@ class Model:
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         return (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32), values.astype(np.float32)
 
+    @checked(batch=Count, threads=Threads)
     def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
         """Return what evaluates positions in batches of this size: a network for each thread, a function only once.
 
@@ -259,6 +263,7 @@ class Model:
             return [self.inference]
         return [given.load(self.game, batch) for _ in range(threads)]
 
+    @checked(readouts=Natural)
     def player(self, readouts: int | None = None, inferences: Sequence[Inference] = ()) -> Choose:
         """Return a function that chooses an action in each of some unfinished states, int64 [P, W] -> int [P].
 
@@ -266,8 +271,9 @@ class Model:
             readouts: of the search, by default the model's own number; 0: the network alone.
             inferences: one for each thread, from `inferences(…)`; by default there is one thread.
         """
+        if not isinstance(inferences, Sequence) or not all(hasattr(each, "infer") for each in inferences):
+            raise SettingsError(f"inferences must be a list of what `inferences` returns, not {shown(inferences)}")
         used = inferences or [self.inference]
-        check(Natural, readouts=readouts)
         if readouts == 0:
             return raw_player(self.game, used[0])
         return search_player(self.game, used, self._search(readouts), self.tree_policy)
@@ -283,6 +289,7 @@ class Model:
         return state
 
 
+@checked()
 def load(
     name: str | Path,
     *,
@@ -315,10 +322,11 @@ def load(
         >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
         1
     """
-    check(Runtime, runtime=runtime)
     if _is_path(name) and Path(folder, name).parent.joinpath("settings.json").is_file():
         if snapshot is not None:
-            raise SettingsError(f"{str(name)!r} is the path of a snapshot already: leave snapshot={snapshot!r} out")
+            raise SettingsError(
+                f"{str(name)!r} is the path of a snapshot already: leave snapshot={shown(snapshot)} out"
+            )
         name, last = Path(name).parent, Path(name).name
         snapshot = None if last == "champion" else last
     found = model_folder(name, folder, trust)
@@ -339,7 +347,7 @@ def model_folder(name: str | Path, folder: str | Path, trust: bool = False) -> M
         return find_model(Path(folder), str(name), trust)
     path = Path(folder, name).absolute()
     if path.parent.name not in ("models", "gamedata"):
-        raise SettingsError(f"{str(name)!r} is not the path of a model: expected models/NAME, or the name alone")
+        raise SettingsError(f"{shown(str(name))} is not the path of a model: expected models/NAME, or the name alone")
     return ModelFolder(path.parents[1], path.name, trust)
 
 

@@ -298,6 +298,8 @@ class Interactive:
 def _count(text: str) -> int | None:
     # None for an empty text.
     digits = text.replace(",", "")
-    if text and not (digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+    if text and not digits.isdecimal():
         raise SettingsError(f"expected a whole number, not {text[:20]!r}")
+    if len(digits) > _MOST_DIGITS:
+        raise SettingsError(f"expected a number of at most {_MOST_DIGITS} digits, not {text[:20]!r}")
     return int(digits) if text else None

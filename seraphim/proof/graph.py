@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.game import Array
 from seraphim.jit import kernel
 
@@ -45,7 +46,18 @@ class Graph(NamedTuple):
 
 
 def empty_graph(state_words: int, megabytes: int) -> Graph:
-    """Return an empty graph that takes at most some memory."""
+    """Return an empty graph that takes at most some memory.
+
+    Raises:
+        SettingsError: there is not so much memory.
+    """
+    try:
+        return _allocate(state_words, megabytes)
+    except MemoryError as error:
+        raise SettingsError(f"no memory for {megabytes:,} megabytes: lower --megabytes") from error
+
+
+def _allocate(state_words: int, megabytes: int) -> Graph:
     bytes_of_node = 16 + 8 * state_words + 1 + 4 + 4 + 8 + 4 + 4 + 4 * _EDGES + 4 * 4
     nodes = min(megabytes * 2**20 // bytes_of_node, 2**31 - 1)
     return Graph(

@@ -49,6 +49,12 @@ def batch_size(num_trees: int, leaves: int = 1) -> int:
     return num_trees * leaves if leaves > 1 else math.ceil(_BATCH_SHARE * num_trees)
 
 
+def slots_of(game: Game, options: SearchOptions) -> tuple[int, int]:
+    """Return with how many slots for nodes and edges a tree begins."""
+    nodes = options.readouts + options.readouts // 2 + 2
+    return nodes, nodes * min(game.num_actions, 16)
+
+
 class Search:
     """Trees, and the readouts under way in them.
 
@@ -92,11 +98,8 @@ class Search:
         self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
         self._rule = to_rule(options, leaves, game.max_plies, other_policy=tree_policy is not None)
+        self.trees = allocate(num_trees, leaves, *slots_of(game, options), game.num_actions, game.state_words)
         self._schedules = halving_schedules(options, game.num_actions)
-        nodes = options.readouts + options.readouts // 2 + 2
-        self.trees = allocate(
-            num_trees, leaves, nodes, nodes * min(game.num_actions, 16), game.num_actions, game.state_words
-        )
         self._free_nodes = self._free_edges = 0  # at least this many slots are free in every tree
         cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
         self._cache = allocate_cache(cache_slots, game.num_actions, game.state_words)

@@ -93,7 +93,7 @@ def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_ac
     Raises:
         SettingsError: their slots have numbers that no int32 holds.
     """
-    _check_room(num_trees, num_nodes, num_edges)
+    check_room(num_trees, num_nodes, num_edges)
     rows = np.zeros(num_trees * leaves, ROW)
     rows["node"] = AT_REST
     return Trees(
@@ -106,7 +106,8 @@ def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_ac
     )
 
 
-def _check_room(num_trees: int, num_nodes: int, num_edges: int) -> None:
+def check_room(num_trees: int, num_nodes: int, num_edges: int) -> None:
+    """Raise a SettingsError if so many trees of so many nodes and edges have slots with numbers that no int32 holds."""
     if num_trees * max(num_nodes, num_edges) > np.iinfo(np.int32).max:
         raise SettingsError("the search trees together would be too large: lower readouts or concurrent_games")
 
@@ -145,7 +146,7 @@ def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
     Raises:
         SettingsError: see `allocate`.
     """
-    _check_room(len(trees.progress), num_nodes, num_edges)
+    check_room(len(trees.progress), num_nodes, num_edges)
     num_trees, (old_nodes, old_edges) = len(trees.progress), slots(trees)
     # What is added to the indices of each tree's nodes and edges.
     node_shifts = np.arange(num_trees, dtype=np.int32) * np.int32(num_nodes - old_nodes)
@@ -189,9 +190,17 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
 
     It begins at a page, so that no record of 32 bytes spans two cache lines, and uses huge pages where the system has
     them, because looking up a page's address takes long.
+
+    Raises:
+        SettingsError: there is not so much memory.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
-    memory = mmap.mmap(-1, max(1, size))
+    try:
+        memory = mmap.mmap(-1, max(1, size))
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"no memory for {size:,} bytes: lower readouts, concurrent_games or cache_megabytes"
+        ) from error
     if hasattr(mmap, "MADV_HUGEPAGE"):  # Linux
         memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, dtype, prod(shape)).reshape(shape)

@@ -9,14 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import Inference
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
-from seraphim.search.expansion import terminal_value
+from seraphim.search.expansion import check_offers, terminal_value
 from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
-from seraphim.search.search import Search
+from seraphim.search.search import Search, slots_of
 from seraphim.search.traversal import TreePolicy
+from seraphim.search.tree import check_room
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
@@ -34,6 +36,16 @@ def game_id(stream: str, number: int) -> str:
 def number_in(identity: str) -> int:
     """Return the number in a game's id, the inverse of `game_id`."""
     return int(identity.rpartition("-")[2])
+
+
+def check_options(game: Game, search: SearchOptions, options: SelfPlayOptions) -> None:
+    """Raise a SettingsError if a game cannot be played with these options, or these options not with each other."""
+    check_offers(game, search)
+    if options.random_plies >= game.max_plies:
+        raise SettingsError(
+            f"random_plies must be below the {game.max_plies} plies of {game.name}, not {options.random_plies}"
+        )
+    check_room(options.concurrent_games, *slots_of(game, search))
 
 
 def ply_streams(stream: str, numbers: Array, plies: Array, purpose: int) -> Array:
@@ -82,6 +94,7 @@ class SelfPlay:
         Raises:
             SettingsError: the options contradict each other.
         """
+        check_options(game, search, options)
         self._game = game
         self._tempering_point = search.tempering_point
         self._fast_wins = search.fast_wins

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from seraphim.errors import CapacityError, ModelError, RecordError, SeraphimError
+from seraphim.errors import CapacityError, ModelError, RecordError, SeraphimError, version
 from seraphim.server import history
 from seraphim.server.engine import messages
 from seraphim.server.engine.client import INTERNAL_ERROR
@@ -32,7 +32,6 @@ from seraphim.server.middleware import Access, Guard, client_of, status_of
 from seraphim.server.service import ServerLimits, Service
 from seraphim.server.sockets import serve_client, service_of
 from seraphim.server.webfiles import WEB, WebFiles
-from seraphim.storage.shipped import version
 from seraphim.storage.snapshots import MAX_NAME
 
 _FOREVER = "public, max-age=31536000, immutable"

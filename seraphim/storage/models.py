@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, shown
 from seraphim.settings import Settings, dump_settings, load_settings
 from seraphim.storage import atomic
 from seraphim.storage.snapshots import Snapshot, check_name, step_of, to_snapshot
@@ -119,7 +119,7 @@ class ModelFolder:
         self._check_trust(self.path)
         found = {snapshot.name: snapshot for snapshot in self.snapshots()}
         if name not in found:
-            raise ModelError(f"model {self.name!r} has no snapshot {name!r}: expected one of {', '.join(found)}")
+            raise ModelError(f"model {self.name!r} has no snapshot {shown(name)}: expected one of {', '.join(found)}")
         return found[name]
 
     def choose(self, text: str | None) -> Snapshot:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim.errors import SettingsError
+from seraphim.errors import SettingsError, shown
 from seraphim.storage import atomic
 
 MAX_NAME = 64
@@ -25,7 +25,7 @@ def check_name(name: str) -> str:
     """
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         raise SettingsError(
-            f"{name!r} is not a valid model name: use up to {MAX_NAME} letters, digits, '-', '_' and '.', "
+            f"{shown(name)} is not a valid model name: use up to {MAX_NAME} letters, digits, '-', '_' and '.', "
             "not starting with '.' or '-'"
         )
     return name

@@ -49,12 +49,12 @@ def count_steps(new_positions: int, options: TrainingOptions) -> int:
     return max(1, round(options.samples_per_position * new_positions / options.batch_size))
 
 
+@architectures.standard_keras()
 def prepare(model: Any, options: TrainingOptions) -> None:
     """Give a Keras model its optimizer; one that it already has is kept with its state.
 
     The learning rate is a function of the optimizer's step count, so that an interruption does not change it.
     """
-    architectures.tensorflow()
     import keras
 
     optimizer = model.optimizer if model.compiled else _new_optimizer(options)
@@ -205,7 +205,7 @@ class TrainingSteps:
     def _run(self, first: Any, steps: Any) -> Any:
         # The sums of the losses over some steps, float32 [3].
         tf = architectures.tensorflow()
-        with _activations_of_training(self._model):
+        with architectures.standard_keras(), _activations_of_training(self._model):
             loop = tf.while_loop(
                 lambda index, _: index < steps,
                 lambda index, sums: (index + 1, sums + self._compiled_step(first + index)),

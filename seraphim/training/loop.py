@@ -18,7 +18,7 @@ from seraphim.game.features import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime, load_inference
 from seraphim.machine import count_cores
-from seraphim.options import NotNegative, check
+from seraphim.options import Count, NotNegative, Seed, check, check_optional
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.settings import Settings
@@ -54,8 +54,11 @@ class Run:
     quiet: bool = False  # show no progress bars
 
     def __post_init__(self) -> None:
-        """Raise a SettingsError if `hours` is no limit, such as a NaN."""
-        check(NotNegative, hours=self.hours)
+        """Raise a SettingsError if a value is of the wrong type or out of range."""
+        check(Goal, goal=self.goal)
+        check(Seed, seed=self.seed)
+        check_optional(Count, generations=self.generations)
+        check_optional(NotNegative, hours=self.hours)
 
 
 @dataclass(frozen=True)

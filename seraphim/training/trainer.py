@@ -23,6 +23,8 @@ from seraphim.network import architectures, saved_model
 from seraphim.options import TrainingPrecision
 from seraphim.records.index import total_positions
 from seraphim.records.window import WindowReport, read_window
+from seraphim.search.expansion import check_offers
+from seraphim.selfplay.games import check_options
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
@@ -74,9 +76,11 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
 
     Raises:
         ModelError: the model exists, or games of an earlier one do; or another program is creating it.
-        SettingsError: the network does not fit the game.
+        SettingsError: the network does not fit the game, or it cannot be played with these options.
     """
     folder.check_new()  # before TensorFlow is imported
+    check_offers(game, settings.search)
+    check_options(game, settings.self_play_search, settings.self_play)
     if any(not path.name.endswith(".lock") for path in folder.game_data.glob("*")):
         raise ModelError(
             f"{folder.game_data} holds games of an earlier model of this name, from which the new one would learn: "

@@ -315,6 +315,8 @@ class PlainWalk:
         if len(words) != self._plain.state_words:
             rule = f"to_words must return {self._plain.state_words} ints, as state_words says"
             self._fail(rule, f"returned {len(words)}: {words}", row)
+        if not all(-(2**63) <= word < 2**63 for word in words):
+            self._fail("to_words must return ints of 64 bits, from -2**63 to 2**63 - 1", f"returned {words}", row)
         again = self._call("from_words", row, words)
         if again != state:
             rule = "from_words must return the state that to_words was given"
