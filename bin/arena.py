@@ -3,12 +3,12 @@
     seraphim arena NAME NAME/SNAPSHOT random minimax:4 mcts:100 solver
     seraphim arena NAME/all random --plot=ratings.png   # all snapshots of a model
     seraphim arena NAME random minimax:2 --forever      # ranks the snapshots of NAME as they appear, until Ctrl-C
-    seraphim arena NAME solver --from_start --games=50 --readouts=800     # NAME moves first
+    seraphim arena NAME solver --from_start --readouts=800     # NAME moves first
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
-without a network; solver plays perfectly, which in connect four takes minutes per move early in the game; solver:5
-thinks at most five seconds per move. Each opening is played twice, with the sides swapped. With --forever, NAME means
-all of its snapshots, and matches are kept in models/NAME/arena.csv: the same command continues.
+without a network; solver plays perfectly, in connect four after minutes per move early on; solver:5 takes at most five
+seconds. Each opening is played twice, with the sides swapped. --from_start counts out all draws of the others, or plays
+--games if they are too many. --forever keeps the matches in models/NAME/arena.csv, and the same command continues.
 """
 
 import time
@@ -53,7 +53,8 @@ def main(arguments: Sequence[str]) -> None:
         for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.show_match):
             print(f"{names[0]} moves first against {other}: {series}", flush=True)
         return
-    arena = tournament.Tournament(game, conditions, roster.folder_of(names) if FOREVER.value else None, cli.show_match)
+    conditions, kept = roster.conditions_of(names), roster.folder_of(names) if FOREVER.value else None
+    arena = tournament.Tournament(game, conditions, kept, cli.show_match)
     if 2 * len(arena.openings.states) < GAMES.value:
         print(f"only {len(arena.openings.states)} distinct openings; raise --opening_plies")
 

@@ -37,7 +37,7 @@ def position_sets() -> list[PositionSet]:
     states = np.concatenate([layer.states for layer in solve()])
     action_values = np.concatenate([layer.action_values for layer in solve()])
     unfinished = ~GAME.outcome(states)[0]
-    return [PositionSet("all positions", states[unfinished], action_values[unfinished])]
+    return [PositionSet("all positions", states[unfinished], action_values[unfinished], sampled=False)]
 
 
 def perfect_actions(states: Array, _seconds: float | None = None) -> Array:

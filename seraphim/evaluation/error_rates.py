@@ -90,7 +90,7 @@ def _actions(choose: Choose, positions: PositionSet) -> Array:
 
 
 def _rate(positions: PositionSet, actions: Array) -> Rate:
-    return Rate(int(find_mistakes(positions, actions).sum()), len(actions))
+    return Rate(int(find_mistakes(positions, actions).sum()), len(actions), positions.sampled)
 
 
 def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> Calibration:
@@ -116,8 +116,9 @@ def errors_table(errors: Sequence[Errors]) -> str:
 
 def _cell(errors: Errors) -> str:
     low, high = errors.weak.interval
+    interval = f" [{100 * low:.1f}, {100 * high:.1f}]" if errors.weak.sampled else ""
     strong = f", {100 * errors.strong.share:.1f}" if errors.strong else ""
-    return f"{100 * errors.weak.share:.2f} [{100 * low:.1f}, {100 * high:.1f}]{strong}"
+    return f"{100 * errors.weak.share:.2f}{interval}{strong}"
 
 
 def calibration_table(calibration: Calibration) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seraphim.evaluation.match import PAIR_POINTS, MatchResult, default_plies, make_openings, pair_moments, play_match
+from seraphim.evaluation.intervals import PAIR_POINTS, pair_moments
+from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
 from seraphim.evaluation.players import Choose
 from seraphim.game import Game
 from seraphim.options import GateOptions
@@ -26,10 +27,13 @@ class Verdict:
 
     passed: bool
     result: MatchResult | None  # the candidate's; None if there was no match
+    few_openings: int = 0  # distinct openings, where the game has fewer than the match asks for
 
     def __str__(self) -> str:
-        match = f", {self.result}" if self.result else ""
-        return f"{'passed' if self.passed else 'rejected by'} the gate{match}"
+        # No interval: a sequential test stops where the result is extreme, and few openings are no sample.
+        match = f", {self.result.line()}" if self.result else ""
+        few = f"; distinct openings: only {self.few_openings}" if self.few_openings else ""
+        return f"{'passed' if self.passed else 'rejected by'} the gate{match}{few}"
 
 
 def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions, seed: int = 0) -> Verdict:
@@ -43,10 +47,12 @@ def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions,
     """
     if options.gate == "off":
         return Verdict(passed=True, result=None)
-    openings = make_openings(game, (options.gate_games + 1) // 2, default_plies(game), seed)
+    wanted = (options.gate_games + 1) // 2
+    openings = make_openings(game, wanted, default_plies(game), seed)
+    few = len(openings.states) if len(openings.states) < wanted else 0
     if options.gate == "score":
         result = play_match(game, candidate, champion, openings)
-        return Verdict(result.score > options.gate_score, result)
+        return Verdict(result.score > options.gate_score, result, few)
     total, evidence = None, 0.0
     for start in range(0, len(openings.states), _OPENINGS_AT_A_TIME):
         result = play_match(game, candidate, champion, openings.part(start, start + _OPENINGS_AT_A_TIME))
@@ -54,7 +60,7 @@ def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions,
         evidence = log_likelihood_ratio(total.pairs, 0.5, options.gate_score)
         if abs(evidence) >= _LIMIT:
             break
-    return Verdict(evidence > 0, total)
+    return Verdict(evidence > 0, total, few)
 
 
 def log_likelihood_ratio(pairs: tuple[int, ...], null: float, alternative: float) -> float:

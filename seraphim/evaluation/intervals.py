@@ -1,10 +1,20 @@
-"""95 % intervals of shares: Wilson, "Probable inference, the law of succession, and statistical inference", 1927."""
+"""95 % intervals, for trials that are independent of each other.
+
+They are those of Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+"""
 
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 Z_95 = 1.959964
 """Standard deviations of a 95 % interval."""
+
+PAIR_POINTS = np.arange(5) / 2
+"""Points of a player in the two games of an opening: 0 to 2, where a draw counts half."""
+
+_EXTREMES = np.array([1, 0, 0, 0, 1])  # pseudo-counts, one opening of each extreme
 
 
 def wilson_interval(share: float, size: float) -> tuple[float, float]:
@@ -21,6 +31,7 @@ class Rate(NamedTuple):
 
     events: int
     trials: int
+    sampled: bool = True  # whether the trials are drawn at random; else they are all there are
 
     @property
     def share(self) -> float:
@@ -29,5 +40,42 @@ class Rate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % interval of the share."""
+        """Return the 95 % interval of the share in general; the share itself where it is exact."""
+        if not self.sampled:
+            return self.share, self.share
         return wilson_interval(self.share, self.trials) if self.trials else (0.0, 1.0)
+
+
+def pair_moments(pairs: tuple[int, ...]) -> tuple[float, float]:
+    """Return the mean and the variance of an opening's score in [0, 1], with one opening of each extreme added.
+
+    The two added openings keep identical results from making the next one a certainty, as in the interval of Agresti
+    and Coull ("Approximate is better than 'exact'", 1998).
+    """
+    counts = np.array(pairs) + _EXTREMES
+    mean = float(counts @ PAIR_POINTS) / 2 / counts.sum()
+    return mean, float(counts @ (PAIR_POINTS / 2 - mean) ** 2) / counts.sum()
+
+
+def score_interval(pairs: tuple[int, ...]) -> tuple[float, float]:
+    """Return the 95 % interval of a score in [0, 1], where openings are independent but the games of one are not.
+
+    It is the interval of Wilson for the number of independent wins and losses that are as informative: n openings with
+    a variance of s² determine a score as well as n·p(1-p)/s² games determine a share p (effective sample size: Korn and
+    Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from survey
+    data", 1998). `pairs` are openings by points, as in `MatchResult`.
+    """
+    openings = sum(pairs)
+    if not openings:
+        return 0.0, 1.0
+    score = float(np.array(pairs) @ PAIR_POINTS) / 2 / openings
+    return wilson_interval(score, 2 * openings / dispersion(pairs))
+
+
+def dispersion(pairs: tuple[int, ...]) -> float:
+    """Return the variance of an opening's score, in units of that of two independent games without draws.
+
+    It is 2 where a player tends to win both games of an opening or neither, and small where they balance.
+    """
+    mean, variance = pair_moments(pairs)
+    return 2 * variance / (mean * (1 - mean))

@@ -12,16 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.intervals import Rate, wilson_interval
-from seraphim.evaluation.players import Choose, FollowsMoves
+from seraphim.evaluation.intervals import score_interval
+from seraphim.evaluation.players import Choose, DrawingPlayer, FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.search.rng import draw_actions, fork, stream_key
 
 MAX_OPENING_PLIES = 6
-PAIR_POINTS = np.arange(5) / 2
-"""Points of a player in the two games of an opening: 0 to 2, where a draw counts half."""
-
-_EXTREMES = np.array([1, 0, 0, 0, 1])  # pseudo-counts, one opening of each extreme
 _WALKS = 256  # random openings drawn at a time
 
 # ---------------------------------------------------------------- openings
@@ -203,10 +199,15 @@ class MatchResult:
         return MatchResult((first, second), pairs, distinct_games, cut_off)
 
     def __str__(self) -> str:
-        (low, high), (first, second) = self.interval, self.as_player
+        low, high = self.interval
+        return self.line(f" [{low:.1%}, {high:.1%}]")
+
+    def line(self, interval: str = "") -> str:
+        """Return the result as one line, where an interval makes no sense without it."""
+        first, second = self.as_player
         cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
         return (
-            f"{self.tally} ({first} and {second} by side), score {self.score:.1%} [{low:.1%}, {high:.1%}], "
+            f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}, "
             f"{self.distinct_games} of {self.games} games distinct{cut_off}"
         )
 
@@ -232,55 +233,39 @@ def play_match(
     )
 
 
-def pair_moments(pairs: tuple[int, ...]) -> tuple[float, float]:
-    """Return the mean and the variance of an opening's score in [0, 1], with one opening of each extreme added.
-
-    The two added openings keep identical results from making the next one a certainty, as in the interval of Agresti
-    and Coull ("Approximate is better than 'exact'", 1998).
-    """
-    counts = np.array(pairs) + _EXTREMES
-    mean = float(counts @ PAIR_POINTS) / 2 / counts.sum()
-    return mean, float(counts @ (PAIR_POINTS / 2 - mean) ** 2) / counts.sum()
-
-
-def score_interval(pairs: tuple[int, ...]) -> tuple[float, float]:
-    """Return the 95 % interval of a score in [0, 1], where openings are independent but the games of one are not.
-
-    It is the interval of Wilson for the number of independent wins and losses that are as informative: n openings with
-    a variance of s² determine a score as well as n·p(1-p)/s² games determine a share p (effective sample size: Korn and
-    Graubard, "Confidence intervals for proportions with small expected number of positive counts estimated from survey
-    data", 1998). `pairs` are openings by points, as in `MatchResult`.
-    """
-    openings = sum(pairs)
-    if not openings:
-        return 0.0, 1.0
-    mean, variance = pair_moments(pairs)
-    score = float(np.array(pairs) @ PAIR_POINTS) / 2 / openings
-    return wilson_interval(score, openings * mean * (1 - mean) / variance)
-
-
 # ---------------------------------------------------------------- series
+
+
+MAX_COUNTED_OUT = 20_000
+"""Most positions at one ply of a series that is counted out; where there are more, its games are played."""
+
+
+class Shares(NamedTuple):
+    """Shares of the games of one player against another, 0 to 1."""
+
+    wins: float
+    draws: float
+    losses: float
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {100 * share:.4g}%" for name, share in self._asdict().items())
 
 
 @dataclass(frozen=True)
 class SeriesResult:
-    """The result of a series for its first player; prints as one line."""
+    """The result of a series for its first player; prints as one line, without an interval.
 
-    tally: Tally
-    distinct: Tally  # the same where equal games count once
-    games: tuple[tuple[int, ...], ...]  # the actions of each game
+    It is exact where the series was counted out, else what happened in the games that were played.
+    """
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the 95 % interval of the share of games won, from the distinct ones."""
-        return Rate(self.distinct.wins, sum(self.distinct)).interval
+    shares: Shares
+    positions: int = 0  # that were counted out; 0 if games were played
+    games: tuple[tuple[int, ...], ...] = ()  # the actions of each game that was played
 
     def __str__(self) -> str:
-        low, high = self.interval
-        return (
-            f"{self.tally}, wins {self.tally.wins / sum(self.tally):.1%}; {sum(self.distinct)} of {sum(self.tally)} "
-            f"games distinct, of these {self.distinct} [{low:.1%}, {high:.1%}]"
-        )
+        if self.positions:
+            return f"{self.shares}: exact, by all {self.positions:,} positions that the opponent's choices lead to"
+        return f"{self.shares} of {len(self.games)} games, {len(set(self.games))} distinct"
 
 
 def play_series(
@@ -291,10 +276,12 @@ def play_series(
     seed: int = 0,
     watch: Watch | None = None,
 ) -> SeriesResult:
-    """Play a series: all games begin at the initial position, and the first player always moves first.
+    """Return the result of a series: its games begin at the initial position, and the first player moves first.
 
     Unlike a match from random openings, it measures the first player in the game as it is. `second` returns the other
-    player, given its seed, which in game n is `seed + n`.
+    player, given its seed, which in game n is `seed + n`. If it is a `DrawingPlayer`, the probabilities of all its
+    games are known, and none needs to be played, see `count_out`; else, or if that takes too many positions, `games`
+    are played.
 
     Raises:
         SettingsError: there is not at least one game.
@@ -302,8 +289,59 @@ def play_series(
     """
     if games < 1:
         raise SettingsError(f"a series needs at least 1 game, not {games}")
-    players = [first, *(second(seed + number) for number in range(games))]
+    other = second(seed)
+    if isinstance(other, DrawingPlayer) and not isinstance(first, FollowsMoves):
+        exact = count_out(game, first, other, watch)
+        if exact:
+            return exact
+    players = [first, other, *(second(seed + number) for number in range(1, games))]
     seats = np.stack([np.zeros(games, np.int64), 1 + np.arange(games)], axis=1)
     results, moves, _ = play_games(game, players, seats, Openings(game.initial(games), ((),) * games), watch)
-    distinct = dict(zip(moves, results, strict=True))
-    return SeriesResult(_tally(results), _tally(np.array(list(distinct.values()))), moves)
+    return SeriesResult(Shares(*(float((results == result).mean()) for result in (1, 0, -1))), games=moves)
+
+
+def count_out(game: Game, first: Choose, second: Choose, watch: Watch | None = None) -> SeriesResult | None:
+    """Return the exact result of a series, or None if a ply of it has more positions than MAX_COUNTED_OUT.
+
+    It goes through all positions that the draws of a `DrawingPlayer` lead to, each with its probability; positions that
+    are equal are one. A player of another kind is asked once for each position, and has to be deterministic.
+
+    Raises:
+        GameError, ModelError: as `play_games`.
+    """
+    states, totals, positions = game.initial(1), np.zeros(3), 0
+    chances: Array = np.ones(1)  # of the states
+    for ply in range(game.max_plies):
+        if watch:
+            watch(len(states), ply)
+        if len(states) > MAX_COUNTED_OUT:
+            return None
+        positions += len(states)
+        choices = np.zeros((len(states), game.num_actions), np.bool_)
+        for seat, player in enumerate((first, second)):
+            seated = game.to_play(states) == seat
+            if seated.any():
+                choices[seated] = _choices(game, player, states[seated])
+        rows, actions = np.nonzero(choices)
+        successors, places = np.unique(game.step(states[rows], actions), axis=0, return_inverse=True)
+        chances = np.bincount(places.ravel(), (chances / choices.sum(axis=1))[rows])
+        ended, results = game.outcome(successors)
+        totals += [chances[ended & (np.sign(results) == result)].sum() for result in (1, 0, -1)]
+        states, chances = successors[~ended], chances[~ended]
+        if not len(states):
+            break
+    totals[1] += chances.sum()  # games that are cut off are draws
+    if watch:
+        watch(0, ply)
+    return SeriesResult(Shares(*totals.tolist()), positions)
+
+
+def _choices(game: Game, player: Choose, states: Array) -> Array:
+    # The actions among which a player draws, bool [P, A].
+    if not isinstance(player, DrawingPlayer):
+        return np.arange(game.num_actions) == _legal_choices(game, player, states, [])[:, None]
+    choices = player.choices(states)
+    if not choices.any(axis=1).all():
+        row = int(choices.any(axis=1).argmin())
+        raise GameError(f"a player has no action to draw here:\n{game.render(states[row])}")
+    return choices

@@ -31,10 +31,13 @@ class Conditions:
     opening_plies: int | None = None  # most random moves at the beginning of a game; None takes `default_plies`
     readouts: int | None = None  # readouts of a model's search; None takes each model's own
     seed: int = 0  # seed of the openings, and of players that draw among equal actions
+    play: str = ""  # a hash of what else decides how the players play, see `Roster.conditions_of`
 
     def __str__(self) -> str:
         plies = "default" if self.opening_plies is None else self.opening_plies
-        return f"games={self.games} opening_plies={plies} readouts={self.readouts or 'own'} seed={self.seed}"
+        readouts = "own" if self.readouts is None else self.readouts
+        play = f" play={self.play}" if self.play else ""
+        return f"games={self.games} opening_plies={plies} readouts={readouts} seed={self.seed}{play}"
 
 
 def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, keep: bool = False) -> None:

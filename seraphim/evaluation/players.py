@@ -7,6 +7,7 @@ the same seed plays the same games. Knows the search; knows nothing of matches, 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,6 +40,18 @@ class FollowsMoves(ABC):
     def __call__(self, states: Array) -> Array:  # noqa: ARG002  # every player takes them
         """Refuse to play in a position without its game."""
         raise SettingsError("this player needs the moves that led to a position, which are not known here")
+
+
+@dataclass(frozen=True)
+class DrawingPlayer:
+    """A player that draws among the actions that it takes for equally good, each with the same probability."""
+
+    choices: Callable[[Array], Array]  # unfinished positions int64 [P, W] -> bool [P, A], at least one in each
+    stream: np.uint64  # of its draws
+
+    def __call__(self, states: Array) -> Array:
+        """Draw an action in each position."""
+        return draw_actions(self.choices(states), _keys(self.stream, states))
 
 
 MAX_TREES = 256  # searched at a time
@@ -110,13 +123,12 @@ def raw_player(game: Game, inference: Inference) -> Choose:
     return choose
 
 
-def random_player(game: Game, seed: int = 0) -> Choose:
-    """Return the player that draws among all legal actions, each with the same probability."""
-    stream = stream_key(f"random-player-{seed}")
-    return lambda states: draw_actions(game.legal(states), _keys(stream, states))
+def random_player(game: Game, seed: int = 0) -> DrawingPlayer:
+    """Return the player that draws among all legal actions."""
+    return DrawingPlayer(game.legal, stream_key(f"random-player-{seed}"))
 
 
-def minimax_player(game: Game, depth: int, seed: int = 0) -> Choose:
+def minimax_player(game: Game, depth: int, seed: int = 0) -> DrawingPlayer:
     """Return the player that looks `depth` plies ahead, and values unfinished positions at that depth as draws.
 
     It wins as fast and loses as slowly as it can see, and draws among equal actions. All positions are searched
@@ -127,16 +139,15 @@ def minimax_player(game: Game, depth: int, seed: int = 0) -> Choose:
     """
     if depth < 1:
         raise SettingsError(f"minimax must look at least 1 ply ahead, not {depth}")
-    stream = stream_key(f"minimax-player-{seed}")
 
-    def choose(states: Array) -> Array:
+    def choices(states: Array) -> Array:
         rows, actions, values = _minimax(game, states, depth)
         action_values = np.full((len(states), game.num_actions), -np.inf, np.float32)
         action_values[rows, actions] = values
-        best = action_values == action_values.max(axis=1, keepdims=True)
-        return draw_actions(best, _keys(stream, states))
+        best: Array = action_values == action_values.max(axis=1, keepdims=True)
+        return best
 
-    return choose
+    return DrawingPlayer(choices, stream_key(f"minimax-player-{seed}"))
 
 
 def mcts_player(game: Game, readouts: int) -> Choose:
@@ -156,13 +167,15 @@ def mcts_player(game: Game, readouts: int) -> Choose:
     )
 
 
-def solver_player(game: Game, perfect_actions: PerfectActions, seed: int = 0, seconds: float | None = None) -> Choose:
+def solver_player(
+    game: Game, perfect_actions: PerfectActions, seed: int = 0, seconds: float | None = None
+) -> DrawingPlayer:
     """Return the player that knows the exact results, and draws among the perfect actions.
 
     After `seconds` for a position, it plays the solver's best guess.
     """
     stream = stream_key(f"solver-player-{seed}")
-    return lambda states: draw_actions(perfect_actions(states, seconds) & game.legal(states), _keys(stream, states))
+    return DrawingPlayer(lambda states: perfect_actions(states, seconds) & game.legal(states), stream)
 
 
 def _keys(stream: np.uint64, states: Array) -> Array:

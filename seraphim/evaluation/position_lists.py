@@ -56,7 +56,8 @@ def load_sets(name: AnyGame, split: Split, limit: int | None = None) -> list[tup
 def first_positions(positions: PositionSet, limit: int | None) -> PositionSet:
     """Return the first `limit` positions of a set; None returns all."""
     lines = None if positions.lines is None else positions.lines[:limit]
-    return PositionSet(positions.name, positions.states[:limit], positions.action_values[:limit], lines)
+    states, values = positions.states[:limit], positions.action_values[:limit]
+    return PositionSet(positions.name, states, values, lines, positions.sampled)
 
 
 def read_positions(name: str, file: Path) -> PositionList:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.intervals import Z_95
+from seraphim.evaluation.intervals import Z_95, dispersion
 from seraphim.evaluation.match import MatchResult
 from seraphim.game import Array
 
@@ -50,8 +50,9 @@ class Rating(NamedTuple):
 def rate(matches: Sequence[Match]) -> list[Rating]:
     """Return the ratings of all players, strongest first.
 
-    Intervals are those of the normal approximation to the likelihood at its maximum (its Hessian), with games taken as
-    independent. They are slightly too wide: the two games of an opening tend to balance, and draws vary less.
+    Intervals are those of the normal approximation at the likelihood's maximum (its Hessian), where the variance of the
+    points is not the model's but that of the openings, as the two games of one depend on each other. Matches count as
+    independent, though those of a tournament share their openings.
 
     Raises:
         SettingsError: the players fall into groups between which no match was played, or choix is not installed.
@@ -60,21 +61,24 @@ def rate(matches: Sequence[Match]) -> list[Rating]:
     if not names:
         return []
     points = np.zeros((len(names), len(names)))  # of the row's player against the column's
+    spread = np.zeros_like(points)  # games, times the dispersion of their points
     for match in matches:
         first, second = names.index(match.first), names.index(match.second)
         points[first, second] += match.result.score * match.result.games
         points[second, first] += (1 - match.result.score) * match.result.games
+        spread[[first, second], [second, first]] += match.result.games * dispersion(match.result.pairs)
     played = points + points.T
     _check_connected(names, played)
     strengths = _fit(points + _DRAWS_ADDED / 2 * (played > 0))
     anchor = np.arange(len(names)) == names.index(ANCHOR) if ANCHOR in names else np.ones(len(names))
     to_anchor = np.eye(len(names)) - anchor / anchor.sum()  # each row is a difference to the anchor
     values = ELO * (to_anchor @ strengths)
-    spreads = ELO * Z_95 * np.sqrt(np.diag(to_anchor @ _covariance(strengths, played) @ to_anchor.T))
+    covariance = to_anchor @ _covariance(strengths, played, spread) @ to_anchor.T
+    margins = ELO * Z_95 * np.sqrt(np.diag(covariance))
     games, made = played.sum(axis=1), points.sum(axis=1)
     ratings = [
-        Rating(name, value, value - spread, value + spread, round(count), share)
-        for name, value, spread, count, share in zip(names, values, spreads, games, made / games, strict=True)
+        Rating(name, value, value - margin, value + margin, round(count), share)
+        for name, value, margin, count, share in zip(names, values, margins, games, made / games, strict=True)
     ]
     return sorted(ratings, key=lambda rating: -rating.elo)
 
@@ -110,11 +114,17 @@ def _fit(points: Array) -> Array:
     return np.asarray(choix.ilsr_pairwise_dense(points, max_iter=10_000, tol=1e-9))
 
 
-def _covariance(strengths: Array, played: Array) -> Array:
-    # The covariance [K, K] of strengths up to a common constant: the inverse of the negative Hessian.
+def _covariance(strengths: Array, played: Array, spread: Array) -> Array:
+    # The covariance [K, K] of strengths up to a common constant: the inverse of the negative Hessian on both sides of
+    # the covariance of the players' points (White, "Maximum likelihood estimation of misspecified models", 1982).
     expected = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
-    information = (played + _DRAWS_ADDED * (played > 0)) * expected * (1 - expected)
-    return np.linalg.pinv(np.diag(information.sum(axis=1)) - information, hermitian=True)
+    added, variance = _DRAWS_ADDED * (played > 0), expected * (1 - expected)
+    inverse = np.linalg.pinv(_laplacian((played + added) * variance), hermitian=True)
+    return inverse @ _laplacian((spread + added) * variance) @ inverse
+
+
+def _laplacian(weights: Array) -> Array:
+    return np.diag(weights.sum(axis=1)) - weights
 
 
 def ratings_table(ratings: Sequence[Rating]) -> str:

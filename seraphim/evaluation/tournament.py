@@ -9,6 +9,7 @@ search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the def
 
 import contextlib
 import dataclasses
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from seraphim.inference import Runtime, load_inference
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.storage.shipped import find_model, own_model
+from seraphim.storage.shipped import find_model, own_model, version
 
 ALL, CHAMPION = "all", "champion"
 _MOST_DIGITS = 9  # of a depth, or a number of readouts or seconds
@@ -141,6 +142,21 @@ class Roster:
         if others:
             raise SettingsError(f"{name!r} is {1 + len(others)} players: name one of them, such as {found.name}")
         return found
+
+    def conditions_of(self, names: Iterable[str]) -> Conditions:
+        """Return the conditions, with a hash of all that decides how the models among these players play.
+
+        That is their search options, the runtime as it was asked for, and Seraphim's version.
+
+        Raises:
+            ModelError: there is no such model.
+        """
+        facts = [version(), self.runtime]
+        for model in sorted({_model_of(name) for name in names if _is_model(name)}):
+            options = self._folder(model).settings().search
+            readouts = options.readouts if self.conditions.readouts is None else self.conditions.readouts
+            facts.append(f"{model}: {dataclasses.replace(options, readouts=max(1, readouts))}")
+        return dataclasses.replace(self.conditions, play=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:8])
 
     def folder_of(self, names: Iterable[str]) -> ModelFolder:
         """Return the folder of the first model among these players, to write it.

@@ -42,7 +42,7 @@ class Solution:
     def position_sets(self) -> list[PositionSet]:
         """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample."""
         order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(self.action_values).all(axis=1)))
-        return [PositionSet("all positions", self.states[order], self.action_values[order])]
+        return [PositionSet("all positions", self.states[order], self.action_values[order], sampled=False)]
 
     def __str__(self) -> str:
         result = float(self.results[0])

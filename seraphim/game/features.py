@@ -69,6 +69,7 @@ class PositionSet(NamedTuple):
     states: Array  # int64 [P, W]
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
     lines: Sequence[Sequence[int]] | None = None  # P: the actions from the initial position, if known
+    sampled: bool = True  # whether they are drawn at random; else they are all there are, and shares of them are exact
 
 
 class MoveResults(NamedTuple):

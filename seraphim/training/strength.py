@@ -36,7 +36,8 @@ class Strength:
         self._game = load_game(settings.game)
         self._roster = Roster(folder.path.parents[1], settings.game, _CONDITIONS, runtime, folder.trust)
         self._openings = make_openings(self._game, _CONDITIONS.games // 2, default_plies(self._game))
-        self._matches = read_matches(self._file, _CONDITIONS)
+        self._conditions = self._roster.conditions_of([folder.name])
+        self._matches = read_matches(self._file, self._conditions)
         champions = [match.first for match in self._matches if match.first not in ANCHORS]
         self._rated = champions[-1] if champions else ""  # the champion that was rated last
         met = {match.first for match in self._matches} | {match.second for match in self._matches}
@@ -89,5 +90,5 @@ class Strength:
         one, other = (entrant.load() for entrant in self._roster.entrants([first, second]))
         match = Match(first, second, play_match(self._game, one, other, self._openings))
         self._matches.append(match)
-        write_matches(self._file, [match], _CONDITIONS, keep=True)
+        write_matches(self._file, [match], self._conditions, keep=True)
         return match.result.score

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +113,19 @@ def test_intervals_lie_around_the_share_and_shrink() -> None:
     widths = [high - low for low, high in (Rate(of // 10, of).interval for of in (10, 100, 1000))]
     assert all(wide > narrow for wide, narrow in pairwise(widths))
     assert Rate(0, 0).interval == (0.0, 1.0)
+
+
+def test_a_share_of_all_positions_that_there_are_has_no_interval() -> None:
+    assert Rate(3, 10, sampled=False).interval == (0.3, 0.3)
+    everything = PositionSet("all", POSITIONS.states, POSITIONS.action_values, sampled=False)
+    for positions in (everything, position_lists.first_positions(everything, 50)):
+        (errors,) = error_rates.measure_errors({"random": random_player(GAME)}, [(positions, None)])
+        cell = error_rates.errors_table([errors]).splitlines()[1].split()[-1]
+        assert cell == f"{100 * errors.weak.share:.2f}"
+    for weak, _ in position_lists.load_sets("tictactoe", "validation"):
+        assert not weak.sampled
+    for name, split in product(("connectfour", "othello"), ("validation", "test")):
+        assert all(weak.sampled for weak, _ in position_lists.load_sets(name, split, limit=20))
 
 
 def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> None:

@@ -1,12 +1,15 @@
 """The gate: which candidates pass, and how often it errs."""
 
+from typing import Literal
+
+import games
 import numpy as np
 import pytest
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.gate import judge, log_likelihood_ratio
 from seraphim.evaluation.players import Choose, minimax_player, random_player
-from seraphim.game import Array
+from seraphim.game import Array, PlainRules
 from seraphim.options import GateOptions
 from seraphim.search.rng import fork, stream_key, uniform_of
 from tictactoe.game import GAME
@@ -102,6 +105,22 @@ def test_another_seed_plays_other_openings() -> None:
     options = GateOptions(gate="score", gate_games=20)
     results = {str(judge(GAME, minimax_player(GAME, 1), random_player(GAME), options, seed)) for seed in range(5)}
     assert len(results) > 1
+
+
+@pytest.mark.parametrize("gate", ["score", "sprt"])
+def test_a_match_of_few_openings_says_so(gate: Literal["score", "sprt"]) -> None:
+    short, options = PlainRules(games.Nim(7)), GateOptions(gate=gate)  # 7 plies: an opening has one move, or none
+    verdict = judge(short, minimax_player(short, 7), random_player(short), options)
+    assert verdict.result is not None
+    assert verdict.result.games == 8
+    assert str(verdict).endswith("; distinct openings: only 4")
+    assert "distinct openings" not in str(judge(GAME, minimax_player(GAME, 2), random_player(GAME), options))
+
+
+@pytest.mark.parametrize("gate", ["score", "sprt"])
+def test_a_verdict_prints_no_interval(gate: Literal["score", "sprt"]) -> None:
+    # A sequential test stops where its result is extreme, so the interval of its games would be too narrow.
+    assert "[" not in str(judge(GAME, minimax_player(GAME, 4), random_player(GAME), GateOptions(gate=gate)))
 
 
 # ---------------------------------------------------------------- sequential

@@ -16,8 +16,8 @@ STRENGTHS = {"random": 0.0, "weak": 150.0, "fair": 300.0, "good": 420.0, "best":
 
 
 def match(first: str, second: str, wins: int, draws: int, losses: int) -> Match:
-    """A match with these games, in pairs as they come."""
-    points = np.repeat([2, 1, 0], [wins, draws, losses])
+    """A match with these games, in random pairs."""
+    points = np.random.default_rng([wins, draws, losses]).permutation(np.repeat([2, 1, 0], [wins, draws, losses]))
     pairs = np.bincount(points.reshape(-1, 2).sum(axis=1), minlength=5)
     tally = Tally(wins, draws, losses)
     return Match(first, second, MatchResult((tally, Tally(0, 0, 0)), tuple(pairs.tolist()), len(points)))
@@ -47,6 +47,24 @@ def test_intervals_contain_the_known_strengths_95_percent_of_the_time() -> None:
         if rating.name != "random"
     ]
     assert 0.92 <= np.mean(held) <= 0.98
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_intervals_hold_where_the_two_games_of_an_opening_depend_on_each_other(together: bool) -> None:
+    # Together: who wins one game wins the other as well. Apart: where an opening is decided, each wins once.
+    rng, held, widths = np.random.default_rng(0), [], []
+    chance = 1 / (1 + 10 ** (-150 / 400))
+    for _ in range(400):
+        wins = int(rng.binomial(50, chance if together else 2 * chance - 1))
+        pairs = (50 - wins, 0, 0, 0, wins) if together else (0, 0, 50 - wins, 0, wins)
+        points = sum(count * half for count, half in zip(pairs, range(5), strict=True)) // 2
+        result = MatchResult((Tally(points, 0, 100 - points), Tally(0, 0, 0)), pairs, 100)
+        better = next(each for each in rate([Match("weak", "random", result)]) if each.name == "weak")
+        held.append(better.low <= 150 <= better.high)
+        widths.append(better.high - better.low)
+    assert 0.92 <= np.mean(held) <= 0.98
+    independent = rate([match("weak", "random", 70, 0, 30)])[0]
+    assert (np.mean(widths) > 1.3 * (independent.high - independent.low)) == together
 
 
 def test_the_strongest_comes_first_and_random_is_the_zero() -> None:

@@ -1,5 +1,6 @@
 """Players by name, all against all, and the standing tournament."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from seraphim.evaluation.match import MatchResult, Tally
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
 from seraphim.evaluation.tournament import Entrant, Roster, Tournament, all_snapshots
+from seraphim.inference import Runtime
 from seraphim.network.saved_model import LITERT
 from seraphim.storage.models import ModelFolder, Snapshot
 from tictactoe.game import GAME
@@ -206,6 +208,44 @@ def test_matches_of_other_conditions_are_kept_but_do_not_count(root: Path, folde
     assert len(read_matches(folder.path / RESULTS, other)) == 1
 
 
+def change_search(folder: ModelFolder, **options: float | str) -> None:
+    """Write other options of the search into a model's settings."""
+    file = folder.path / "settings.json"
+    settings = json.loads(file.read_text())
+    settings["search"] |= options
+    file.write_text(json.dumps(settings))
+
+
+def test_the_conditions_cover_all_that_decides_how_the_models_play(root: Path, folder: ModelFolder) -> None:
+    def conditions(readouts: int | None = 5, runtime: Runtime = "auto", others: tuple[str, ...] = ()) -> str:
+        return str(Roster(root, None, Conditions(readouts=readouts), runtime).conditions_of(["fresh/all", *others]))
+
+    before, own, settings = conditions(), conditions(None), folder.settings()
+    assert before == conditions() == conditions(others=("random", "mcts:10"))
+    assert len({before, own, conditions(6), conditions(runtime="tensorflow")}) == 4
+    change_search(folder, readouts=settings.search.readouts + 1)
+    assert conditions() == before, "these readouts decide nothing where others are given"
+    assert conditions(None) != own
+    for changed in ({"cpuct": 3.0}, {"root": "gumbel"}, {"fpu": "parent"}):
+        change_search(folder, **changed)
+        assert conditions() != before
+
+
+def test_matches_by_other_search_options_or_of_an_older_file_are_kept_but_do_not_count(
+    root: Path, folder: ModelFolder
+) -> None:
+    file = folder.path / RESULTS
+    name = f"fresh/{folder.champion().name}"
+    old = Match(name, "random", MatchResult((Tally(2, 0, 0), Tally(0, 0, 2)), (0, 0, 2, 0, 0), 4))
+    write_matches(file, [old], FEW_TO_RANK)  # as files were until conditions had a hash
+    before = to_rank(root)
+    assert f"{name} - random: +" in rank(root, until="random   ")
+    change_search(folder, cpuct=3.0)
+    assert f"{name} - random: +" in rank(root, until="random   ")
+    assert read_matches(file, FEW_TO_RANK) == [old]
+    assert [len(read_matches(file, each)) for each in (before, to_rank(root))] == [1, 1]
+
+
 def test_a_snapshot_that_is_deleted_before_it_is_loaded_is_skipped(root: Path, folder: ModelFolder) -> None:
     roster = Roster(root, None, FEW)
     second = another_snapshot(folder, 8)
@@ -287,6 +327,11 @@ def test_the_program_refuses_in_one_line(root: Path, arguments: tuple[str, ...],
 FEW_TO_RANK = Conditions(games=4, readouts=5)
 
 
+def to_rank(root: Path) -> Conditions:
+    """The conditions of `rank`."""
+    return Roster(root, None, FEW_TO_RANK).conditions_of(["fresh", "random"])
+
+
 def rank(root: Path, until: str) -> str:
     """What a standing tournament prints, Ctrl-C being pressed after a line with that text."""
     process = subprocess.Popen(
@@ -316,14 +361,14 @@ def test_the_standing_tournament_stops_on_ctrl_c_and_continues(root: Path, folde
     assert f"fresh/{first} - random: +" not in more
     assert f"fresh/{second} - random: +" in more
     assert "interrupted" in more
-    assert len(read_matches(folder.path / RESULTS, FEW_TO_RANK)) == 3
+    assert len(read_matches(folder.path / RESULTS, to_rank(root))) == 3
 
 
 def test_removed_snapshots_that_met_none_of_the_present_players_are_not_ranked(root: Path, folder: ModelFolder) -> None:
     removed = [f"fresh/0000000{step}-20250101T000000Z" for step in (1, 2)]
     result = MatchResult((Tally(2, 0, 0), Tally(0, 0, 2)), (0, 0, 2, 0, 0), 4)
-    write_matches(folder.path / RESULTS, [Match(*removed, result)], FEW_TO_RANK)
+    write_matches(folder.path / RESULTS, [Match(*removed, result)], to_rank(root))
     ranked = rank(root, until="random   ").rpartition(" player ")[2]
     assert f" fresh/{folder.champion().name} " in ranked
     assert not any(name in ranked for name in removed)
-    assert len(read_matches(folder.path / RESULTS, FEW_TO_RANK)) == 2
+    assert len(read_matches(folder.path / RESULTS, to_rank(root))) == 2
