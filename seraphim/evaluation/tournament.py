@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, SettingsError, version
 from seraphim.evaluation import players
 from seraphim.evaluation.engines.load import is_engine, load_engine
 from seraphim.evaluation.match import SeriesResult, Watch, default_plies, make_openings, play_match, play_series
@@ -29,7 +29,7 @@ from seraphim.inference import Runtime, load_inference
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.storage.shipped import find_model, own_model, version
+from seraphim.storage.shipped import find_model, own_model
 
 ALL, CHAMPION = "all", "champion"
 _MOST_DIGITS = 9  # of a depth, or a number of readouts or seconds
