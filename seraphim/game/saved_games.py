@@ -66,10 +66,9 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
 
 def begin_at(game: Game, state: Array) -> Position:
     """Return the position of words int64 [W] that did not come from the rules; see `check_position`."""
-    if np.array_equal(state, game.initial(1)[0]):
-        return Position(None, [], [])
     check_position(game, state)
-    return Position(state.astype(np.int64), [], [])
+    is_initial = np.array_equal(state, game.initial(1)[0])
+    return Position(None if is_initial else state.astype(np.int64), [], [])
 
 
 def read_state(game: AnyGame, position: str | Array) -> Array:
@@ -84,16 +83,18 @@ def check_position(game: Game, state: Array) -> None:
     Raises:
         GameError: it is no position of the game, or the game cannot tell, because it offers no `is_position`.
     """
-    is_position = features_of(game).is_position
-    if is_position is None:
-        raise GameError(
-            f"{game.name} cannot check a position that is given as a board or as words: give the moves that lead to it "
-            "(or offer is_position)"
-        )
     if state.shape != (game.state_words,) or not np.issubdtype(state.dtype, np.integer):
         raise GameError(
             f"a position of {game.name} is its moves, a drawn board or a state of {game.state_words} whole numbers, "
             f"not {state.dtype} of shape {state.shape}"
+        )
+    is_position = features_of(game).is_position
+    if np.array_equal(state, game.initial(1)[0]):
+        return
+    if is_position is None:
+        raise GameError(
+            f"{game.name} cannot check a position that is given as a board or as words: give the moves that lead to it "
+            "(or offer is_position)"
         )
     wrong = f"these words are not a position of {game.name}: play does not lead there"
     try:

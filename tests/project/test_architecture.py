@@ -51,7 +51,7 @@ LIGHT = {
 }
 MOST_LINES_OF_A_PROGRAM = 90
 MOST_LINES_OF_THE_CHECKER = 190  # bin/check_proof.py, which shares no code with the library but the rules
-MOST_LINES = 350
+MOST_LINES = 400
 MOST_FOLDERS, MOST_MODULES_AT_THE_TOP, MOST_MODULES = 15, 8, 10
 MOST_PARAMETERS = 7
 
