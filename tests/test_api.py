@@ -479,7 +479,7 @@ def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatc
         (lambda: seraphim.learn("x", seed=2**63, hours=0), "seed must be from 0 to 9,223,372,036,854,775,807, not"),
         (lambda: seraphim.self_play("tictactoe", games=-1), "games must be at least 0"),
         (lambda: seraphim.match("random", "random", games=7, game=GAME), "games must be an even number"),
-        (lambda: seraphim.match("random", "random", games=0, game=GAME), "games must be at least 1"),
+        (lambda: seraphim.match("random", "random", games=0, game=GAME), "games must be from 2 to 1,000,000"),
         (lambda: seraphim.load("tictactoe").analyze(readouts=0), "readouts must be at least 1"),
         (lambda: seraphim.load("tictactoe").network("b2"), "expected a list of positions"),
         (lambda: seraphim.load("tictactoe").network([]), "expected a list of positions"),
