@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-OWN = ("seraphim", "connectfour", "hex", "othello", "tictactoe", "benchmarks")
+OWN = ("seraphim", "connectfour", "hex", "othello", "tictactoe", "benchmarks", "_installed")
 DEVELOPERS = ("dev", "docs", "bench")  # extras
 
 
@@ -43,7 +43,7 @@ def imported(folder: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("folder", [*(each for each in OWN if each != "benchmarks"), "bin"])
+@pytest.mark.parametrize("folder", [*OWN[:-2], "bin"])
 def test_every_package_that_is_imported_is_named(folder: str) -> None:
     named = set().union(*(names for extra, names in needs().items() if extra not in DEVELOPERS))
     assert {package: files for package, files in imported(folder).items() if package not in named} == {}
