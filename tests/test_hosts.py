@@ -108,6 +108,14 @@ def test_every_runtime_evaluates_for_several_threads(runtime: Any) -> None:
     assert in_threads(lambda position: model.analyze(position, readouts=30), positions * 20) == expected * 20
 
 
+@pytest.mark.parametrize("game", ["tictactoe.plain", "openspiel:connect_four", "othello"])
+def test_rules_of_every_kind_serve_several_threads(game: str) -> None:
+    model = seraphim.Model(game, solver=True, readouts=100)
+    positions = make_openings(model.game, 8, 4, 0).states
+    expected = [model.analyze(position) for position in positions]
+    assert in_threads(model.analyze, [*positions] * 10) == expected * 10
+
+
 def test_a_function_of_ones_own_is_called_by_one_thread_at_a_time() -> None:
     inside = threading.Lock()
 

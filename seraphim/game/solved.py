@@ -1,6 +1,6 @@
 """Solved positions, and exact results of the moves of a position, as far as a game offers them.
 
-Solvers remember positions, and work for one thread at a time: others wait.
+Solvers remember positions, so those of the games here serve one thread at a time.
 """
 
 from types import ModuleType
