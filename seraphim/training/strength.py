@@ -2,11 +2,14 @@
 
 import time
 
+import numpy as np
+
 from seraphim.evaluation.match import default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions, read_matches, write_matches
+from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import ANCHOR, Match, Rating, rate
 from seraphim.evaluation.tournament import Roster
-from seraphim.game import load_game
+from seraphim.game import Array, load_game
 from seraphim.inference import Runtime
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
@@ -18,6 +21,7 @@ SHARE = 0.03  # of the time that matches may take
 ANCHORS = (ANCHOR, "mcts:10", "mcts:100", "mcts:1000", "mcts:10000")  # weakest first; random is rated 0
 _CONDITIONS = Conditions(games=40, readouts=100)
 _MASTERED = 0.9  # share of points against an anchor from which the next one is met as well
+_SLICE_SECONDS = 0.1  # of play between two looks at the time, about
 _FIRST_SECONDS = 2.0  # that the first matches are expected to take, and the match of the two weakest anchors
 _NEXT_FACTOR = 10  # of the time that the match of the next two anchors takes, which search ten times as much
 
@@ -52,11 +56,12 @@ class Strength:
         return self._rated.rpartition("/")[2]
 
     def measure(self, champion: Snapshot, elapsed: float) -> Rating | None:
-        """Return the rating of a champion; None if it was rated before, or if its matches would take too much time.
+        """Return the rating of a champion; None if it was rated before, or if its matches take too much time.
 
         It meets the strongest of ANCHORS that was met so far, and the champion that was rated before it, if that is
         still stored. Once it makes nearly all points against the anchor, and there is time, the next one is introduced;
-        until then, half of the time is saved for it.
+        until then, half of the time is saved for it. A match that exceeds the time ends without a result; the next try
+        waits until there is twice as much.
 
         Args:
             champion: a snapshot of the model.
@@ -69,26 +74,68 @@ class Strength:
         share = SHARE / 2 if self._mastered else SHARE
         if name == self._rated or self._spent + self._expected > share * elapsed:
             return None
-        started = time.perf_counter()
-        score = self._play(name, ANCHORS[self._anchor])
+        before = self._spent
+        score = self._play(name, ANCHORS[self._anchor], share * elapsed)
+        if score is None:
+            self._expected = 2 * (self._spent - before)
+            return None
+        self._expected = self._spent - before  # for the next champion
         if self._rated in [f"{self._folder.name}/{each.name}" for each in self._folder.snapshots()]:
-            self._play(name, self._rated)
+            finished = self._play(name, self._rated, share * elapsed) is not None
+            self._expected = (1 if finished else 2) * (self._spent - before)
         self._rated = name
-        seconds = time.perf_counter() - started
-        self._expected = seconds  # for the next champion
         self._mastered = score > _MASTERED and self._anchor + 1 < len(ANCHORS)
-        if self._mastered and self._spent + seconds + self._introduction <= SHARE * elapsed:
-            self._anchor, self._mastered = self._anchor + 1, False
-            self._play(ANCHORS[self._anchor], ANCHORS[self._anchor - 1])
-            self._expected = time.perf_counter() - started  # against the next champion it searches as much
-            self._introduction = _NEXT_FACTOR * (self._expected - seconds)
-        self._spent += time.perf_counter() - started
+        if self._mastered and self._spent + self._introduction <= SHARE * elapsed:
+            self._introduce_next(SHARE * elapsed)
         return next(each for each in rate(self._matches) if each.name == name)
 
-    def _play(self, first: str, second: str) -> float:
-        # Returns the first player's share of points.
-        one, other = (entrant.load() for entrant in self._roster.entrants([first, second]))
-        match = Match(first, second, play_match(self._game, one, other, self._openings))
-        self._matches.append(match)
-        write_matches(self._file, [match], self._conditions, keep=True)
-        return match.result.score
+    def _introduce_next(self, most: float) -> None:
+        # The next anchor meets the one before it.
+        before = self._spent
+        finished = self._play(ANCHORS[self._anchor + 1], ANCHORS[self._anchor], most) is not None
+        seconds = self._spent - before
+        self._introduction = (_NEXT_FACTOR if finished else 2) * seconds
+        if finished:
+            self._anchor, self._mastered = self._anchor + 1, False
+            self._expected += seconds  # against the next champion it searches as much
+
+    def _play(self, first: str, second: str, most: float) -> float | None:
+        # Returns the first player's share of points; None if all matches would take more than `most` seconds.
+        started = time.perf_counter()
+        deadline = started + most - self._spent
+        try:
+            one, other = (_until(deadline, each.load()) for each in self._roster.entrants([first, second]))
+            match = Match(first, second, play_match(self._game, one, other, self._openings))
+            self._matches.append(match)
+            write_matches(self._file, [match], self._conditions, keep=True)
+            return match.result.score
+        except _OutOfTimeError:
+            return None
+        finally:
+            self._spent += time.perf_counter() - started
+
+
+class _OutOfTimeError(Exception):
+    pass
+
+
+def _until(deadline: float, player: Choose) -> Choose:
+    # The same player, which raises an _OutOfTimeError from that moment on: it chooses in as many positions at a time as
+    # take about a slice of time, at first in one.
+    size = 1
+
+    def choose(states: Array) -> Array:
+        nonlocal size
+        chosen: list[Array] = []
+        rest = states
+        while len(rest):
+            started = time.perf_counter()
+            if started > deadline:
+                raise _OutOfTimeError
+            chosen.append(player(rest[:size]))
+            rest = rest[size:]
+            if time.perf_counter() - started < _SLICE_SECONDS / 2:
+                size *= 2
+        return np.concatenate(chosen)
+
+    return choose

@@ -1,17 +1,20 @@
 """Strength: champions meet stronger and stronger players, within their share of the time."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import slow_rules
 
 from seraphim.evaluation.match import MatchResult, Tally
 from seraphim.evaluation.match_csv import read_matches
 from seraphim.settings import Settings
-from seraphim.storage.models import ModelFolder
+from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training import strength
 from seraphim.training.loop import Run, learn
 from seraphim.training.strength import ANCHORS, MATCHES, SHARE, Strength
+from seraphim.training.trainer import bootstrap
 
 WON, LOST = (
     MatchResult((Tally(*sides), Tally(*sides)), pairs, 40)
@@ -21,6 +24,16 @@ WON, LOST = (
 
 def names(folder: ModelFolder) -> list[tuple[str, str]]:
     return [(match.first, match.second) for match in read_matches(folder.path / MATCHES)]
+
+
+def republish(folder: ModelFolder, step: int) -> Snapshot:
+    """Publish and promote the champion once more, as if it had been trained."""
+    champion = folder.champion().path
+
+    def copy(path: Path) -> None:
+        shutil.copytree(champion, path, dirs_exist_ok=True)
+
+    return folder.publish(step, copy, promote=lambda: True)
 
 
 def test_a_champion_is_rated_once_against_random_play(folder: ModelFolder, small_settings: Settings) -> None:
@@ -75,6 +88,49 @@ def test_matches_take_no_more_than_their_share(
     assert clock.now == 330  # of 11,940 s
 
 
+@pytest.fixture
+def slow(tmp_path: Path, small_settings: Settings, monkeypatch: pytest.MonkeyPatch) -> ModelFolder:
+    """Return the folder of a model for slow rules, with their clock in place of the machine's."""
+    folder = ModelFolder(tmp_path, "slow")
+    bootstrap(folder, slow_rules.GAME, replace(small_settings, game="slow_rules"), seed=1)
+    monkeypatch.setattr(strength.time, "perf_counter", lambda: slow_rules.GAME.clock)
+    slow_rules.GAME.clock = 0.0
+    return folder
+
+
+ONE_SEARCH = 100 * slow_rules.SECONDS_OF_A_MOVE
+
+
+def test_not_even_the_first_matches_of_a_slow_game_take_more_than_their_share(slow: ModelFolder) -> None:
+    matches = Strength(slow, slow.settings(), "auto")
+    began = slow_rules.GAME.clock
+    ratings, spent = [], []
+    for minutes in (2**doublings for doublings in range(11)):
+        ratings.append(matches.measure(slow.champion(), elapsed=60 * minutes))
+        spent.append(slow_rules.GAME.clock - began)
+        assert spent[-1] <= SHARE * 60 * minutes + ONE_SEARCH
+    assert [rating is not None for rating in ratings].count(True) == 1
+    assert len(set(spent)) > 4  # tries
+    assert names(slow)[0] == (f"slow/{slow.champion().name}", "random")
+    assert spent[-1] > 60
+
+
+def test_no_later_match_takes_more_than_its_share_either(slow: ModelFolder) -> None:
+    matches = Strength(slow, slow.settings(), "auto")
+    began = slow_rules.GAME.clock
+    elapsed, rated = 60.0, []
+    while len(rated) < 4:
+        rating = matches.measure(slow.champion(), elapsed)
+        assert slow_rules.GAME.clock - began <= SHARE * elapsed + ONE_SEARCH
+        if rating:
+            rated.append(rating.name)
+            republish(slow, len(rated))
+        elapsed *= 1.2
+    met = set(names(slow))
+    assert met >= {("mcts:10", "random"), *zip(rated, ["random"], strict=False)}
+    assert met & set(zip(rated[1:], rated, strict=False))
+
+
 def test_a_stronger_player_is_introduced_when_there_is_time_for_it(
     folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,11 +170,7 @@ def test_a_champion_meets_the_one_rated_before_it_while_that_is_stored(
     first = folder.champion()
     matches = Strength(folder, small_settings, "auto")
     matches.measure(first, elapsed=1e9)
-
-    def copy(path: Path) -> None:
-        shutil.copytree(first.path, path, dirs_exist_ok=True)
-
-    second = folder.publish(1, copy)
+    second = republish(folder, 1)
     matches.measure(second, elapsed=1e9)
     assert names(folder) == [
         (f"fresh/{first.name}", "random"),
