@@ -6,9 +6,8 @@
     seraphim arena NAME solver --from_start --readouts=800     # NAME moves first
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
-without a network; solver plays perfectly, in connect four after minutes per move early on; solver:5 takes at most five
-seconds. Each opening is played twice, with the sides swapped. --from_start counts out all draws of the others, or plays
---games if they are too many. --forever keeps the matches in models/NAME/arena.csv, and the same command continues.
+without a network; solver plays perfectly, in connect four after minutes per move early on; solver:5 takes five seconds.
+Each opening is played twice, sides swapped. --forever keeps matches in models/NAME/arena.csv: the command continues.
 """
 
 import time
@@ -20,13 +19,13 @@ from seraphim import cli
 from seraphim.inference import Runtime
 
 GAME = flags.DEFINE_string("game", None, "Package or module of the game. Default: the models' game.")
-GAMES = flags.DEFINE_integer("games", 100, "Games of a match, two for each opening.", 2, 1_000_000)
+GAMES = flags.DEFINE_integer("games", 100, "Games of a match, two for each opening, or of a series.", 2, 1_000_000)
 READOUTS = flags.DEFINE_integer("readouts", None, "Of the models' searches. Default: each model's own.", lower_bound=1)
 SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same openings and games.", lower_bound=0)
 PLIES = flags.DEFINE_integer("opening_plies", None, "Max random moves of an opening. Default: by game.", lower_bound=0)
 PLOT = flags.DEFINE_string("plot", None, "Draw the ratings into this file: .png, .svg or .pdf.")
 CSV = flags.DEFINE_string("csv", None, "Write the matches into this file.")
-FROM_START = flags.DEFINE_bool("from_start", False, "No openings: the first player moves first, against each other.")
+FROM_START = flags.DEFINE_bool("from_start", False, "No openings: the first player moves first; exact if it can be.")
 FOREVER = flags.DEFINE_bool("forever", False, "Continue with the snapshots that appear, until Ctrl-C.")
 RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the networks.")
 cli.define_trust()

@@ -5,7 +5,7 @@
 
 writes GAME/positions/SPLIT/*.txt, or continues where it was stopped; a complete file is left as it is. To regenerate
 files, delete them. The same seed gives the same positions, however often the program was interrupted. No position of a
-test set is in the validation set of its kind.
+test set is in the validation set of its kind, nor in the former test set.
 """
 
 import sys
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in SETS.value or known:
         began, found = time.monotonic(), 0
-        excluded = positions.read_positions(name).states if SPLIT.value == "test" else None
+        excluded = positions.states_outside_test(name) if SPLIT.value == "test" else None
         lines = _of_connectfour if GAME.value == "connectfour" else _of_othello
         for found, line in enumerate(lines(name, folder, excluded), start=1):
             if sys.stdout.isatty():

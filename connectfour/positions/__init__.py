@@ -1,8 +1,9 @@
 """Solved positions of connect four, in the six kinds of sets that solvers are commonly compared on.
 
-There are two sets of each kind, without a position in common, mirror images included. Those in `validation/` are for
-choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only.
-`connectfour.positions.generator` made both. A kind is named by the moves that were played, begin (at most 14), middle
+There are three sets of each kind, without a position in common, mirror images included. Those in `validation/` are for
+choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only. Those in
+`former/` were test sets until experiments had been compared on them; they are kept for the figures of these.
+`connectfour.positions.generator` made all. A kind is named by the moves that were played, begin (at most 14), middle
 (at most 28) or end, and by the plies that remain under best play, easy (less than 14), medium (less than 28) or hard.
 
 A line of a file is one position: the moves that lead to it, as digits from 1 to 7; a space; and the scores of its seven
@@ -17,7 +18,7 @@ slowest loss.
 
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -79,8 +80,13 @@ def _position_sets(split: Split, *, strong: bool) -> list[PositionSet]:
     return sets
 
 
+def states_outside_test(name: str) -> Array:
+    """Return the states int64 [P, 2] that a test set leaves out: of the validation set and of the former test set."""
+    return np.concatenate([read_positions(name, split).states for split in ("validation", "former")])
+
+
 @cache
-def read_positions(name: str, split: Split = "validation") -> SolvedPositions:
+def read_positions(name: str, split: Split | Literal["former"] = "validation") -> SolvedPositions:
     """Return the set of a kind.
 
     Raises:

@@ -1,8 +1,8 @@
 """Solved endgames of Othello, in sets of 12, 16 and 20 empty cells.
 
-There are two sets of each size, without a position in common, symmetric ones included. Those in `validation/` are for
-choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only.
-`othello.positions.generator` made both.
+There are three sets of each size, without a position in common, symmetric ones included. Those in `validation/` are for
+choosing: learning and experiments are checked on them. Those in `test/` are for reported figures only. Those in
+`former/` were test sets until they had been looked at more than once. `othello.positions.generator` made all.
 
 A line of a file is one position with at least two legal moves: the moves that lead to it, written together; and behind
 spaces each legal move with its result under best play for the player who makes it, `+` a win, `=` a draw, `-` a loss:
@@ -13,7 +13,7 @@ spaces each legal move with its result under best play for the player who makes 
 import re
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -63,8 +63,13 @@ def _position_sets(split: Split) -> list[PositionSet]:
     return sets
 
 
+def states_outside_test(name: str) -> Array:
+    """Return the states int64 [P, 2] that a test set leaves out: of the validation set and of the former test set."""
+    return np.concatenate([read_positions(name, split).states for split in ("validation", "former")])
+
+
 @cache
-def read_positions(name: str, split: Split = "validation") -> SolvedPositions:
+def read_positions(name: str, split: Split | Literal["former"] = "validation") -> SolvedPositions:
     """Return a set.
 
     Raises:

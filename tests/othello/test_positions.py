@@ -51,9 +51,9 @@ def test_sets_hold_what_their_names_say(name: str, split: Split) -> None:
 
 
 @pytest.mark.parametrize("name", EMPTY_CELLS)
-def test_no_position_is_in_a_set_twice_nor_in_both(name: str) -> None:
-    keys = [_canonical(state) for split in SPLITS for state in read_positions(name, split).states]
-    assert len(set(keys)) == 2 * COUNT
+def test_no_position_is_in_a_set_twice_nor_in_two_splits_nor_in_a_former_test_set(name: str) -> None:
+    keys = [_canonical(state) for split in (*SPLITS, "former") for state in read_positions(name, split).states]
+    assert len(set(keys)) == 3 * COUNT
 
 
 @pytest.mark.parametrize(("name", "count"), [("12-empty", 60), ("16-empty", 12), ("20-empty", 1)])
