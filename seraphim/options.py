@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class Options:
 
 def _checked(option: str, value: Any, expected: Any) -> Any:
     kind, *ranges = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, np.generic):  # a scalar of NumPy
         value = value.item()
     if not any(_is(value, each) for each in kinds):
