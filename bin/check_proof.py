@@ -176,7 +176,7 @@ def main(arguments: list[str]) -> int:
     try:
         (path,) = arguments[1:] or [""]
         for line in check(Path(path).read_bytes(), GAME.value):
-            print(line, flush=True)
+            print(line.encode(name := getattr(sys.stdout, "encoding", "utf-8"), "replace").decode(name), flush=True)
     except (RefusedError, OSError, ValueError, LookupError, RuntimeError, MemoryError) as error:  # of the rules, too
         print(f"{Path(arguments[0]).name}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1
