@@ -208,7 +208,7 @@ def match(
         first: a player as `seraphim arena` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`; a model; or a
             function that chooses an action in each of some states, int64 [P, W] -> int [P].
         second: another one.
-        games: how many, an even number.
+        games: how many, an even number; fewer are played where the game has too few distinct openings.
         game: by default that of the models.
         readouts: of the models' searches, by default their own; 0: the networks alone.
         seed: of the openings.
