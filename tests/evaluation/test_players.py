@@ -76,6 +76,14 @@ def test_another_seed_makes_other_choices(make) -> None:
     assert (make(CONNECTFOUR, 2)(states) != make(CONNECTFOUR, 1)(states)).any()
 
 
+@pytest.mark.parametrize("word", [0, 1])
+def test_a_draw_depends_on_every_word_of_a_position(word: int) -> None:
+    states = np.full((8, 2), 1)
+    states[:, word] = 1 << np.arange(1, 9)  # seven cells are free in each
+    places = GAME.legal(states).cumsum(axis=1)[np.arange(8), random_player(GAME)(states)]
+    assert len(set(places.tolist())) > 3
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_a_network_whose_outputs_are_not_finite_plays_nothing(number: float) -> None:
     class Diverged(Uniform):

@@ -148,6 +148,19 @@ def test_the_steps_follow_from_the_positions_that_are_new(folder: ModelFolder) -
     assert rest.steps == round(2 * rest.generated / 32) > 1  # all that is left counts as new
 
 
+def test_the_steps_count_no_more_positions_than_the_window_has(folder: ModelFolder) -> None:
+    settings = SETTINGS.override({"steps": 0, "samples_per_position": 4.0, "max_window": 25})
+    generation = retrain(folder, GAME, settings, seed=0, quiet=True)
+    assert generation.steps == round(4 * 25 / 32) < round(4 * generation.generated / 32)
+
+
+def test_each_match_of_the_gate_has_openings_of_its_own(folder: ModelFolder) -> None:
+    # All networks are equal, so the results would be as well.
+    settings = SETTINGS.override({"gate": "score", "gate_games": 20, "readouts": 4, "learning_rate": 1e-30})
+    training = Trainer(folder, GAME, settings, seed=0, quiet=True)
+    assert len({str(training.retrain().verdict.result) for _ in range(3)}) > 1
+
+
 @pytest.mark.slow
 def test_trainer_in_memory_gives_the_same_snapshots_as_programs_one_after_the_other(tmp_path: Path) -> None:
     folders = [ModelFolder(tmp_path / where, "first") for where in ("together", "apart")]
