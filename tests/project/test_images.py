@@ -182,6 +182,16 @@ def test_programs_run_without_a_home_where_little_can_be_written(command: str, c
     assert sum("machine code cannot be kept" in line for line in done.stderr.splitlines()) <= 1
 
 
+def test_without_a_home_keras_makes_none_in_the_current_folder(tmp_path: Path) -> None:
+    code = "from seraphim.network import architectures; architectures.tensorflow(); import keras"
+    given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp")}
+    for folder in (tmp_path / "tmp", tmp_path / "here"):
+        folder.mkdir()
+    done = run_read_only([ROOT], ["-c", f"import os; os.chdir({str(tmp_path / 'here')!r}); {code}"], given)
+    assert done.returncode == 0, done.stderr
+    assert not list((tmp_path / "here").iterdir())
+
+
 @pytest.mark.slow
 def test_workers_say_once_that_they_compile(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
