@@ -27,6 +27,7 @@ from othello.solver import Solver as OthelloSolver
 from seraphim.errors import ModelError
 from seraphim.evaluation.match import make_openings
 from seraphim.game import Array, load_game
+from seraphim.game.notation import labels_along
 from seraphim.settings import default_settings
 
 ROOT = Path(__file__).parents[1]
@@ -111,9 +112,10 @@ def test_every_runtime_evaluates_for_several_threads(runtime: Any) -> None:
 @pytest.mark.parametrize("game", ["tictactoe.plain", "openspiel:connect_four", "othello"])
 def test_rules_of_every_kind_serve_several_threads(game: str) -> None:
     model = seraphim.Model(game, solver=True, readouts=100)
-    positions = make_openings(model.game, 8, 4, 0).states
+    start, openings = model.game.initial(1)[0], make_openings(model.game, 8, 4, 0)
+    positions = [" ".join(labels_along(model.game, start, moves)) for moves in openings.moves]
     expected = [model.analyze(position) for position in positions]
-    assert in_threads(model.analyze, [*positions] * 10) == expected * 10
+    assert in_threads(model.analyze, positions * 10) == expected * 10
 
 
 def test_a_function_of_ones_own_is_called_by_one_thread_at_a_time() -> None:

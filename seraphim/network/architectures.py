@@ -42,6 +42,8 @@ def tensorflow() -> ModuleType:
 @functools.cache
 def _start() -> ModuleType:
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    if os.path.expanduser("~") == "~":  # noqa: PTH111  # a user without a home, which Keras would make here, as ./~
+        os.environ.setdefault("KERAS_HOME", os.devnull)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
     # The kernels of oneDNN, which are TensorFlow's default on some processors only, with AVX-512 VNNI or later. With
     # AVX2 alone they train a residual network in two thirds of the time.

@@ -153,7 +153,7 @@ def run_in_the_sandbox(compiled: Path, data: Path, command: str, **more: str) ->
 
 @pytest.mark.slow
 def test_the_sandbox_of_the_documentation_plays_at_once(compiled: Path, tmp_path: Path) -> None:
-    text = (ROOT / "docs/security.md").read_text()
+    text = (ROOT / "docs/security.md").read_text().replace('"', "")
     for part in ("--read-only --tmpfs=/tmp", "destination=/models,readonly", "destination=/gamedata play NAME"):
         assert part in text
     done = run_in_the_sandbox(compiled, tmp_path, f"{program('play')} tictactoe --games=20")
@@ -180,6 +180,16 @@ def test_programs_run_without_a_home_where_little_can_be_written(command: str, c
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert sum("machine code cannot be kept" in line for line in done.stderr.splitlines()) <= 1
+
+
+def test_without_a_home_keras_makes_none_in_the_current_folder(tmp_path: Path) -> None:
+    code = "from seraphim.network import architectures; architectures.tensorflow(); import keras"
+    given = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / "tmp")}
+    for folder in (tmp_path / "tmp", tmp_path / "here"):
+        folder.mkdir()
+    done = run_read_only([ROOT], ["-c", f"import os; os.chdir({str(tmp_path / 'here')!r}); {code}"], given)
+    assert done.returncode == 0, done.stderr
+    assert not list((tmp_path / "here").iterdir())
 
 
 @pytest.mark.slow
