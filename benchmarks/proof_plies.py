@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from seraphim.game import Array, load_game
+from seraphim.game.saved_games import Position
 from seraphim.inference import load_inference
 from seraphim.machine import count_cores
 from seraphim.proof.certificate import walk
@@ -53,7 +54,7 @@ def main() -> None:
             raise SystemExit("memory is full: raise --megabytes")
     if prover.verdict != PROVEN:
         raise SystemExit(f"it is not true that {claim}")
-    layers = list(walk(game, start, claim, len(game.symmetries().actions) > 1, prover.choose))
+    layers = list(walk(game, Position(None, [], []), claim, len(game.symmetries().actions) > 1, prover.choose))
     graph, root = prover.graph, prover.root
     plies = plies_of_nodes(graph, root)
     nodes = np.flatnonzero(plies >= 0)

@@ -4,8 +4,8 @@
 
 A proof says what a player gets at least from a position, whatever the other one plays. It is a move for each position
 in which that player is to move, and nothing else. This program plays these moves against all replies to the end of
-every game. It trusts the rules: what they say, the symmetries that they state, and that observations tell positions
-apart. It shares no code with what made the proof.
+every game. It trusts the rules: what they say, and the symmetries that they state. It shares no code with what made the
+proof.
 
     file     the line MAGIC · a line of JSON · the moves, little-endian, compressed by zlib · the SHA-256 of all that
     JSON     game, its name · start, the moves from the initial position to the position · symmetric, whether symmetric
@@ -13,9 +13,9 @@ apart. It shares no code with what made the proof.
              least draws), and moves (how many)
     moves    claim after claim, ply after ply: one for each position of the player that play can have reached by then.
              Equal positions are one; they come in the order of their keys.
-    key      the player to move, then the words of the state; or if symmetric positions are one, the least of the
-             observations under all symmetries that leave the initial position as it is. Then the first of them to be
-             reached stands for all.
+    key      the words of the state, big-endian; or if symmetric positions are one, the least words of the states to
+             which the same moves lead from the initial position under the symmetries that leave that as it is. Then
+             the first of them to be reached stands for all.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from seraphim.game.notation import format_moves
 
 MAGIC = b"seraphim proof 2\n"
 DIGEST = 32  # bytes of a SHA-256
-AT_A_TIME = 1 << 16  # positions
+MOST_MOVES, MOST_OF_A_BYTE = 1 << 16, 64  # of a file: so many, and so many more for each byte that it packs
 GAME = flags.DEFINE_string("game", None, "Game that the proof must be of. Default: the one that it names.")
 
 
@@ -78,17 +78,21 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
     try:
         facts = json.loads(header)
         expect(facts, game=str, start=list, symmetric=bool, bits=int, claims=list)
-        if name not in (None, facts["game"]):
-            raise RefusedError(f"it is of {facts['game']}")
-        game, moves = load_game(facts["game"]), Moves(body, facts["bits"])
-        position = replay(game, facts["start"])
-        start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
-        yield f"{facts['game']}, {start}\n{game.render(position)}"
-        proven = []
+        if name not in (None, facts["game"]) or not facts["game"].isprintable():
+            raise RefusedError(f"it is of {facts['game']!r}")
         for claim in facts["claims"]:
             expect(claim, player=int, wins=bool, moves=int)
+        if sum(claim["moves"] for claim in facts["claims"]) > MOST_MOVES + MOST_OF_A_BYTE * len(body):
+            raise RefusedError("it claims more moves than such a file holds")
+        game, moves = load_game(facts["game"]), Moves(body, facts["bits"])
+        turned = symmetries(game, facts["symmetric"])
+        layer = replay(game, facts["start"], turned)
+        start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
+        yield f"{facts['game']}, {start}\n{game.render(layer[0, 0])}"
+        proven = []
+        for claim in facts["claims"]:
             player, result = {0: "first", 1: "second"}[claim["player"]], "wins" if claim["wins"] else "at least draws"
-            positions = sum(play(game, position, facts["symmetric"], claim, moves))
+            positions = sum(play(game, layer, game.max_plies - len(facts["start"]), turned, claim, moves))
             proven.append(f"the {player} player {result}: {positions:,} positions, {claim['moves']:,} moves")
         if not proven or not moves.is_used_up():
             raise RefusedError("it claims nothing, or has moves that belong to no claim")
@@ -103,71 +107,74 @@ def expect(facts: Any, **kinds: type) -> None:
         raise RefusedError(f"its header must have {', '.join(kinds)}, and nothing else")
 
 
-def replay(game: Game, actions: list[Any]) -> Array:
-    """Return the state int64 [W] after actions from the initial position."""
-    states = game.initial(1)
+def replay(game: Game, actions: list[Any], turned: Array) -> Array:
+    """Return the states int64 [S, 1, W] after actions from the initial position, each under S symmetries [S, A]."""
+    states = np.repeat(game.initial(1)[None], len(turned), axis=0)
+    if len(actions) >= game.max_plies:
+        raise RefusedError(f"its start is longer than a game of {game.max_plies} plies")
     for place, action in enumerate(actions, start=1):
-        if type(action) is not int or not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
+        if type(action) is not int or not 0 <= action < game.num_actions or not game.legal(states[0])[0, action]:
             raise RefusedError(f"move {place} of its start is not legal")
-        states = game.step(states, np.array([action]))
-    if not game.legal(states).any():
+        states = step(game, states, np.zeros(1, np.int64), np.array([action]), turned)
+    if not game.legal(states[0]).any():
         raise RefusedError("the game is over where it begins")
-    return states[0]
+    return states
 
 
-def play(game: Game, position: Array, symmetric: bool, claim: dict[str, Any], moves: Moves) -> Iterator[int]:
-    """Play all games of a claim; yield how many positions each ply reaches."""
-    layer, unused = position[None], claim["moves"]
-    for _ in range(game.max_plies + 1):
-        yield len(layer)
-        if not len(layer):
+def step(game: Game, layer: Array, rows: Array, actions: Array, turned: Array) -> Array:
+    """Return the states [S, E, W] after legal actions [E] in rows of a layer [S, L, W], each under its symmetry."""
+    for states, images in zip(layer[1:], turned[1:], strict=True):
+        if not game.legal(states)[rows, images[actions]].all():
+            raise RefusedError("a symmetry of the game leads to an illegal move")
+    return np.stack([game.step(states[rows], images[actions]) for states, images in zip(layer, turned, strict=True)])
+
+
+def play(game: Game, layer: Array, plies: int, turned: Array, claim: dict[str, Any], moves: Moves) -> Iterator[int]:
+    """Play all games of a claim that last for so many plies at most; yield how many positions each ply reaches."""
+    unused = claim["moves"]
+    for _ in range(plies + 1):
+        states = layer[0]
+        yield len(states)
+        if not len(states):
             break
-        (own,) = np.nonzero(game.to_play(layer) == claim["player"])
+        (own,) = np.nonzero(game.to_play(states) == claim["player"])
         unused -= len(own)
         chosen = moves.take(len(own)) if unused >= 0 else np.empty(0, np.int64)
-        legal = game.legal(layer)
+        legal = game.legal(states)
         if len(chosen) < len(own) or (chosen >= game.num_actions).any() or not legal[own, chosen].all():
             raise RefusedError("a move is missing or illegal")
         legal[own] = False
         legal[own, chosen] = True
         rows, actions = np.nonzero(legal)
-        successors = game.step(layer[rows], actions)
-        ended, results = game.outcome(successors)
+        successors = step(game, layer, rows, actions, turned)
+        ended, results = game.outcome(successors[0])
         results = results[ended] if claim["player"] == 0 else -results[ended]
         if not (results > 0 if claim["wins"] else results >= 0).all():
             raise RefusedError("a game ends otherwise than it claims")
-        layer = distinct(game, successors[~ended], symmetric) if not ended.all() else layer[:0]
-    if len(layer) or unused:
+        layer = distinct(successors[:, ~ended])
+    if layer.shape[1] or unused:
         raise RefusedError("a game does not end, or there are moves that no position needs")
 
 
-def distinct(game: Game, states: Array, symmetric: bool) -> Array:
-    """Return the first of the states with each key, in the order of the keys."""
-    parts = [keys_of(game, states[start : start + AT_A_TIME], symmetric) for start in range(0, len(states), AT_A_TIME)]
-    keys, own = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    if symmetric and len(np.unique(own)) < len(np.unique(as_elements(states.view(np.uint8)))):
-        raise RefusedError("symmetric positions cannot be one, because observations do not tell all positions apart")
-    return states[np.unique(keys, return_index=True)[1]]
+def distinct(states: Array) -> Array:
+    """Return the first of the states [S, E, W] with each key, in the order of the keys."""
+    keys = as_elements(states[0])
+    for images in map(as_elements, states[1:]):
+        keys = np.where(images < keys, images, keys)
+    return states[:, np.unique(keys, return_index=True)[1]]
 
 
-def keys_of(game: Game, states: Array, symmetric: bool) -> tuple[Array, Array]:
-    """Return the keys of states, and those without symmetries; elements that compare like bytes."""
-    players = game.to_play(states).astype(np.uint8)[:, None]
-    if not symmetric:
-        own = as_elements(np.hstack([players, states.astype(">i8").view(np.uint8)]))
-        return own, own
-    initial, seen = game.observe(game.initial(1)).ravel(), game.observe(states).reshape(len(states), -1)
-    orders = [order for order in game.symmetries().observations if (initial[order] == initial).all()]
-    own, *others = (as_elements(np.hstack([players, seen[:, order]])) for order in orders)  # the first as it is
-    least = own
-    for keys in others:
-        least = np.where(keys < least, keys, least)
-    return least, own
+def symmetries(game: Game, symmetric: bool) -> Array:
+    """Return what becomes of actions [S, A] under the symmetries that leave the initial position as it is."""
+    orders, turned = game.symmetries()
+    initial = game.observe(game.initial(1)).ravel()
+    kept = [bool((initial[order] == initial).all()) for order in orders]
+    return turned[kept] if symmetric else turned[:1]
 
 
-def as_elements(rows: Array) -> Array:
-    """Return each row uint8 [B, N] as one element."""
-    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").ravel()
+def as_elements(states: Array) -> Array:
+    """Return the words of each state int64 [B, W] as one element; elements compare like bytes."""
+    return np.ascontiguousarray(states.astype(">i8")).view(f"S{8 * states.shape[1]}").ravel()
 
 
 def main(arguments: list[str]) -> int:
@@ -177,7 +184,7 @@ def main(arguments: list[str]) -> int:
         (path,) = arguments[1:] or [""]
         for line in check(Path(path).read_bytes(), GAME.value):
             print(line.encode(name := getattr(sys.stdout, "encoding", "utf-8"), "replace").decode(name), flush=True)
-    except (RefusedError, OSError, ValueError, LookupError, RuntimeError, MemoryError) as error:  # of the rules, too
+    except Exception as error:  # noqa: BLE001  # of the rules, and of the module that the file names, too
         print(f"{Path(arguments[0]).name}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1
     print(f"checked in {time.perf_counter() - start:.1f} s")

@@ -24,10 +24,10 @@ from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
 from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check, checked
 from seraphim.play.model import Model, Move, PositionAnalysis, load, model_folder
-from seraphim.proof.certificate import read_certificate
+from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
+from seraphim.proof.proving import Decision, Limits
 from seraphim.proof.proving import Goal as ProofGoal
-from seraphim.proof.proving import Limits
 from seraphim.proof.proving import prove as decide
 from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.window import read_window
@@ -329,10 +329,13 @@ def prove(
     limits = Limits(math.inf if hours is None else 3600 * hours, megabytes)
     inferences = guide.inferences(LARGEST_BATCH, count_cores())
     asked = read_position(guide.origin, position)
-    decisions = tuple(decide(name, asked, goal, inferences, limits, file, lambda *_: None))
-    if file is not None and file.exists():
-        return Proof(read_certificate(file).claims, decisions, file)
-    return Proof(tuple(each.true_claim for each in decisions if each.true_claim is not None), decisions, None)
+    search, decisions = decide(name, asked, goal, inferences, limits, file, lambda *_: None), list[Decision]()
+    while True:
+        try:
+            decisions.append(next(search))
+        except StopIteration as end:
+            claims: tuple[Claim, ...] = end.value
+            return Proof(claims, tuple(decisions), file if claims else None)
 
 
 def _model(model: str | Model, folder: str | Path) -> Model:

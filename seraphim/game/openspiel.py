@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, how_to_install
+from seraphim.errors import GameError, how_to_install, shown
 from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
@@ -302,6 +302,8 @@ def _load(name: str) -> Any:
     short_name = name.partition("(")[0]
     if short_name not in known:
         raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
+    if any(len(number) > 4 for number in re.findall(r"\d+", name.partition("(")[2])):
+        raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected parameters below 10,000")
     obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)
     if obstacle:
         raise GameError(f"openspiel:{name} is not supported: it {obstacle}")

@@ -104,19 +104,22 @@ def check_position(game: Game, state: Array) -> None:
         raise GameError(wrong) from error
 
 
-def check_records(game: Game, states: Array) -> None:
-    """Check the states int64 [B, W] of game records before people see them, if the game offers `is_position`.
+def check_records(game: Game, states: Array, actions: Array) -> None:
+    """Check states int64 [B, W] and actions [B] of game records before people see them.
 
     Raises:
-        RecordError: one of them is no position of the game.
+        RecordError: an action is not legal; or a state is no position of the game, if that offers `is_position`.
     """
-    if features_of(game).is_position is None:
-        return
-    for place, state in enumerate(states):
-        try:
-            check_position(game, state)
-        except GameError as error:
-            raise RecordError(f"holds words that play does not lead to: state {place}: {error}") from error
+    wrong = "holds a position or a move that play does not lead to"
+    try:
+        if features_of(game).is_position is not None:
+            for state in states:
+                check_position(game, state)
+        legal = game.legal(states)
+        if not ((actions >= 0) & (actions < game.num_actions)).all() or not legal[np.arange(len(actions)), actions].all():
+            raise GameError("an action is not legal")
+    except Exception as error:  # a game's own code, with words that it may never have made
+        raise RecordError(f"{wrong}: {error}") from error
 
 
 def check_moves(game: Game, actions: list[int]) -> GameTree:

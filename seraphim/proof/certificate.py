@@ -16,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game
-from seraphim.game.saved_games import check_moves
+from seraphim.game.saved_games import Position, check_moves
 from seraphim.proof.claims import Claim
 from seraphim.proof.keys import playable_symmetries
 from seraphim.storage.atomic import replace_file
@@ -44,16 +44,10 @@ class Certificate:
     def with_proof(self, claim: Claim, moves: Array) -> Self:
         """Return the same with one more proof, by moves int [M]. What there is must have been walked."""
         content = zlib.decompress(self.packed) + moves.astype(f"<u{self.bytes_of_move}").tobytes()
-        counts = (*self.counts, len(moves))
-        return replace(self, claims=(*self.claims, claim), counts=counts, packed=zlib.compress(content, 9))
-
-    def position(self, game: Game) -> Array:
-        """Return the position, int64 [W].
-
-        Raises:
-            GameError: a move that leads there is illegal.
-        """
-        return check_moves(game, list(self.start)).node.state
+        counts, packed = (*self.counts, len(moves)), zlib.compress(content, 9)
+        if sum(counts) > _most_moves(packed):
+            packed = zlib.compress(content, 0)
+        return replace(self, claims=(*self.claims, claim), counts=counts, packed=packed)
 
     def walk(self, game: Game) -> Iterator[tuple[Claim, list["Layer"]]]:
         """Yield each claim with all positions of its proof, ply by ply.
@@ -61,15 +55,21 @@ class Certificate:
         Raises:
             GameError: the moves do not prove the claims.
         """
-        position, moves = self.position(game), _Moves(self)
+        check_moves(game, list(self.start))
+        start, moves = Position(None, list(self.start), []), _Moves(self)
         for claim, count in zip(self.claims, self.counts, strict=True):
             moves.left = count
-            layers = list(walk(game, position, claim, self.is_symmetric, lambda states: moves.take(len(states))))
+            layers = list(walk(game, start, claim, self.is_symmetric, lambda states: moves.take(len(states))))
             if moves.left:
                 raise GameError(f"this is no proof that {claim}: it has too many moves")
             yield claim, layers
         if not moves.is_used_up():
             raise GameError("there are moves that belong to no claim")
+
+
+def _most_moves(packed: bytes) -> int:
+    # What a file may claim: a small one cannot make its readers hold millions of positions.
+    return (1 << 16) + 64 * len(packed)
 
 
 class _Moves:
@@ -111,12 +111,15 @@ class Layer(NamedTuple):
 ENDED = -1  # where the game has ended
 
 
-def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: Choose) -> Iterator[Layer]:
+def walk(game: Game, start: Position, claim: Claim, is_symmetric: bool, choose: Choose) -> Iterator[Layer]:
     """Yield all positions of a proof, ply by ply.
+
+    Symmetric positions are those to which the same moves lead from the initial position under the symmetries that
+    leave that as it is. So where only the words of the first position are known, none are.
 
     Args:
         game: the rules.
-        position: where the proof begins, an unfinished state int64 [W].
+        start: where the proof begins, unfinished.
         claim: what is proven.
         is_symmetric: whether symmetric positions count as one.
         choose: returns the moves of the proof int [P] in states int64 [P, W]; asked in the order of the file.
@@ -124,12 +127,15 @@ def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: 
     Raises:
         GameError: a move is illegal, or a game ends otherwise than claimed, or not at all.
     """
-    states = position[None]
-    for _ in range(game.max_plies + 1):
+    turned = playable_symmetries(game).actions
+    turned = turned if is_symmetric and start.start is None else turned[:1]
+    images = _replay(game, start, turned)
+    for _ in range(game.max_plies - len(start.actions) + 1):
+        states = images[0]
         if not len(states):
             return
         movers = np.flatnonzero(game.to_play(states) == claim.player)
-        parts = [choose(states[movers[start : start + _AT_A_TIME]]) for start in range(0, len(movers), _AT_A_TIME)]
+        parts = [choose(states[movers[begin : begin + _AT_A_TIME]]) for begin in range(0, len(movers), _AT_A_TIME)]
         moves = np.concatenate([np.empty(0, np.int64), *parts])
         legal = game.legal(states)
         if not legal.any(axis=1).all():
@@ -139,54 +145,45 @@ def walk(game: Game, position: Array, claim: Claim, is_symmetric: bool, choose: 
         legal[movers] = False
         legal[movers, moves] = True
         owners, actions = np.nonzero(legal)
-        successors = game.step(states[owners], actions)
-        ended, results = game.outcome(successors)
+        successors = _step(game, images[:, owners], actions, turned)
+        ended, results = game.outcome(successors[0])
         if not claim.holds(results[ended]).all():
             raise GameError(f"this is no proof that {claim}: a game ends otherwise")
         going_on, following = np.flatnonzero(~ended), np.full(len(ended), ENDED)
-        firsts, following[going_on] = _classes(game, successors[going_on], is_symmetric)
+        keys = _keys(successors[:, going_on])
+        _, firsts, following[going_on] = np.unique(keys, return_index=True, return_inverse=True)
         origins = going_on[firsts]
         yield Layer(states, moves, owners, actions, following, origins)
-        states = successors[origins]
+        images = successors[:, origins]
     raise GameError(f"a game of {game.name} is longer than its max_plies, {game.max_plies}")
 
 
-def _classes(game: Game, states: Array, is_symmetric: bool) -> tuple[Array, Array]:
-    # The first state of each class, in the order of the keys, and the class of each state.
-    if not len(states):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    starts = range(0, len(states), _AT_A_TIME)
-    parts = [_keys(game, states[start : start + _AT_A_TIME], is_symmetric) for start in starts]
-    keys, own = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    if is_symmetric and len(np.unique(own)) < len(np.unique(_as_bytes(states.view(np.uint8)))):
-        raise GameError(
-            f"symmetric positions of {game.name} cannot count as one, because observations do not tell all positions "
-            "apart: let observe() show all that decides the game, or offer no symmetries"
-        )
-    _, firsts, classes = np.unique(keys, return_index=True, return_inverse=True)
-    return firsts, classes
+def _replay(game: Game, start: Position, turned: Array) -> Array:
+    # The first position int64 [S, 1, W], under each symmetry.
+    if start.start is not None:
+        return np.asarray(start.start)[None, None]
+    images = np.repeat(game.initial(1)[None], len(turned), axis=0)
+    for action in start.actions:
+        images = _step(game, images, np.array([action]), turned)
+    return images
 
 
-def _keys(game: Game, states: Array, is_symmetric: bool) -> tuple[Array, Array]:
-    # Bytes [B], equal where positions count as one, and those of each position by itself.
-    players = game.to_play(states).astype(np.uint8)
-    if not is_symmetric:
-        own = _join(players, states.astype(">i8").view(np.uint8))
-        return own, own
-    seen = game.observe(states).reshape(len(states), -1)
-    own = least = _join(players, seen)
-    for cells in playable_symmetries(game).observations[1:]:
-        turned = _join(players, seen[:, cells])
-        least = np.where(turned < least, turned, least)
-    return least, own
+def _step(game: Game, images: Array, actions: Array, turned: Array) -> Array:
+    # The states int64 [S, E, W] after legal actions [E] of images [S, E, W], each under its symmetry.
+    for states, turn in zip(images[1:], turned[1:], strict=True):
+        if not game.legal(states)[np.arange(len(states)), turn[actions]].all():
+            raise GameError(f"the symmetries of {game.name} lead to illegal moves: seraphim check-game says where")
+    return np.stack([game.step(states, turn[actions]) for states, turn in zip(images, turned, strict=True)])
 
 
-def _join(players: Array, rows: Array) -> Array:
-    return _as_bytes(np.column_stack([players, rows]))
-
-
-def _as_bytes(rows: Array) -> Array:
-    return np.ascontiguousarray(rows).view(f"S{rows.shape[1]}").ravel()
+def _keys(images: Array) -> Array:
+    # Of states int64 [S, E, W] the least words under all symmetries, [E]; elements that compare like bytes.
+    least, *others = (
+        np.ascontiguousarray(states.astype(">i8")).view(f"S{8 * states.shape[1]}").ravel() for states in images
+    )
+    for keys in others:
+        least = np.where(keys < least, keys, least)
+    return least
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
@@ -230,6 +227,8 @@ def read_certificate(path: Path) -> Certificate:
             _expect(claim, player=int, wins=bool, moves=int)
         claims = tuple(Claim(claim["player"], claim["wins"]) for claim in header["claims"])
         counts = tuple(claim["moves"] for claim in header["claims"])
+        if sum(counts) > _most_moves(packed) or not header["game"].isprintable():
+            raise ValueError("it has more moves than such a file holds, or no name")
         if min(counts, default=0) < 0 or {claim.player for claim in claims} - {0, 1}:
             raise ValueError("a claim has no player, or fewer than no moves")
         if {type(action) for action in header["start"]} - {int}:

@@ -3,13 +3,14 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, RecordError, SettingsError
+from seraphim.errors import GameError, RecordError, SeraphimError, SettingsError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
 from seraphim.game.saved_games import Position, check_moves
 from seraphim.inference import Inference
@@ -60,7 +61,7 @@ def prove(
     limits: Limits,
     out: Path | None,
     report: Report,
-) -> Iterator[Decision]:
+) -> Generator[Decision, None, tuple[Claim, ...]]:
     """Decide what a goal asks, one claim after the other; yield how each ended, the last one undecided at a limit.
 
     Proofs are added to the file `out`; beside it, `out`.part keeps what is unfinished, and the same call goes on. What
@@ -75,6 +76,9 @@ def prove(
         limits: of time and memory.
         out: the file of the proofs; None keeps none.
         report: called every two seconds.
+
+    Returns:
+        What is proven, also by what the file held.
 
     Raises:
         RecordError: one of the files is damaged, holds something else, or claims what its moves do not prove.
@@ -92,20 +96,23 @@ def prove(
         certificate = found
         for claim in _claims(goal, game, state, inferences[0]):
             if claim in certificate.claims:
-                return
+                break
             if claim.opposite in certificate.claims:
                 continue
             question = Question(game, inferences, claim, state, limits.megabytes)
-            if part is not None and part.exists():
+            is_restored = part is not None and part.exists()
+            if part is not None and is_restored:
                 question.restore(part)
-            _search(question, deadline, part, report)
+            with _blaming(part if is_restored else None):
+                _search(question, deadline, part, report)
             decision = Decision(claim, question.true_claim, question.count(), question.seconds, 0)
             if decision.true_claim is None:
                 if part is not None:
                     question.save(part)
                 yield decision
-                return
-            layers = list(walk(game, state, decision.true_claim, certificate.is_symmetric, question.choose))
+                break
+            with _blaming(part if is_restored else None):
+                layers = list(walk(game, position, decision.true_claim, certificate.is_symmetric, question.choose))
             moves = np.concatenate([layer.moves for layer in layers])
             certificate = certificate.with_proof(decision.true_claim, moves)
             if out is not None and part is not None:
@@ -113,7 +120,19 @@ def prove(
                 part.unlink(missing_ok=True)
             yield decision._replace(proof_positions=sum(len(layer.states) for layer in layers))
             if decision.true_claim == claim:
-                return
+                break
+        return certificate.claims
+
+
+@contextlib.contextmanager
+def _blaming(part: Path | None) -> Iterator[None]:
+    # What goes wrong in a search that a file began may be the file's fault.
+    try:
+        yield
+    except (SeraphimError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if part is None:
+            raise
+        raise RecordError(f"the search in {part} fails ({error}): remove it, and the proof begins anew") from error
 
 
 @contextlib.contextmanager
@@ -137,7 +156,7 @@ def _certificate(out: Path | None, name: str, game: Game, position: Position) ->
 
 def _checked(out: Path, empty: Certificate, game: Game) -> Certificate:
     found = read_certificate(out)
-    if (found.game, found.start) != (empty.game, empty.start):
+    if replace(found, claims=(), counts=(), packed=empty.packed) != empty:
         raise RecordError(f"{out} holds proofs of another position: remove it, or name another --out")
     try:
         for _ in found.walk(game):

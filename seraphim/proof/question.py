@@ -92,21 +92,19 @@ class Question:
         try:
             with zipfile.ZipFile(path) as archive:
                 size = sum(member.file_size for member in archive.infolist())
-            if size > (self._megabytes + 1) * 2**20:
-                raise RecordError(f"{path} takes more memory: raise --megabytes")
-            with path.open("rb") as opened, np.load(opened) as file:
-                facts, *columns = file.values()
-        except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-            raise RecordError(f"{path} is damaged: {begin_anew}") from error
-        if facts.ravel()[:1].tolist() != [_FORMAT]:
+            too_large = size > (self._megabytes + 1) * 2**20
+            if not too_large:
+                with path.open("rb") as opened, np.load(opened) as file:
+                    facts, *columns = (np.asarray(column) for column in file.values())
+                is_ours, is_readable = np.array_equal(facts, self._facts), facts.ravel()[:1].tolist() == [_FORMAT]
+                half = len(columns) // 2 if is_ours else 0
+                for prover, own in zip(self._provers, (columns[:half], columns[half:]), strict=True):
+                    too_large |= is_ours and not prover.from_columns(own)
+        except Exception as error:  # there is no list of what a damaged archive raises
+            raise RecordError(f"{path} is damaged ({error}): {begin_anew}") from error
+        if too_large:
+            raise RecordError(f"{path} takes more memory: raise --megabytes")
+        if not is_readable:
             raise RecordError(f"{path} is of another version of Seraphim: {begin_anew}")
-        if not np.array_equal(facts, self._facts):
+        if not is_ours:
             raise RecordError(f"{path} is part of the proof of something else: remove it, or name another --out")
-        half = len(columns) // 2
-        for prover, own in zip(self._provers, (columns[:half], columns[half:]), strict=True):
-            try:
-                has_room = prover.from_columns(own)
-            except (ValueError, IndexError) as error:
-                raise RecordError(f"{path} is damaged ({error}): {begin_anew}") from error
-            if not has_room:
-                raise RecordError(f"{path} takes more memory: raise --megabytes")

@@ -189,7 +189,7 @@ def _draw_record(payload: bytes, game: str | None) -> RenderableType:
 
 def _decode(rules: Game, payloads: Sequence[bytes]) -> Positions:
     positions = decode(rules, payloads)
-    check_records(rules, positions.states)
+    check_records(rules, positions.states, positions.actions)
     return positions
 
 

@@ -98,7 +98,7 @@ def _read(game: Game, index: FileIndex, chosen: slice) -> list[tuple[str, Positi
         games = whole_games(index.path.read_bytes())[chosen]
         found = [(id_of(examples[0]), decode(game, examples)) for examples in reversed(games)]
         for _, positions in found:
-            check_records(game, positions.states)
+            check_records(game, positions.states, positions.actions)
         return found
     except DamageError:
         return []

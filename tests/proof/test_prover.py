@@ -10,6 +10,7 @@ from connectfour.game import ConnectFour
 from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.exhaustive import Solution, solve
+from seraphim.game.saved_games import Position
 from seraphim.inference import Inference, Uniform
 from seraphim.proof import prover as provers
 from seraphim.proof.certificate import walk
@@ -74,7 +75,9 @@ def test_verdicts_are_exact_and_proofs_hold(name: str, network: type[Uniform]) -
             prover = decide(game, [network(game)] * 2, claim, state)
             assert (prover.verdict == PROVEN) == bool(claim.holds(np.array([result]))[0])
             true_claim = claim if prover.verdict == PROVEN else claim.opposite
-            assert list(walk(game, state, true_claim, is_symmetric, prover.choose))  # raises an error for a hole
+            assert list(
+                walk(game, Position(state, [], []), true_claim, is_symmetric, prover.choose)
+            )  # raises an error for a hole
 
 
 def test_opposite_claims_exclude_each_other() -> None:
@@ -99,7 +102,7 @@ def test_a_full_memory_is_compacted_and_the_proof_goes_on(monkeypatch: pytest.Mo
     prover = decide(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], megabytes=1)
     assert prover.verdict == REFUTED  # 4×4 is a draw
     assert compactions
-    assert list(walk(game, game.initial(1)[0], Claim(1, wins=False), True, prover.choose))
+    assert list(walk(game, Position(game.initial(1)[0], [], []), Claim(1, wins=False), True, prover.choose))
 
 
 def test_a_memory_that_is_too_small_is_reported() -> None:

@@ -14,6 +14,7 @@ import pytest
 from connectfour.game import ConnectFour
 from seraphim.errors import RecordError
 from seraphim.game.exhaustive import solve
+from seraphim.game.saved_games import Position
 from seraphim.inference import Uniform
 from seraphim.proof.certificate import walk
 from seraphim.proof.claims import Claim
@@ -41,7 +42,7 @@ def test_what_is_decided_is_true_and_proven() -> None:
             true_claim = decide(question)
             assert true_claim in (claim, claim.opposite)
             assert true_claim.holds(solution.results[row : row + 1])[0]
-            assert list(walk(TICTACTOE, state, true_claim, True, question.choose))
+            assert list(walk(TICTACTOE, Position(state, [], []), true_claim, True, question.choose))
 
 
 @pytest.mark.parametrize("full", [Claim(0, wins=True), Claim(1, wins=False)])
@@ -50,7 +51,7 @@ def test_when_the_memory_of_one_search_is_full_the_other_decides(monkeypatch: py
     monkeypatch.setattr(Prover, "advance", lambda self: self.claim != full and advance(self))
     question = Question(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], MEGABYTES)
     assert decide(question) == Claim(1, wins=False)  # 4×4 is a draw
-    assert list(walk(game, game.initial(1)[0], Claim(1, wins=False), True, question.choose))
+    assert list(walk(game, Position(game.initial(1)[0], [], []), Claim(1, wins=False), True, question.choose))
 
 
 def test_both_searches_are_given_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
