@@ -275,12 +275,22 @@ def test_examples_of_another_layout_are_read_by_their_names(game):
         ),
         ({"policies": np.full((PLIES, 300), np.nan, np.float32)}, "not a distribution over legal actions"),
         ({"policies": np.eye(300, dtype=np.float32)[:PLIES] * 2}, "not a distribution over legal actions"),
+        (
+            {"policies": play(1).policies + np.eye(1, 300, k=4, dtype=np.float32)},  # more, but for an illegal action
+            "not a distribution over legal actions",
+        ),
     ],
 )
 def test_a_record_that_breaks_the_rules_is_refused(change, message):
     good = play(0)
     with pytest.raises(RecordError, match=message):
         encode_games(GAME, [good, play(1)._replace(**change)])
+
+
+def test_plies_are_counted_from_the_start_of_a_game_that_is_recorded_from_later_on():
+    records = [play(0), play(1)._replace(first_ply=5)]
+    plies = [decode(GAME, examples).plies.tolist() for examples in encode_games(GAME, records)]
+    assert plies == [list(range(PLIES)), list(range(5, 5 + PLIES))]
 
 
 def test_options_out_of_range_are_refused():

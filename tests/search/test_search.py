@@ -653,6 +653,14 @@ def test_an_action_that_was_never_searched_gives_a_fresh_root() -> None:
     assert visits(search).tolist() == visits(searched(GAME, network, state, options)).tolist()
 
 
+def test_a_move_that_ends_the_game_leaves_an_empty_tree() -> None:
+    state = position("X X · / O O · / · · ·")[None]
+    search = searched(GAME, ArbitraryNetwork(GAME), state, OPTIONS)
+    assert visits(search)[0, 2]
+    search.move(np.array([0]), np.array([2]))
+    assert search.trees.progress[0]["num_nodes"] == 0
+
+
 def test_a_reset_tree_is_empty() -> None:
     network = ArbitraryNetwork(GAME, 9)
     search = searched(GAME, network, random_states(GAME, 2, 4), OPTIONS)
