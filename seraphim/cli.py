@@ -321,8 +321,8 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
 
 
 def _check_numbers() -> None:
-    # Options and some flags have narrower ranges of their own.
-    for name in FLAGS:
+    # Options, and some flags, have ranges of their own.
+    for name in set(FLAGS) - OPTIONS.keys():
         value, most = FLAGS[name].value, MOST_SEED if name == "seed" else MOST
         if isinstance(value, int | float) and not value <= most:  # a NaN, too
             raise SettingsError(f"--{name} must be a number of at most {most:,}, not {shown(value)}")
