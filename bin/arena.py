@@ -10,7 +10,10 @@ without a network; solver plays perfectly, in connect four after minutes per mov
 Each opening is played twice, sides swapped. --forever keeps matches in models/NAME/arena.csv: the command continues.
 """
 
+import sys
 import time
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path

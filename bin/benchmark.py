@@ -12,6 +12,8 @@ clone of Seraphim with its packages for developers: pip install -e '.[bench]'.
 """
 
 import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from dataclasses import replace

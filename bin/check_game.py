@@ -8,6 +8,9 @@ Two forms of one game are compared as well. A small game is solved. Games are na
 folder or installed.
 """
 
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 

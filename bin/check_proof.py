@@ -23,6 +23,8 @@ import json
 import sys
 import time
 import zlib
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import app, flags
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,6 +5,9 @@
 The figures are in models/NAME/curve.csv.
 """
 
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path

@@ -10,6 +10,8 @@ the game may still have. docs/engines.md lists the commands.
 
 import io
 import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from dataclasses import replace

@@ -9,6 +9,9 @@ FILE has one position per line, as the moves that lead to it (for connect four d
 a space is ignored. moves.csv has the network's move, the move, value (for the player to move) and visits of a search.
 """
 
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from dataclasses import replace

@@ -7,6 +7,9 @@
 What is written is compared with the SavedModel before, and refused if it computes something else.
 """
 
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path

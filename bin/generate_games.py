@@ -7,6 +7,9 @@ snapshot becomes the champion, it plays the following games.
 """
 
 import secrets
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 

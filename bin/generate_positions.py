@@ -10,6 +10,8 @@ test set is in the validation set of its kind, nor in the former test set.
 
 import sys
 import time
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Iterator, Sequence
 from pathlib import Path

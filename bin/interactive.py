@@ -10,6 +10,9 @@
 Moves are written in the game's notation. Input may also come from a pipe.
 """
 
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path

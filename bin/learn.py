@@ -10,6 +10,8 @@ every game its champions play matches in at most 3 % of the time, and are rated 
 """
 
 import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 

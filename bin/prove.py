@@ -12,6 +12,9 @@ NAME-start.proof, or tictactoe-start.proof.
 
 import math
 import re
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 from pathlib import Path

@@ -8,8 +8,11 @@ otherwise: there is no password. Ctrl-C stops the server.
 """
 
 import os
+import sys
 import threading
 import webbrowser
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 

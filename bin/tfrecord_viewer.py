@@ -7,6 +7,9 @@
 A name alone means the model, also where there is a file or folder of that name: ./NAME is the path.
 """
 
+import sys
+
+sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
 

@@ -305,7 +305,7 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
             return leave_closed_pipe()
         except OSError as error:  # a full disk, a read-only folder
-            where = error.filename or data_root().resolve()
+            where = error.filename or data_root()
             reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")
             return _failed(arguments, f"{reason} ({where}): {cure}, then run again; finished work is not lost")
         except MemoryError as error:
@@ -318,12 +318,15 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return 130
 
     prepare_streams()
-    app.run(guarded)
+    try:
+        app.run(guarded)
+    except OSError as error:  # of what absl prints, such as --help
+        sys.exit(leave_closed_pipe() if isinstance(error, BrokenPipeError) else f"cannot write: {error.strerror}")
 
 
 def _check_numbers() -> None:
-    # Options and some flags have narrower ranges of their own.
-    for name in FLAGS:
+    # Options, and some flags, have ranges of their own.
+    for name in set(FLAGS) - OPTIONS.keys():
         value, most = FLAGS[name].value, MOST_SEED if name == "seed" else MOST
         if isinstance(value, int | float) and not value <= most:  # a NaN, too
             raise SettingsError(f"--{name} must be a number of at most {most:,}, not {shown(value)}")

@@ -34,6 +34,9 @@ UNCACHED = "SERAPHIM_UNCACHED"
 _VERSIONED = {*sys.stdlib_module_names, "llvmlite", "numba", "numpy"}  # what does not change while its version stays
 
 
+_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, np.ndarray, np.generic, FunctionType)
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function at its first call; later processes load the machine code from a cache.
 
@@ -120,13 +123,15 @@ class _Cache(NullCache):
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._source = Path(kernel.py_func.__code__.co_filename).absolute()
+        self._source = Path(kernel.py_func.__code__.co_filename)
+        with contextlib.suppress(OSError):  # the current folder was deleted
+            self._source = self._source.absolute()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
         for file in self._files(sig, target_context.codegen()):
             with contextlib.suppress(Exception):  # it is missing, or damaged in whatever way: compile again
-                return CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
+                return CompileResult._rebuild(target_context, *pickle.loads(_opened(file.read_bytes())))
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -135,14 +140,16 @@ class _Cache(NullCache):
         problem = ""
         for file in self._files(sig, data.codegen):
             try:
-                _write(file, dumps(data._reduce()))
+                _write(file, _sealed(dumps(data._reduce())))
                 return
-            except OSError as error:
-                problem = problem or f"{file.parent}: {error.strerror}"
+            except (OSError, ValueError) as error:  # a name that the file system cannot write is a ValueError
+                problem = problem or f"{file.parent}: {getattr(error, 'strerror', None) or error}"
         if problem and not os.environ.get(UNCACHED):
             os.environ[UNCACHED] = "1"
             cure = "set NUMBA_CACHE_DIR to a folder that can be written"
-            print(f"seraphim: machine code cannot be kept ({problem}), so each start compiles: {cure}", file=sys.stderr)
+            with contextlib.suppress(OSError, AttributeError):  # nobody reads it, or there is no stderr
+                message = f"seraphim: machine code cannot be kept ({problem}), so each start compiles: {cure}\n"
+                sys.stderr.write(message)
 
     @functools.cached_property
     def _ingredients(self) -> "_Ingredients":
@@ -152,7 +159,8 @@ class _Cache(NullCache):
         # In each of the folders. Code without a file, such as that of a notebook, is not kept.
         function, made_of = self._kernel.py_func, self._ingredients
         values = [*made_of.values, *map(_describe, getattr(sig, "args", sig))]
-        if not self._source.is_file() or any(" at 0x" in value for value in values):  # an object known by its address
+        # An object may be known by its address; and Numba crashes when it loads kernels that call each other.
+        if not self._source.is_file() or any(" at 0x" in value for value in values) or made_of.has_circle:
             return []
         code = _digest([version(), numba.__version__, *made_of.code])
         # Numba does not distinguish code with and without checks of array bounds.
@@ -168,7 +176,9 @@ class _Ingredients:
     def __init__(self, kernel: Any) -> None:
         self.code: list[str] = []  # of the kernel and of all functions that it refers to, directly or not
         self.values: list[str] = []  # that they refer to
+        self.has_circle = False  # of functions that call each other; one may call itself
         self._seen: set[Any] = set()  # functions, and attributes
+        self._callers: list[FunctionType] = []
         self._add(kernel, [])
 
     def _add(self, value: Any, names: list[str]) -> None:
@@ -193,18 +203,22 @@ class _Ingredients:
             for each in value:
                 self._add(each, [])
         else:
-            self.values.append(f"{value.dtype} {value.tolist()}" if isinstance(value, np.ndarray) else repr(value))
+            self.values.append(
+                f"{value.dtype} {value.shape} {value.tolist()}" if isinstance(value, np.ndarray) else repr(value)
+            )
 
     def _add_function(self, function: FunctionType, is_compiled: bool) -> None:
         if function in self._seen:
+            self.has_circle |= function in self._callers[:-1]
             return
         self._seen.add(function)
+        self._callers.append(function)
         self.code.append(_text(function.__code__))
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         scope = function.__globals__ | dict(zip(function.__code__.co_freevars, cells, strict=True))
         names = _names(function.__code__)
         for name in names:
-            if name in scope and (is_compiled or is_jitted(scope[name])):
+            if name in scope and (is_compiled or is_jitted(scope[name]) or isinstance(scope[name], _CONSTANTS)):
                 self._add(scope[name], names)
         self._add((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()), [])
         if not is_compiled:  # what is compiled in its place is an overload, in the same module
@@ -212,6 +226,7 @@ class _Ingredients:
                 other = inspect.unwrap(each) if callable(each) else each
                 if isinstance(other, FunctionType) and other.__module__ == function.__module__:
                     self._add_function(other, is_compiled=False)
+        self._callers.pop()
 
 
 def _names(code: CodeType) -> list[str]:
@@ -249,6 +264,17 @@ def _folders(sources: Path) -> Iterator[Path]:
     yield sources / "__pycache__" / "kernels"
     with contextlib.suppress(RuntimeError):  # a user without a home
         yield Path.home() / ".cache" / "seraphim" / name
+
+
+def _sealed(content: bytes) -> bytes:
+    return blake2b(content, digest_size=16).digest() + content
+
+
+def _opened(sealed: bytes) -> bytes:
+    # Damaged machine code would crash the process.
+    if _sealed(sealed[16:]) != sealed:
+        raise ValueError("the file is damaged")
+    return sealed[16:]
 
 
 def _write(file: Path, content: bytes) -> None:

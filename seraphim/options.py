@@ -290,7 +290,7 @@ class RecordOptions(Options):
 class TrainingOptions(Options):
     """Options of the training."""
 
-    learning_rate: Above0 = 1e-2
+    learning_rate: Annotated[float, Range(0, 1e30, above=True)] = 1e-2
     """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
     optimizer: Optimizer = "muon"
     """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""

@@ -22,7 +22,7 @@ from pages import DOCS, run_page
 import seraphim
 import tictactoe
 from seraphim import api
-from seraphim.errors import GameError, ModelError, RecordError, SettingsError, version
+from seraphim.errors import GameError, ModelError, RecordError, SeraphimError, SettingsError, version
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.players import minimax_player, random_player, raw_player, search_player
@@ -479,7 +479,7 @@ def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatc
         (lambda: seraphim.learn("x", seed=2**63, hours=0), "seed must be from 0 to 9,223,372,036,854,775,807, not"),
         (lambda: seraphim.self_play("tictactoe", games=-1), "games must be at least 0"),
         (lambda: seraphim.match("random", "random", games=7, game=GAME), "games must be an even number"),
-        (lambda: seraphim.match("random", "random", games=0, game=GAME), "games must be from 2 to 1,000,000"),
+        (lambda: seraphim.match("random", "random", games=0, game=GAME), "games must be from 2 to 1,000,000, not 0"),
         (lambda: seraphim.load("tictactoe").analyze(readouts=0), "readouts must be at least 1"),
         (lambda: seraphim.load("tictactoe").network("b2"), "expected a list of positions"),
         (lambda: seraphim.load("tictactoe").network([]), "expected a list of positions"),
@@ -530,3 +530,69 @@ def test_what_is_no_position_or_no_question_is_refused(model: seraphim.Model) ->
             seraphim.prove("b2", **arguments)
     with pytest.raises(GameError, match="the game is over"):
         seraphim.prove("a1 b1 a2 b2 a3", game=GAME)
+
+
+class Nameless:
+    def __repr__(self) -> str:
+        raise RuntimeError("this has no text")
+
+
+ODD = [
+    *(None, True, -1, 2.5, 10**12, 2**64, 10**5000, math.nan, math.inf, 1e-310, "", "x", "a\nb", "x\0y", b"x", 1j),
+    *([], [1], (), {}, {1}, object(), Nameless(), len, type, range(3), iter([5]), Path("x\0y"), 200 * "x"),
+    *(np.int64(-2), np.float32(2), np.bool_(1), np.array([]), np.arange(-1, 10000), np.zeros((3, 3))),
+]
+CALLS: dict[str, tuple[Callable[..., object], str]] = {
+    "load": (functools.partial(seraphim.load, "tictactoe"), "snapshot folder runtime trust readouts cpuct solver"),
+    "load_name": (seraphim.load, "name"),
+    "Model": (seraphim.Model, "game"),
+    "model": (functools.partial(seraphim.Model, "tictactoe"), "evaluation settings tree_policy readouts"),
+    "new": (functools.partial(seraphim.new, "odd", "no_game_of_this_name"), "preset seed folder width"),
+    "new_game": (functools.partial(seraphim.new, "odd"), "game"),
+    "learn": (functools.partial(seraphim.learn, "nobody", goal="none"), "hours generations seed folder callback"),
+    "self_play": (functools.partial(seraphim.self_play, "tictactoe"), "games seed folder"),
+    "read_games": (functools.partial(seraphim.read_games, "tictactoe"), "max_positions folder"),
+    "match": (functools.partial(seraphim.match, "random", "random"), "games readouts seed folder"),
+    "evaluate": (functools.partial(seraphim.evaluate, "tictactoe", max_positions=1), "searches split max_positions"),
+    "prove": (functools.partial(seraphim.prove, "a1 b1 a2 b2", game="tictactoe"), "goal hours"),
+    "analyze": (lambda **given: seraphim.Model("tictactoe").analyze("b2", **given), "readouts"),
+    "network": (lambda **given: seraphim.Model("tictactoe").network(**given), "positions"),
+    "player": (lambda **given: seraphim.Model("tictactoe").player(**given), "readouts inferences"),
+    "inferences": (lambda **given: seraphim.load("tictactoe").inferences(**{"batch": 2} | given), "batch threads"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_odd_argument_is_taken_or_refused_in_a_sentence(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, parameters = CALLS[name]
+    monkeypatch.chdir(tmp_path)
+    refused: list[str] = []
+    for parameter in parameters.split():
+        for value in ODD:
+            try:
+                call(**{parameter: value})
+            except SeraphimError as error:
+                refused.append(str(error))
+    assert not [message for message in refused if "\n" in message.replace("a\nb", "")]  # a folder's name
+    assert len(refused) >= 10 * len(parameters.split())
+
+
+def test_scalars_of_numpy_are_numbers_everywhere() -> None:
+    model = seraphim.load("tictactoe", cpuct=np.float32(2), readouts=np.int16(9), solver=np.bool_(1))  # type: ignore[arg-type]
+    assert (model.settings.search.cpuct, model.settings.search.readouts) == (2.0, 9)
+    assert model.settings.search.solver is True
+    found = seraphim.evaluate(model, np.array([0, 5]), max_positions=np.uint8(3))  # type: ignore[arg-type]
+    assert [each.player for each in found.errors] == ["network", "5 readouts"]
+    assert len(list(seraphim.self_play(model, np.int32(2), seed=np.uint64(1)))) == 2  # type: ignore[arg-type]
+    assert seraphim.prove("a1 b1 a2 b2", game="tictactoe", hours=np.float64(1)).value == 1
+
+
+def test_memory_that_no_machine_has_is_refused_in_a_sentence() -> None:
+    with pytest.raises(SettingsError, match="no memory for .* bytes: lower readouts, concurrent_games or cache_meg"):
+        seraphim.load("tictactoe", cache_megabytes=10**9).analyze()
+    with pytest.raises(SettingsError, match="the search trees together would be too large: lower readouts"):
+        seraphim.load("tictactoe").analyze(readouts=10**9)
+    with pytest.raises(SettingsError, match="megabytes must be at most 1,000,000,000"):
+        seraphim.prove(game="tictactoe", megabytes=10**12)

@@ -1,5 +1,6 @@
 """The command `seraphim`, and how programs end."""
 
+import os
 import re
 import subprocess
 import sys
@@ -83,3 +84,93 @@ def test_a_command_names_itself_in_what_it_says() -> None:
         == "seraphim learn: which model? Try: seraphim learn NAME, or set SERAPHIM_MODEL_NAME\n"
     )
     assert seraphim("check-proof", "setup.cfg").stderr.startswith("seraphim check-proof: ['setup.cfg'] proves nothing")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("learn nobody --hours=inf", "--hours must be a number of at most 1,000,000,000, not inf"),
+        ("learn nobody --hours=nan", "--hours must be a number of at most 1,000,000,000, not nan"),
+        ("play tictactoe --cpuct=inf", "cpuct must be at most 1,000,000,000, not inf"),
+        ("play tictactoe --cpuct=1e-310", "cpuct must be at least 1e-09, not 1e-310"),
+        ("generate-positions --minutes=nan", "--minutes must be a number of at most 1,000,000,000, not nan"),
+        ("benchmark --seconds=inf", "--seconds must be a number of at most 1,000,000,000, not inf"),
+        ("generate-positions --table=99999999999", "--table must be a number of at most 1,000,000,000, not 99999"),
+        ("evaluate tictactoe --searches=" + 5000 * "9", "--searches must be whole numbers separated by commas"),
+        ("arena random mcts:" + 5000 * "9" + " --game=tictactoe", "is not a player: expected "),
+        ("arena random random --game=tictactoe --opening_plies=9", "opening_plies must be below the 9 plies of tic"),
+        ("check-game hex:" + 5000 * "9", "is no size of Hex"),
+        ("learn nobody --game=tictactoe --random_plies=9", "random_plies must be below the 9 plies of tictactoe"),
+        ("learn nobody --game=tictactoe --readouts=1000000000", "would be too large: lower readouts or concurrent_g"),
+        ("learn nobody --game=tictactoe --known_results", "known_results needs a game that offers known_results"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused_before_anything_is_made(
+    command: str, message: str, tmp_path: Path
+) -> None:
+    done = subprocess.run([*SERAPHIM, *command.split()], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.rglob("settings.json"))
+
+
+SAYS = [
+    ["check-game", "tictactoe", "--games=3", "--solve=0"],
+    ["play", "tictactoe", "--human=none", "--readouts=4"],
+    ["view", "--summary", "gamedata"],
+    ["engine", "tictactoe"],
+    ["doctor", "tictactoe", "--quick"],
+]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+@pytest.mark.parametrize("command", SAYS, ids=lambda command: command[0])
+def test_a_terminal_gets_what_it_can_show(command: list[str], encoding: str, tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONUTF8": "0", "PYTHONIOENCODING": encoding}
+    arguments = {"capture_output": True, "cwd": tmp_path, "timeout": 300, "input": "board\nboàrd ✓\nq\nquit\n".encode()}
+    done = subprocess.run([*SERAPHIM, *command], env=environment, **arguments)  # type: ignore[call-overload]
+    assert b"Error" not in done.stderr
+    assert done.returncode == (1 if command[0] == "view" else 0)
+    assert done.stdout.decode("utf-8" if command[0] == "engine" else encoding) or command[0] == "view"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", SAYS[:2], ids=lambda command: command[0])
+def test_closed_streams_are_like_empty_ones(command: list[str], closed: str, tmp_path: Path) -> None:
+    script = f'exec "$@" {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *SERAPHIM, *command], capture_output=True, cwd=tmp_path, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert bool(done.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+def test_a_proof_is_checked_where_the_board_cannot_be_drawn(tmp_path: Path) -> None:
+    prove = [*SERAPHIM, "prove", "--game=tictactoe", "--position=a1 b1 a2 b2", "--out=x.proof"]
+    assert subprocess.run(prove, cwd=tmp_path, capture_output=True, timeout=300).returncode == 0
+    check = [sys.executable, ROOT / "bin" / "check_proof.py", "x.proof"]
+    environment = os.environ | {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the first player wins" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "variable",
+    ["PYTHONOPTIMIZE=2", "PYTHONWARNINGS=error", "PYTHONSAFEPATH=1", "TERM=dumb", "COLUMNS=20", "NO_COLOR=1"],
+)
+def test_the_users_environment_changes_nothing(variable: str, tmp_path: Path) -> None:
+    name, value = variable.split("=")
+    command = [*SERAPHIM, "play", "tictactoe", "--human=none", "--readouts=4"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | {name: value}, input=""
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_program_without_memory_says_so_in_one_line() -> None:
+    program = "from seraphim import cli\ndef main(arguments):\n    b'x' * 2**62\ncli.run(main)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "not enough memory" in done.stderr

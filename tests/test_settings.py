@@ -1,15 +1,25 @@
 """Settings: one file with all options; the search of self-play inherits from the other searches."""
 
 import json
+import math
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from seraphim.errors import SettingsError
 from seraphim.options import SearchOptions
-from seraphim.settings import Settings, default_settings, dump_settings, load_settings
+from seraphim.settings import (
+    OPTIONS,
+    SECTIONS,
+    SELF_PLAY_SEARCH,
+    Settings,
+    default_settings,
+    dump_settings,
+    load_settings,
+)
 
 GUMBEL = {"root": "gumbel", "readouts": 32}
 
@@ -101,3 +111,60 @@ def test_options_that_only_go_together_can_be_replaced_together() -> None:
     assert mixed.override({"fast_wins": 0.0}).self_play_search == SearchOptions(solver=True)
     with pytest.raises(SettingsError, match="fast_wins must be 0 with solver"):
         mixed.override({"fast_wins": 0.7})
+
+
+NUMBERS = [
+    name
+    for name, section in OPTIONS.items()
+    if section != SELF_PLAY_SEARCH and type(getattr(SECTIONS[section](), name)) in (int, float)
+]
+
+
+@pytest.mark.parametrize("option", NUMBERS)
+def test_no_option_takes_a_number_that_is_none_or_too_large_or_too_small_to_divide_by(option: str) -> None:
+    settings = Settings("tictactoe")
+    absurd = [
+        math.inf,
+        -math.inf,
+        math.nan,
+        np.float64("nan"),
+        np.float32("inf"),
+        1e-310,
+        1e300,
+        10**31,
+        10**5000,
+        True,
+    ]
+    for value in [*absurd, None, "1", [1], np.arange(1000)]:
+        with pytest.raises(SettingsError, match=f"^{option} must be ") as refused:
+            settings.override({option: value})
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 150
+    assert settings.override({option: default_of(option)}) == settings
+
+
+def default_of(option: str) -> Any:
+    """The default as a scalar of NumPy."""
+    default = getattr(SECTIONS[OPTIONS[option]](), option)
+    return np.float64(default) if isinstance(default, float) else np.int64(default)
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e400", "1e-310", "1" + 400 * "0"])
+def test_a_file_with_such_a_number_is_refused(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(f'{{"game": "tictactoe", "search": {{"cpuct": {number}}}}}')
+    with pytest.raises(SettingsError, match=r"settings\.json: cpuct must be "):
+        load_settings(path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kind": "mlp", "depth": 1000, "width": 16_384},
+        {"kind": "resnet", "blocks": 1000, "filters": 1024},
+        {"kind": "resnet", "blocks": 2, "filters": 1024, "kernel_size": 1024},
+    ],
+)
+def test_a_network_that_no_memory_holds_is_refused_before_it_is_made(options: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="the network would have .* weights, but the most are 1,000,000,000: lower"):
+        default_settings("tictactoe").override(options)

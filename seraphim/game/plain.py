@@ -153,7 +153,12 @@ class PlainRules:
     def outcome(self, states: Array) -> tuple[Array, Array]:
         results = [self.plain.outcome(state) for state in self._objects(states)]
         ended = np.array([result is not None for result in results], np.bool_)
-        return ended, np.array([result or 0.0 for result in results], np.float32)
+        found = np.array([result or 0.0 for result in results], np.float32)
+        if not (np.abs(found) <= 1).all():
+            raise GameError(
+                f"{self.name}: outcome must return None or a result from -1 to 1, not one of {found.tolist()}"
+            )
+        return ended, found
 
     def observe(self, states: Array) -> Array:
         observations = np.empty((len(states), *self.observation_shape), np.uint8)

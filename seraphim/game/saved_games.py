@@ -116,7 +116,10 @@ def check_records(game: Game, states: Array, actions: Array) -> None:
             for state in states:
                 check_position(game, state)
         legal = game.legal(states)
-        if not ((actions >= 0) & (actions < game.num_actions)).all() or not legal[np.arange(len(actions)), actions].all():
+        if (
+            not ((actions >= 0) & (actions < game.num_actions)).all()
+            or not legal[np.arange(len(actions)), actions].all()
+        ):
             raise GameError("an action is not legal")
     except Exception as error:  # a game's own code, with words that it may never have made
         raise RecordError(f"{wrong}: {error}") from error

@@ -1,5 +1,6 @@
 """What the search needs of a model, and what the runtimes share."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -150,3 +151,11 @@ def check_fit(snapshot: Path, game: Game, inputs: Shapes, outputs: Shapes) -> No
 def damaged_snapshot(snapshot: Path, what: str = "the SavedModel") -> ModelError:
     """Return the error for a snapshot with a part that cannot be read."""
     return ModelError(f"{what} in {snapshot} is damaged: promote another snapshot, or retrain")
+
+
+def check_process(number: int) -> None:
+    """Raise a ModelError unless this is the process of that number, which loaded a network; a fork of it would hang."""
+    if os.getpid() != number:
+        raise ModelError(
+            "a network of TensorFlow or JAX does not survive a fork: load it in each process, or start processes by spawn"
+        )

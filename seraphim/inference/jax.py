@@ -18,7 +18,7 @@ import numpy as np
 
 from seraphim.errors import ModelError, SettingsError, how_to_install
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, fixed_size, in_buckets
+from seraphim.inference.interface import Precision, check_process, fixed_size, in_buckets
 from seraphim.inference.tensorflow import gpu_is_likely, load_network
 from seraphim.machine import processor_name
 from seraphim.network import saved_model
@@ -79,6 +79,7 @@ class JaxModel:
         self._network = _read_network(snapshot, model.get_config(), precision)
         weights = {layer.name: {each.name: each.numpy() for each in layer.weights} for layer in model.layers}
         self._weights = jax.device_put(weights)
+        self._process = os.getpid()
         device = jax.devices()[0]
         self.name = str(snapshot)
         self.overlaps = device.platform != "cpu"
@@ -87,6 +88,7 @@ class JaxModel:
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
+        check_process(self._process)
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
             policies, values = _program()(self._network, self._weights, padded)

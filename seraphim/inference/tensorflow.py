@@ -16,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, bucket_size, check_fit, fixed_size, in_buckets
+from seraphim.inference.interface import Precision, bucket_size, check_fit, check_process, fixed_size, in_buckets
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.network import architectures, saved_model
 
@@ -55,10 +55,12 @@ class TensorFlowModel:
         self.overlaps = bool(gpus)
         self.description = f"{TITLE} {tensorflow.__version__} in {compiled or 'float32'} on {device}"
         self._constant = tensorflow.constant
+        self._process = os.getpid()
         self._size_for = fixed_size if compiled else bucket_size
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
+        check_process(self._process)
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
             outputs = self._serve(self._constant(padded))

@@ -79,8 +79,6 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
         SettingsError: the network does not fit the game, or it cannot be played with these options.
     """
     folder.check_new()  # before TensorFlow is imported
-    check_offers(game, settings.search)
-    check_options(game, settings.self_play_search, settings.self_play)
     if any(not path.name.endswith(".lock") for path in folder.game_data.glob("*")):
         raise ModelError(
             f"{folder.game_data} holds games of an earlier model of this name, from which the new one would learn: "
@@ -88,6 +86,8 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
         )
     model = architectures.build(game, settings.network, seed)
     fit.prepare(model, settings.training)
+    check_offers(game, settings.search)
+    check_options(game, settings.self_play_search, settings.self_play)
     with folder.learner(), folder.lock():
         folder.create(settings)
         return folder.publish(0, lambda path: saved_model.save_snapshot(model, path), promote=lambda: True)

@@ -696,6 +696,11 @@ def test_words_that_do_not_tell_the_whole_state_are_found() -> None:
     assert "nim breaks the contract: from_words must return the state that to_words was given, but (" in message
 
 
+def test_a_word_of_more_than_64_bits_is_found() -> None:
+    message = plain_finding(initial=lambda self: (2**80, 0))
+    assert f"to_words must return ints of 64 bits, from -2**63 to 2**63 - 1, but returned ({2**80}, 0)" in message
+
+
 @pytest.mark.parametrize("value", [256, -1, 0.5])
 def test_an_observation_that_does_not_fit_into_a_byte_is_found(value: float) -> None:
     message = plain_finding(observe=lambda self, state: np.full(16, value))

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import games
 import numpy as np
@@ -97,6 +98,16 @@ def test_a_state_of_the_wrong_length_is_refused() -> None:
 
     with pytest.raises(GameError, match="nim: a state has 2 words but state_words is 3: make states tuples"):
         PlainRules(Longer()).initial(1)
+
+
+@pytest.mark.parametrize("words", [(2**80 + 15, 0), (-(2**63) - 1, 0), ("fifteen", 0)])
+def test_a_state_of_words_that_are_no_ints_of_64_bits_is_refused(words: tuple[Any, int]) -> None:
+    class Long(games.Nim):
+        def to_words(self, state: Any) -> tuple[Any, int]:
+            return words
+
+    with pytest.raises(GameError, match=r"^nim: the words of a state must be ints of 64 bits, from -2\*\*63 to"):
+        PlainRules(Long()).initial(1)
 
 
 def test_states_that_are_no_tuples_travel_as_words() -> None:

@@ -222,6 +222,15 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
         ("openspiel:backgammon", "it has chance"),
         ("openspiel:phantom_ttt", "it has hidden information"),
         ("openspiel:hex(board_size=x)", "OpenSpiel cannot load 'hex"),
+        (
+            "openspiel:hex(board_size=40)",
+            "OpenSpiel cannot play 'hex(board_size=40)', try other parameters: ",
+        ),  # a label
+        ("openspiel:hex(board_size=0)", "OpenSpiel cannot play 'hex(board_size=0)', try other parameters: "),
+        ("openspiel:hex(board_size=-1)", "OpenSpiel cannot play 'hex(board_size=-1)', try other parameters: "),
+        ("openspiel:hex(board_size=3000)", "openspiel:hex(board_size=3000) is not supported: it has 9,000,000 actions"),
+        ("openspiel:go(board_size=30)", "board size up to 19"),
+        ("openspiel:breakthrough(rows=1)", "OpenSpiel cannot play 'breakthrough(rows=1)', try other parameters: "),
         ("elsewhere:hex", "there is no family of games 'elsewhere': expected connectfour or hex or openspiel"),
     ],
 )

@@ -1,8 +1,10 @@
 """Networks: shapes, seeds, statistics, and how TensorFlow starts."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,8 @@ from seraphim.errors import SettingsError
 from seraphim.network import architectures
 from seraphim.options import NetworkOptions, Normalization
 from tictactoe.game import GAME
+
+ROOT = Path(__file__).parents[2]
 
 
 @KINDS
@@ -202,3 +206,75 @@ def test_missing_tensorflow_is_reported_with_what_to_do() -> None:
         text=True,
     )
     assert "SettingsError: TensorFlow is not installed: pip install -e '.[train]'" in done.stderr
+
+
+PUPIL = """
+import keras
+if {policy!r}:
+    keras.config.set_dtype_policy({policy!r})
+import seraphim
+seraphim.new("odd", "tictactoe", width=8, games_per_generation=8, concurrent_games=8, steps=2)
+seraphim.learn("odd", generations=1, callback=lambda line: None)
+print(seraphim.load("odd").step, keras.config.dtype_policy().name, keras.config.floatx())
+"""
+
+
+REFUSED = """
+import seraphim
+try:
+    seraphim.new("odd", "tictactoe")
+except seraphim.errors.SettingsError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("config", "policy", "kept"),
+    [
+        ('{"floatx": "float16"}', "", "float16 float16"),
+        ('{"floatx": "float64", "image_data_format": "channels_first"}', "", "float64 float64"),
+        ("{}", "mixed_float16", "mixed_float16 float32"),
+        ("{}", "float64", "float64 float32"),
+    ],
+)
+def test_a_model_learns_in_float32_whatever_keras_is_set_to_and_leaves_that_alone(
+    config: str, policy: str, kept: str, tmp_path: Path
+) -> None:
+    (tmp_path / "keras.json").write_text(config)
+    done = python(PUPIL.format(policy=policy), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"2 {kept}\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "backend", "message"),
+    [
+        ('{"floatx": "bfloat16"}', "", "TensorFlow does not start (AssertionError: ): check KERAS_BACKEND, ~/.keras/"),
+        (
+            "[]",
+            "",
+            "TensorFlow does not start (AttributeError: 'list' object has no attribute 'get'): check KERAS_BACK",
+        ),
+        ("{}", "theano", "Keras does not start (ValueError: "),
+        (
+            "{}",
+            "numpy",
+            "networks are trained by Keras on TensorFlow, but here it runs on numpy: set KERAS_BACKEND=tens",
+        ),
+    ],
+)
+def test_a_keras_that_cannot_train_is_refused_in_a_sentence(
+    config: str, backend: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "keras.json").write_text(config)
+    done = python(REFUSED, tmp_path, **({"KERAS_BACKEND": backend} if backend else {}))
+    assert message in done.stdout, done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+def python(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of a user whose `keras.json` is in this folder."""
+    environment = {**os.environ, "KERAS_HOME": str(folder), "PYTHONPATH": str(ROOT), **environment}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)

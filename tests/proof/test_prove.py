@@ -88,7 +88,8 @@ def test_an_interrupt_keeps_what_was_found(tmp_path: Path, number: signal.Signal
     [
         (["--game=tictactoe", "fresh"], "--game is for a proof without a model: leave it out, or the name"),
         (["--game=tictactoe", "--runtime=openvino"], "--runtime changes nothing here: --game runs no network"),
-        (["--game=tictactoe", "--hours=nan"], "hours must be at least 0, not nan"),
+        (["--game=tictactoe", "--hours=nan"], "--hours must be a number of at most 1,000,000,000, not nan"),
+        (["--game=tictactoe", "--hours=inf"], "--hours must be a number of at most 1,000,000,000, not inf"),
         (["--game=tictactoe", "--position=a1 a1"], "move 2"),
         (["--game=tictactoe", "--position=X../.O./..."], "a proof names the moves that lead to its position"),
         (["--game=tictactoe", "--position=a1 b1 a2 b2 a3"], "the game is over in this position"),

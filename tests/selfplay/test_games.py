@@ -12,7 +12,7 @@ import reference
 from reference import ArbitraryNetwork
 
 from seraphim.errors import ModelError, SettingsError
-from seraphim.game import Game, PlainRules
+from seraphim.game import Game, PlainGame, PlainRules
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, encode_games
@@ -208,6 +208,38 @@ def test_options_are_validated(option: str) -> None:
 def test_an_option_that_may_be_zero_is_validated() -> None:
     with pytest.raises(SettingsError, match="random_plies must be at least 0, not -1"):
         SelfPlayOptions(random_plies=-1)
+
+
+class Walk(PlainGame):
+    """Steps to the left and the right, never to an end within `max_plies`."""
+
+    name, num_actions, observation_shape, state_words, max_plies = "walk", 2, (4,), 2, 6
+
+    def initial(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def step(self, state: tuple[int, int], action: int) -> tuple[int, int]:
+        return (state[0] + (1 if action else -1), 1 - state[1])
+
+    def legal(self, state: tuple[int, int]) -> tuple[int, int]:
+        return (0, 1)
+
+    def to_play(self, state: tuple[int, int]) -> int:
+        return state[1]
+
+    def outcome(self, state: tuple[int, int]) -> float | None:
+        return 1.0 if state[0] == 30 else None
+
+    def observe(self, state: tuple[int, int]) -> list[int]:
+        return [state[0] & 1, state[0] >> 1 & 1, state[1], 0]
+
+
+def test_random_openings_leave_a_ply_to_play_or_are_refused_before_any_game() -> None:
+    game = PlainRules(Walk())
+    longest = SelfPlay(game, Uniform(game), OPTIONS, SelfPlayOptions(4, random_plies=5), "a")
+    assert {len(record.actions) for record in longest.play(iter(range(60)))} == set(range(1, 7))
+    with pytest.raises(SettingsError, match="random_plies must be below the 6 plies of walk, not 6"):
+        SelfPlay(game, Uniform(game), OPTIONS, SelfPlayOptions(4, random_plies=6), "a")
 
 
 def test_abandoned_games_leave_nothing_behind() -> None:
