@@ -34,7 +34,7 @@ UNCACHED = "SERAPHIM_UNCACHED"
 _VERSIONED = {*sys.stdlib_module_names, "llvmlite", "numba", "numpy"}  # what does not change while its version stays
 
 
-_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, np.ndarray, np.generic, FunctionType)
+_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, np.ndarray, np.generic)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -220,3 +220,31 @@ def test_kept_code_that_can_only_be_read_is_used(tmp_path: Path) -> None:
     done = run_unwritable(tmp_path)
     assert "Counter()" not in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_kernels_that_call_each_other_are_compiled_at_each_start(tmp_path: Path) -> None:
+    """Numba crashes when it loads the machine code of such a circle."""
+    (tmp_path / "caller.py").write_text(
+        "from seraphim.jit import kernel\n"
+        "@kernel\ndef even(number):\n    return True if number == 0 else odd(number - 1)\n"
+        "@kernel\ndef odd(number):\n    return False if number == 0 else even(number - 1)\n"
+        "@kernel\ndef outer(number):\n    return even(number)\n"
+        "print(even(10), outer(7))\n"
+    )
+    for _ in range(2):
+        assert run(tmp_path) == "True False\n"
+
+
+def test_damaged_machine_code_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(
+        "from seraphim.jit import kernel\n@kernel\ndef twice(number):\n    return 2 * number\n"
+        "print(twice(21), bool(twice.stats.cache_hits))\n"
+    )
+    assert [run(tmp_path) for _ in range(2)] == ["42 False\n", "42 True\n"]
+    (file,) = (each for each in tmp_path.rglob("*twice*") if each.is_file())
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2 :][:512] = bytes(512)
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    assert run(tmp_path) == "42 False\n"
+    assert run(tmp_path) == "42 True\n"

@@ -155,9 +155,7 @@ class PlainRules:
         ended = np.array([result is not None for result in results], np.bool_)
         found = np.array([result or 0.0 for result in results], np.float32)
         if not (np.abs(found) <= 1).all():
-            raise GameError(
-                f"{self.name}: outcome must return None or a result from -1 to 1, not one of {found.tolist()}"
-            )
+            raise GameError(f"{self.name}: outcome must be None or from -1 to 1, not one of {found.tolist()}")
         return ended, found
 
     def observe(self, states: Array) -> Array:

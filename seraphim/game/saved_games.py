@@ -115,11 +115,8 @@ def check_records(game: Game, states: Array, actions: Array) -> None:
         if features_of(game).is_position is not None:
             for state in states:
                 check_position(game, state)
-        legal = game.legal(states)
-        if (
-            not ((actions >= 0) & (actions < game.num_actions)).all()
-            or not legal[np.arange(len(actions)), actions].all()
-        ):
+        is_known = (actions >= 0) & (actions < game.num_actions)
+        if not (is_known.all() and game.legal(states)[np.arange(len(actions)), actions].all()):
             raise GameError("an action is not legal")
     except Exception as error:  # a game's own code, with words that it may never have made
         raise RecordError(f"{wrong}: {error}") from error

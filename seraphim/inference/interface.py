@@ -157,5 +157,5 @@ def check_process(number: int) -> None:
     """Raise a ModelError unless this is the process of that number, which loaded a network; a fork of it would hang."""
     if os.getpid() != number:
         raise ModelError(
-            "a network of TensorFlow or JAX does not survive a fork: load it in each process, or start processes by spawn"
+            "a network of TensorFlow or JAX does not survive a fork: load it in each process, or start them by spawn"
         )

@@ -94,13 +94,8 @@ def from_columns(graph: Graph, columns: Sequence[Array]) -> bool:
         raise ValueError("its columns are not those of a graph")
     first_edges, num_edges = of_nodes[graph._fields.index("first_edges")], of_nodes[graph._fields.index("num_edges")]
     expanded = num_edges > 0
-    ends = first_edges[expanded] + num_edges[expanded]
-    if (
-        (num_edges < UNEXPANDED).any()
-        or (first_edges[expanded] < 0).any()
-        or (ends > len(children)).any()
-        or (first_edges[expanded] > len(children)).any()
-    ):
+    first, count = first_edges[expanded], num_edges[expanded]
+    if (num_edges < UNEXPANDED).any() or (first < 0).any() or (first > len(children) - count).any():
         raise ValueError("an edge is missing")
     if (children < 0).any() or (children >= len(of_nodes[0])).any():
         raise ValueError("an edge leads nowhere")

@@ -49,8 +49,8 @@ LIGHT = {
     "llvmlite": {"jit"},
     "numba": {"jit"},
 }
-MOST_LINES_OF_A_PROGRAM = 90
-MOST_LINES_OF_THE_CHECKER = 190  # bin/check_proof.py, which shares no code with the library but the rules
+MOST_LINES_OF_A_PROGRAM = 110
+MOST_LINES_OF_THE_CHECKER = 200  # bin/check_proof.py, which shares no code with the library but the rules
 MOST_LINES = 400
 MOST_FOLDERS, MOST_MODULES_AT_THE_TOP, MOST_MODULES = 15, 8, 10
 MOST_PARAMETERS = 7

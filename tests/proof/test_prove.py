@@ -126,6 +126,7 @@ FORGED = {
     "a claim without a move": ({"claims": [{"player": 1, "wins": True, "moves": 0}]}, "a move is missing or illegal"),
     "a claim with moves": ({"claims": [{"player": 0, "wins": True, "moves": 4}]}, "a move is missing or illegal"),
     "moves without a claim": ({}, "there are moves that belong to no claim"),
+    "moves of another size": ({"bits": 32}, "holds proofs of another position"),
     "an illegal start": ({"start": [0, 0]}, "holds proofs of another position"),
     "a position beside the moves": ({"position": [0, 512]}, "it cannot be read"),
 }
