@@ -209,7 +209,7 @@ class _Ingredients:
 
     def _add_function(self, function: FunctionType, is_compiled: bool) -> None:
         if function in self._seen:
-            self.has_circle |= function in self._callers[:-1]
+            self.has_circle |= is_compiled and function in self._callers[:-1]
             return
         self._seen.add(function)
         self._callers.append(function)
