@@ -73,7 +73,7 @@ def _start() -> ModuleType:
 
 
 def _does_not_start(what: str, error: Exception) -> SettingsError:
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":")
     return SettingsError(f"{what} does not start ({reason}): check KERAS_BACKEND, ~/.keras/keras.json and its packages")
 
 

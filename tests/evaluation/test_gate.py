@@ -170,7 +170,7 @@ def test_evidence_is_zero_midway_and_has_the_sign_of_the_likelier_hypothesis() -
     ("options", "message"),
     [
         ({"gate": "maybe"}, "gate must be one of off, score, sprt, not 'maybe'"),
-        ({"gate_games": 1}, "gate_games must be at least 2, not 1"),
+        ({"gate_games": 1}, "gate_games must be from 2 to 1,000,000, not 1"),
         ({"gate_score": 1.0}, r"gate_score must be from 0\.5 to below 1, not 1\.0"),
         ({"gate_score": 0.4}, r"gate_score must be from 0\.5 to below 1, not 0\.4"),
         ({"gate": "sprt", "gate_score": 0.5}, r"gate_score must be above 0\.5 for sprt"),

@@ -250,13 +250,13 @@ def test_a_model_learns_in_float32_whatever_keras_is_set_to_and_leaves_that_alon
 @pytest.mark.parametrize(
     ("config", "backend", "message"),
     [
-        ('{"floatx": "bfloat16"}', "", "TensorFlow does not start (AssertionError: ): check KERAS_BACKEND, ~/.keras/"),
+        ('{"floatx": "bfloat16"}', "", "TensorFlow does not start (AssertionError): check KERAS_BACKEND, ~/.keras/"),
         (
             "[]",
             "",
             "TensorFlow does not start (AttributeError: 'list' object has no attribute 'get'): check KERAS_BACK",
         ),
-        ("{}", "theano", "Keras does not start (ValueError: "),
+        ("{}", "theano", "TensorFlow does not start (ValueError: "),
         (
             "{}",
             "numpy",
