@@ -5,6 +5,7 @@ command `seraphim`, which runs each of them by a name.
 """
 
 import ast
+import contextlib
 import dataclasses
 import errno
 import os
@@ -306,6 +307,8 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return leave_closed_pipe()
         except OSError as error:  # a full disk, a read-only folder
             where = error.filename or data_root()
+            with contextlib.suppress(OSError):  # the current folder is gone
+                where = error.filename or data_root().resolve()
             reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")
             return _failed(arguments, f"{reason} ({where}): {cure}, then run again; finished work is not lost")
         except MemoryError as error:

@@ -174,3 +174,21 @@ def test_a_program_without_memory_says_so_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "not enough memory" in done.stderr
+
+
+def test_a_model_is_made_where_warnings_are_errors(tmp_path: Path) -> None:
+    command = [*SERAPHIM, "train", "odd", "--init", "--game=tictactoe", "--width=8"]
+    environment = os.environ | {"PYTHONWARNINGS": "error"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("champion ")
+
+
+def test_a_current_folder_that_was_removed_is_an_error_in_one_line(tmp_path: Path) -> None:
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    command = ["sh", "-c", script, "sh", *SERAPHIM, "arena", "tictactoe", "random", "--games=2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "seraphim arena: No such file or directory (.): fix that, then run again; finished work is not lost\n",
+    )
