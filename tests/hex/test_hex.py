@@ -104,3 +104,8 @@ def test_sizes_are_games() -> None:
     for name, message in (("hex:12", "a board of 12x12 is not possible"), ("hex:x", "is no size of Hex")):
         with pytest.raises(GameError, match=message):
             load_game(name)
+
+
+def test_a_row_of_thousands_of_digits_is_no_cell() -> None:
+    with pytest.raises(GameError, match="is not a cell: expected a letter and a number"):
+        Hex(5).parse_action("a" + 5000 * "9")
