@@ -38,7 +38,11 @@ class Range(NamedTuple):
     def has(self, number: float) -> bool:
         """Return whether a number lies in the range."""
         over = number > self.low if self.above else number >= self.low
-        return over and not 0 < number < LEAST and (number < self.high if self.below else number <= self.high)
+        return (
+            over
+            and not 0 < number < min(LEAST, self.low or LEAST)
+            and (number < self.high if self.below else number <= self.high)
+        )
 
     def expected(self, number: float) -> str:
         """Return what is expected in place of a number out of range."""
@@ -290,7 +294,7 @@ class RecordOptions(Options):
 class TrainingOptions(Options):
     """Options of the training."""
 
-    learning_rate: Annotated[float, Range(0, 1e30, above=True)] = 1e-2
+    learning_rate: Annotated[float, Range(1e-30, 1e30)] = 1e-2
     """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
     optimizer: Optimizer = "muon"
     """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""

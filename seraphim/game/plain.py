@@ -154,7 +154,7 @@ class PlainRules:
         results = [self.plain.outcome(state) for state in self._objects(states)]
         ended = np.array([result is not None for result in results], np.bool_)
         found = np.array([result or 0.0 for result in results], np.float32)
-        if not (np.abs(found) <= 1).all():
+        if not np.isfinite(found).all():
             raise GameError(f"{self.name}: outcome must be None or from -1 to 1, not one of {found.tolist()}")
         return ended, found
 
