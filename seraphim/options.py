@@ -38,16 +38,15 @@ class Range(NamedTuple):
     def has(self, number: float) -> bool:
         """Return whether a number lies in the range."""
         over = number > self.low if self.above else number >= self.low
-        return (
-            over
-            and not 0 < number < min(LEAST, self.low or LEAST)
-            and (number < self.high if self.below else number <= self.high)
-        )
+        return over and not 0 < number < self._least() and (number < self.high if self.below else number <= self.high)
+
+    def _least(self) -> float:
+        return min(LEAST, self.low or LEAST)
 
     def expected(self, number: float) -> str:
         """Return what is expected in place of a number out of range."""
-        if 0 < number < LEAST:
-            return f"at least {LEAST:g}{'' if self.above or self.low else ', or 0'}"
+        if 0 < number < self._least():
+            return f"at least {self._least():g}{'' if self.above or self.low else ', or 0'}"
         return f"at most {MOST:,}" if self.high == MOST < number else str(self)
 
     def __str__(self) -> str:
