@@ -38,7 +38,7 @@ from seraphim.game.notation import format_moves
 
 MAGIC = b"seraphim proof 2\n"
 DIGEST = 32  # bytes of a SHA-256
-MOST_MOVES, MOST_OF_A_BYTE = 1 << 16, 64  # of a file: so many, and so many more for each byte that it packs
+MOST_MOVES, MOST_OF_A_BYTE = 1 << 16, 64  # of a file: the first, and the second for each packed byte
 GAME = flags.DEFINE_string("game", None, "Game that the proof must be of. Default: the one that it names.")
 
 
@@ -132,7 +132,7 @@ def step(game: Game, layer: Array, rows: Array, actions: Array, turned: Array) -
 
 
 def play(game: Game, layer: Array, plies: int, turned: Array, claim: dict[str, Any], moves: Moves) -> Iterator[int]:
-    """Play all games of a claim that last for so many plies at most; yield how many positions each ply reaches."""
+    """Play all games of a claim, for `plies` plies at most; yield how many positions each ply reaches."""
     unused = claim["moves"]
     for _ in range(plies + 1):
         states = layer[0]

@@ -100,7 +100,7 @@ def test_words_are_compared_not_only_what_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tictactoe", "hex:3", "connectfour:4x4"])
 def test_moves_are_known_in_every_symmetric_position(name: str, tmp_path: Path) -> None:
-    """Whoever plays a proof may be led into any of the positions that its file counts as one."""
+    """The player of a proof may be led into any of the positions that its file counts as one."""
     out, game, random = tmp_path / "proof", load_game(name), np.random.default_rng(0)
     for _ in prove(name, Position(None, [], []), "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
         pass
