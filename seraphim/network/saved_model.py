@@ -67,8 +67,10 @@ def _numbers(model: Any, module: Any) -> Iterator[tuple[str, Any]]:
     # What is saved, and what it gives in positions of random bits: finite weights may be so large that outputs are not.
     for variable in (*model.weights, *(model.optimizer.variables if model.compiled else ())):
         yield variable.path, variable
+    tf = architectures.tensorflow()
     observations = np.random.default_rng(0).integers(0, 2, (_NUM_TRIED, *model.input_shape[1:]), np.uint8)
-    for name, output in module.serve(observations).items():
+    # The concrete function, as calls of a new `tf.function` for each snapshot make TensorFlow warn of retracing.
+    for name, output in module.serve.get_concrete_function()(tf.constant(observations)).items():
         yield f"the network's {name}", output
 
 

@@ -43,6 +43,7 @@ def printed(notebook: NotebookNode) -> str:
 
 def check_what_it_shows(path: Path, notebook: NotebookNode) -> None:
     assert all(output.output_type != "error" for output in outputs(notebook))
+    assert "WARNING" not in printed(notebook)
     assert pictures(notebook) >= 3
     for finding in FINDINGS[path.stem]:
         assert re.search(finding, printed(notebook)), f"{finding} is not in:\n{printed(notebook)}"
