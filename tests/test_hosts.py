@@ -7,6 +7,8 @@ import json
 import multiprocessing
 import pickle
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -199,6 +201,29 @@ def test_processes_may_be_given_a_model(start: str, model: seraphim.Model, alone
     with multiprocessing.get_context(start).Pool(2) as pool:
         found = pool.map(best_move, [(model, position) for position in POSITIONS])
     assert found == [alone[position].best for position in POSITIONS]
+
+
+@pytest.mark.parametrize("runtime", ["tensorflow", "jax"])
+def test_a_fork_says_that_a_network_does_not_survive_it(runtime: str) -> None:
+    script = f"""
+import os, warnings
+from seraphim.errors import SeraphimError
+import seraphim
+warnings.simplefilter("ignore")  # JAX and, from 3.12, Python warn of the fork
+model = seraphim.load("tictactoe", runtime={runtime!r})
+model.network([""])
+child = os.fork()
+try:
+    model.network([""])
+except SeraphimError as error:
+    print(error, flush=True)
+    os._exit(3)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.stdout == (
+        "a network of TensorFlow or JAX does not survive a fork: load it in each process, or start them by spawn\n3\n"
+    ), done.stderr
 
 
 def first_is_best(states: Array) -> tuple[Array, Array]:

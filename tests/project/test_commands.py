@@ -368,7 +368,15 @@ def test_the_benchmark_refuses_flags_that_it_would_not_use(run: Run, flags: list
     assert message in refused(run("bin/benchmark.py", *flags))
 
 
-def test_a_program_ends_silently_when_its_output_pipe_is_closed() -> None:
-    command = f"PYTHONPATH=tests/support {sys.executable} bin/check_game.py games | true; exit ${{PIPESTATUS[0]}}"
+@pytest.mark.parametrize(
+    "command",
+    [
+        "PYTHONPATH=tests/support PYTHON bin/check_game.py games",
+        "PYTHON bin/arena.py --help",
+        "PYTHON -c 'from seraphim.cli import main; raise SystemExit(main())' --help",
+    ],
+)
+def test_a_program_ends_silently_when_its_output_pipe_is_closed(command: str) -> None:
+    command = f"{command.replace('PYTHON ', f'{sys.executable} ')} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
