@@ -17,8 +17,12 @@ Shapes = Mapping[str, tuple[int, ...]]
 """The shape of one position's input or output, by its name."""
 
 LARGEST_BATCH = 1024
+"""Most positions that a processor evaluates at a time."""
+
+FIXED_SIZES = (1, 8, 64, 128, 256, 512, LARGEST_BATCH, 1536, 2048, 3072, 4096, 6144, 8192)
+"""The batch sizes of `fixed_size`, up to the most positions that a GPU evaluates at a time."""
+
 _LARGEST_VALUE = 1 + 1e-5  # with room for rounding
-FIXED_SIZES = (1, 8, 64, 128, 256, 512, LARGEST_BATCH)
 
 
 class Inference(Protocol):
@@ -114,11 +118,12 @@ def in_buckets(
     observations: Array,
     infer_bucket: Callable[[Array], tuple[Array, Array]],
     size_for: Callable[[int], int] = bucket_size,
+    largest: int = LARGEST_BATCH,
 ) -> tuple[Array, Array]:
-    """Evaluate observations [N, *O] by a function for batches of few sizes; return new arrays."""
+    """Evaluate observations [N, *O] by a function for batches of few sizes, up to the largest; return new arrays."""
     parts = []
-    for start in range(0, len(observations), LARGEST_BATCH):
-        chunk = observations[start : start + LARGEST_BATCH]
+    for start in range(0, len(observations), largest):
+        chunk = observations[start : start + largest]
         padded = np.zeros((size_for(len(chunk)), *observations.shape[1:]), np.uint8)
         padded[: len(chunk)] = chunk
         policies, values = infer_bucket(padded)

@@ -1,7 +1,7 @@
 """Runs the network of a Keras archive by JAX, whose packages bring CUDA: for a GPU that TensorFlow cannot use.
 
-Knows the layers that `seraphim.network.architectures` builds, and refuses others. Like TensorFlow, it computes the
-network of the checked archive after its comparison with the SavedModel: see `seraphim.inference.tensorflow`.
+Needs neither TensorFlow nor Keras, and does not look at the SavedModel. Knows the layers that
+`seraphim.network.architectures` builds, and refuses others.
 
 Shape letters: `N` positions, `A` actions, `O` shape of an observation.
 """
@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import ModelError, SettingsError, how_to_install
+from seraphim.errors import ModelError, SeraphimError, SettingsError, how_to_install
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, check_process, fixed_size, in_buckets
-from seraphim.inference.tensorflow import gpu_is_likely, load_network
+from seraphim.inference.interface import FIXED_SIZES, Precision, check_fit, check_process, fixed_size, in_buckets
+from seraphim.inference.tensorflow import gpu_is_likely
 from seraphim.machine import processor_name
-from seraphim.network import saved_model
+from seraphim.network import safety, saved_model
+from seraphim.network.archive import read_archive
 
 TITLE = "JAX"
 
@@ -41,7 +42,7 @@ _KNOWN_VALUES: dict[str, tuple[Any, ...]] = {
     "strides": ((1, 1),),
     "threshold": (0.0,),
 }
-_USED = ("activation", "epsilon", "negative_slope", "offset", "padding", "scale")  # options
+_USED = ("activation", "center", "epsilon", "negative_slope", "offset", "padding", "scale", "use_bias")  # options
 
 
 class _Layer(NamedTuple):
@@ -62,25 +63,32 @@ class _Network(NamedTuple):
 class JaxModel:
     """See `Inference`."""
 
-    def __init__(self, snapshot: Path, game: Game, precision: Precision) -> None:
-        """Load the model.
+    def __init__(self, snapshot: Path, game: Game, precision: Precision, platform: str | None = None) -> None:
+        """Load the model onto the first device of a platform of JAX, such as `cpu`; None is the one that JAX prefers.
 
         Raises:
-            ModelError: the snapshot has no archive; or see `load_network`.
-            SettingsError: JAX or TensorFlow is not installed, or the network has a layer that is not known here.
+            ModelError: the snapshot has no archive, or it is damaged, or made for another game.
+            SettingsError: JAX or h5py is not installed, or the network has a layer that is not known here.
         """
         jax = _jax()
-        if not (snapshot / saved_model.ARCHIVE).is_file():
+        file = snapshot / saved_model.ARCHIVE
+        if not file.is_file():
             raise ModelError(
                 f"JAX cannot run {snapshot}, because {saved_model.ARCHIVE} is missing: choose another runtime, or "
                 "retrain"
             )
-        model = load_network(snapshot, game)
-        self._network = _read_network(snapshot, model.get_config(), precision)
-        weights = {layer.name: {each.name: each.numpy() for each in layer.weights} for layer in model.layers}
-        self._weights = jax.device_put(weights)
+        config, stored = read_archive(file)
+        try:
+            self._network = _read_network(snapshot, config["config"], precision)
+            weights = {layer.name: _name_weights(layer, stored.get(layer.name, [])) for layer in self._network.layers}
+            _check_shapes(snapshot, game, self._network, config["config"], weights)
+        except SeraphimError:
+            raise
+        except Exception as error:  # Python's and JAX's of whatever a configuration may say
+            raise safety.damaged_archive(file, error) from error
+        device = jax.devices(platform)[0]
+        self._weights = jax.device_put(weights, device)
         self._process = os.getpid()
-        device = jax.devices()[0]
         self.name = str(snapshot)
         self.overlaps = device.platform != "cpu"
         where = device.device_kind if self.overlaps else processor_name()
@@ -94,13 +102,12 @@ class JaxModel:
             policies, values = _program()(self._network, self._weights, padded)
             return np.asarray(policies), np.asarray(values)
 
-        return in_buckets(observations, infer_bucket, fixed_size)
+        return in_buckets(observations, infer_bucket, fixed_size, FIXED_SIZES[-1])
 
 
 def sees_gpu() -> bool:
-    """Return whether JAX, and the TensorFlow that reads archives, are installed, and JAX can use a GPU."""
-    is_installed = gpu_is_likely() and all(find_spec(package) is not None for package in ("jax", "tensorflow"))
-    return is_installed and _jax().default_backend() == "gpu"
+    """Return whether JAX is installed and can use a GPU."""
+    return gpu_is_likely() and find_spec("jax") is not None and _jax().default_backend() == "gpu"
 
 
 def _jax() -> ModuleType:
@@ -110,7 +117,7 @@ def _jax() -> ModuleType:
         import jax
     except ImportError as error:
         raise SettingsError(
-            f"the runtime jax needs the package jax: {how_to_install('train,gpu')}, or choose another runtime"
+            f"the runtime jax needs the package jax: {how_to_install('gpu')}, or choose another runtime"
         ) from error
     return jax
 
@@ -142,6 +149,33 @@ def _read_layer(snapshot: Path, layer: dict[str, Any]) -> _Layer:
     tensors = tensors if isinstance(tensors, list) else [tensors]
     inputs = tuple(tensor["config"]["keras_history"][0] for tensor in tensors)
     return _Layer(kind, name, inputs, tuple((key, options[key]) for key in _USED if key in options))
+
+
+def _name_weights(layer: _Layer, arrays: Sequence[Array]) -> dict[str, Array]:
+    # Keras stores the trainable ones first, then the averages.
+    options = dict(layer.options)
+    names: dict[str, bool] = {}
+    if layer.kind in ("Conv2D", "Dense"):
+        names = {"kernel": True, "bias": options["use_bias"]}
+    elif layer.kind == "BatchNormalization":
+        names = {"gamma": options["scale"], "beta": options["center"], "moving_mean": True, "moving_variance": True}
+    return dict(zip([name for name, is_used in names.items() if is_used], arrays, strict=True))
+
+
+def _check_shapes(
+    snapshot: Path, game: Game, network: _Network, config: Mapping[str, Any], weights: Mapping[str, Mapping[str, Array]]
+) -> None:
+    # Traces the network, which computes nothing: JAX finds weights that do not fit each other.
+    inputs = {
+        layer["name"]: tuple(layer["config"]["batch_shape"][1:])
+        for layer in config["layers"]
+        if layer["class_name"] == "InputLayer"
+    }
+    observations = _jax().ShapeDtypeStruct((2, *inputs.get("observation", ())), np.uint8)
+    policies, values = _jax().eval_shape(functools.partial(_evaluate, network), weights, observations)
+    check_fit(snapshot, game, inputs, {"policy": policies.shape[1:], "value": values.shape[1:]})
+    if values.shape != (2,):
+        raise ValueError(f"there are {values.size // 2} values for a position")
 
 
 @functools.cache

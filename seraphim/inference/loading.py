@@ -45,7 +45,7 @@ def load_inference(
         ModelError: the model is missing or damaged, or was made for another game.
         SettingsError: the runtime's package is not installed, or JAX does not know one of the network's layers.
     """
-    if not (snapshot / "saved_model.pb").is_file():
+    if runtime != "jax" and not (snapshot / "saved_model.pb").is_file():
         raise ModelError(f"{snapshot} holds no SavedModel: train again, or make a new model with --init")
     reason = ""
     if runtime == "auto":

@@ -16,7 +16,16 @@ import numpy as np
 
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, bucket_size, check_fit, check_process, fixed_size, in_buckets
+from seraphim.inference.interface import (
+    FIXED_SIZES,
+    LARGEST_BATCH,
+    Precision,
+    bucket_size,
+    check_fit,
+    check_process,
+    fixed_size,
+    in_buckets,
+)
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.network import architectures, saved_model
 
@@ -56,7 +65,7 @@ class TensorFlowModel:
         self.description = f"{TITLE} {tensorflow.__version__} in {compiled or 'float32'} on {device}"
         self._constant = tensorflow.constant
         self._process = os.getpid()
-        self._size_for = fixed_size if compiled else bucket_size
+        self._sizes = (fixed_size, FIXED_SIZES[-1]) if compiled else (bucket_size, LARGEST_BATCH)
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
@@ -66,7 +75,7 @@ class TensorFlowModel:
             outputs = self._serve(self._constant(padded))
             return outputs["policy"].numpy(), outputs["value"].numpy()
 
-        return in_buckets(observations, infer_bucket, self._size_for)
+        return in_buckets(observations, infer_bucket, *self._sizes)
 
 
 def load_module(snapshot: Path, game: Game, batch: int | None = None, trust: bool = False) -> Any:

@@ -13,8 +13,11 @@ from typing import Any
 
 from seraphim.errors import ModelError
 
-_CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
-_ENTRIES = {_CONFIG, "metadata.json", _WEIGHTS}
+WEIGHTS = "model.weights.h5"
+"""The part of an archive that holds the weights, in HDF5."""
+
+_CONFIG = "config.json"
+_ENTRIES = {_CONFIG, "metadata.json", WEIGHTS}
 _MOST_BYTES_OF_CONFIG = 4 << 20  # connect four has 50 KB, AlphaGo Zero's 39 blocks would have 0.4 MB
 
 _MODEL = "keras.src.models.functional.Functional"
@@ -62,7 +65,7 @@ def check_archive(file: Path) -> dict[str, Any]:
 def bytes_of_weights(file: Path) -> int:
     """Return the size of the weights and the optimizer's state in a checked archive."""
     with zipfile.ZipFile(file) as archive:
-        return archive.getinfo(_WEIGHTS).file_size
+        return archive.getinfo(WEIGHTS).file_size
 
 
 def layer_names(config: dict[str, Any]) -> set[str]:
@@ -85,7 +88,7 @@ def _check_entries(entries: list[zipfile.ZipInfo]) -> None:
     for entry in entries:
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
             raise ValueError(f"{entry.filename} is compressed")
-        if entry.filename != _WEIGHTS and entry.file_size > _MOST_BYTES_OF_CONFIG:
+        if entry.filename != WEIGHTS and entry.file_size > _MOST_BYTES_OF_CONFIG:
             raise ValueError(
                 f"{entry.filename} has {entry.file_size:,} bytes, at most {_MOST_BYTES_OF_CONFIG:,} are read"
             )

@@ -14,7 +14,7 @@ from connectfour.game import GAME as CONNECT_FOUR
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import jax, load_inference
-from seraphim.inference.interface import FIXED_SIZES, LARGEST_BATCH, fixed_size
+from seraphim.inference.interface import FIXED_SIZES, fixed_size
 from seraphim.network.architectures import build
 from seraphim.network.saved_model import ARCHIVE, save_snapshot
 from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions
@@ -112,7 +112,7 @@ def test_threads_may_share_a_model(folder: ModelFolder, runtime: Any) -> None:
 
 
 def test_batches_are_of_few_sizes() -> None:
-    sizes = [fixed_size(number) for number in range(1, LARGEST_BATCH + 1)]
+    sizes = [fixed_size(number) for number in range(1, FIXED_SIZES[-1] + 1)]
     assert all(size >= number for number, size in enumerate(sizes, 1))
     assert sorted(set(sizes)) == list(FIXED_SIZES)
 
@@ -159,7 +159,7 @@ def test_a_snapshot_without_an_archive_is_reported(folder: ModelFolder) -> None:
 
 def test_a_missing_package_is_reported(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(SettingsError, match=r"jax needs the package jax: pip install -e '.\[train,gpu\]'"):
+    with pytest.raises(SettingsError, match=r"jax needs the package jax: pip install -e '.\[gpu\]'"):
         load_inference(folder.champion().path, GAME, "jax")
 
 

@@ -1,7 +1,6 @@
 """Models of unknown origin: the graph is not run, the archive is checked, and Seraphim's own models pass."""
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
+from archives import parts_of, with_config, write_parts
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seraphim.errors import GameError, ModelError, SeraphimError
@@ -28,6 +28,7 @@ from seraphim.game import load_game
 from seraphim.game.loading import check_game_module
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, safety, saved_model
+from seraphim.network.archive import read_archive
 from seraphim.options import NetworkOptions
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training.trainer import Trainer
@@ -214,24 +215,6 @@ def test_a_saved_model_and_an_archive_of_different_networks_are_refused(folder: 
 # ---------------------------------------------------------------- Keras archives
 
 
-def parts_of(file: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(file) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def write_parts(file: Path, parts: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> None:
-    with zipfile.ZipFile(file, "w", compression) as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-
-
-def with_config(snapshot: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    parts = parts_of(snapshot / saved_model.ARCHIVE)
-    config = json.loads(parts["config.json"])
-    change(config)
-    write_parts(snapshot / saved_model.ARCHIVE, {**parts, "config.json": json.dumps(config).encode()})
-
-
 @pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
 def test_the_models_that_come_with_seraphim_pass(name: str) -> None:
     load_network(ModelFolder(ROOT, name).champion().path, load_game(name))
@@ -244,13 +227,24 @@ def test_networks_of_every_kind_pass(options: dict[str, str], tmp_path: Path) ->
     load_network(tmp_path, GAME)
 
 
-def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
+Load = Callable[[Path], object]
+
+
+@pytest.fixture(params=["keras", "h5py"])
+def load(request: pytest.FixtureRequest) -> Load:
+    """Return a function that loads a snapshot's archive."""
+    if request.param == "keras":
+        return saved_model.load_model
+    return lambda snapshot: read_archive(snapshot / saved_model.ARCHIVE)
+
+
+def test_a_layer_of_code_is_refused(tmp_path: Path, load: Load) -> None:
     observation = keras.Input((3,))
     model = keras.Model(observation, keras.layers.Lambda(lambda x: x + 1)(observation))
     (tmp_path / saved_model.ARCHIVE).parent.mkdir()
     model.save(tmp_path / saved_model.ARCHIVE)
     with pytest.raises(ModelError, match="holds Lambda, __lambda__, which no network of Seraphim does: it is not loa"):
-        saved_model.load_model(tmp_path)
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -264,60 +258,62 @@ def test_a_layer_of_code_is_refused(tmp_path: Path) -> None:
         {"class_name": "Dense", "config": {}},
     ],
 )
-def test_objects_of_other_kinds_are_refused_wherever_they_stand(snapshot: Path, foreign: dict[str, object]) -> None:
+def test_objects_of_other_kinds_are_refused_wherever_they_stand(
+    snapshot: Path, foreign: dict[str, object], load: Load
+) -> None:
     with_config(snapshot, lambda config: config["config"]["layers"][1]["config"].update(activation=foreign))
     with pytest.raises(ModelError, match=f"holds {foreign['class_name']}, which"):
-        saved_model.load_model(snapshot)
+        load(snapshot)
 
 
-def test_an_archive_without_a_network_is_refused(snapshot: Path) -> None:
+def test_an_archive_without_a_network_is_refused(snapshot: Path, load: Load) -> None:
     parts = parts_of(snapshot / saved_model.ARCHIVE)
     for config in (b"[]", b"7", b"{}", b'{"module": "keras.optimizers", "class_name": "Adam", "config": {}}'):
         write_parts(snapshot / saved_model.ARCHIVE, {**parts, "config.json": config})
         with pytest.raises(ModelError, match=r"is damaged \(config.json describes no network\)"):
-            saved_model.load_model(snapshot)
+            load(snapshot)
 
 
-def test_an_archive_cut_short_is_damaged(snapshot: Path) -> None:
+def test_an_archive_cut_short_is_damaged(snapshot: Path, load: Load) -> None:
     file = snapshot / saved_model.ARCHIVE
     file.write_bytes(file.read_bytes()[:-30])
     with pytest.raises(ModelError, match="is damaged"):
-        saved_model.load_model(snapshot)
+        load(snapshot)
 
 
 @pytest.mark.parametrize("entry", ["config.json", "model.weights.h5"])
-def test_a_compressed_archive_is_not_unpacked(snapshot: Path, entry: str) -> None:
+def test_a_compressed_archive_is_not_unpacked(snapshot: Path, entry: str, load: Load) -> None:
     file = snapshot / saved_model.ARCHIVE
     write_parts(file, {**parts_of(file), entry: b" " * (100 << 20)}, zipfile.ZIP_DEFLATED)
     assert file.stat().st_size < 1 << 20
     tracemalloc.start()
     try:
         with pytest.raises(ModelError, match="is damaged .*is compressed"):
-            saved_model.load_model(snapshot)
+            load(snapshot)
         assert tracemalloc.get_traced_memory()[1] < 10 << 20
     finally:
         tracemalloc.stop()
 
 
-def test_a_configuration_of_many_megabytes_is_not_read(snapshot: Path) -> None:
+def test_a_configuration_of_many_megabytes_is_not_read(snapshot: Path, load: Load) -> None:
     file = snapshot / saved_model.ARCHIVE
     write_parts(file, {**parts_of(file), "config.json": b" " * (5 << 20)})
     with pytest.raises(ModelError, match=r"is damaged \(config.json has 5,242,880 bytes, at most"):
-        saved_model.load_model(snapshot)
+        load(snapshot)
 
 
-def test_an_archive_with_entries_that_keras_does_not_write_is_refused(snapshot: Path) -> None:
+def test_an_archive_with_entries_that_keras_does_not_write_is_refused(snapshot: Path, load: Load) -> None:
     file = snapshot / saved_model.ARCHIVE
     parts = parts_of(file)
     for other in ({**parts, "assets/layer/vocabulary": b""}, {**parts, "../elsewhere": b""}, {"config.json": b"{}"}):
         write_parts(file, other)
         with pytest.raises(ModelError, match="is damaged .it must hold config.json, metadata.json, model.weights.h5"):
-            saved_model.load_model(snapshot)
+            load(snapshot)
     write_parts(file, parts)
     with zipfile.ZipFile(file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("config.json", b"{}")
     with pytest.raises(ModelError, match="is damaged .it must hold"):
-        saved_model.load_model(snapshot)
+        load(snapshot)
 
 
 def test_a_network_larger_than_its_weights_is_not_built(snapshot: Path) -> None:
@@ -342,16 +338,16 @@ def encrypt(content: bytes, entry: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("entry", ["config.json", "model.weights.h5"])
-def test_an_archive_that_says_it_is_encrypted_is_damaged(snapshot: Path, entry: str) -> None:
+def test_an_archive_that_says_it_is_encrypted_is_damaged(snapshot: Path, entry: str, load: Load) -> None:
     file = snapshot / saved_model.ARCHIVE
     file.write_bytes(encrypt(file.read_bytes(), entry.encode()))
     with pytest.raises(ModelError, match=f"is damaged .*{entry}.* is encrypted"):
-        saved_model.load_model(snapshot)
+        load(snapshot)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:40] + b"?" * 9 + data[49:]])
 def test_an_archive_whose_compressed_data_is_broken_is_damaged(
-    snapshot: Path, damage: Callable[[bytes], bytes]
+    snapshot: Path, damage: Callable[[bytes], bytes], load: Load
 ) -> None:
     file = snapshot / saved_model.ARCHIVE
     parts = parts_of(file)
@@ -363,10 +359,10 @@ def test_an_archive_whose_compressed_data_is_broken_is_damaged(
     broken = damage(content[start : start + size]).ljust(size, b"\0")
     file.write_bytes(content[:start] + broken + content[start + size :])
     with pytest.raises(ModelError, match="is damaged"):
-        saved_model.load_model(snapshot)
+        load(snapshot)
 
 
-def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> None:
+def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path, load: Load) -> None:
     # Checks all of zip's own bytes, and some of the configuration's.
     file = snapshot / saved_model.ARCHIVE
     content = file.read_bytes()
@@ -381,7 +377,7 @@ def test_damage_anywhere_is_an_error_of_the_model_or_passes(snapshot: Path) -> N
     for place in np.random.default_rng(0).integers(0, len(content), 10):
         file.write_bytes(content[:place] + bytes([content[place] ^ 0x5A]) + content[place + 1 :])
         with contextlib.suppress(ModelError):
-            saved_model.load_model(snapshot)
+            load(snapshot)
 
 
 # ---------------------------------------------------------------- modules of games
