@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from seraphim.inference import Precision
 from seraphim.options import NetworkOptions
 
-PRECISION = "float32"  # of the network
+PRECISION: Precision = "float32"  # of the network
 GAMES = 128  # B: concurrent games; on a processor more are not faster
 
 Weights = dict[str, Any]
@@ -18,7 +19,15 @@ Weights = dict[str, Any]
 class SelfPlay:
     """Plays one of pgx's games against itself, many games at a time, each restarted when it ends."""
 
-    def __init__(self, game: str, policy: str, readouts: int, network: NetworkOptions, games: int = GAMES) -> None:
+    def __init__(
+        self,
+        game: str,
+        policy: str,
+        readouts: int,
+        network: NetworkOptions,
+        games: int = GAMES,
+        precision: Precision = PRECISION,
+    ) -> None:
         """Compile everything, and play one move.
 
         Args:
@@ -27,6 +36,7 @@ class SelfPlay:
             readouts: simulations per move.
             network: size of the network.
             games: how many at a time.
+            precision: of the network.
         """
         import jax
         import pgx
@@ -37,7 +47,9 @@ class SelfPlay:
         self._play_move = jax.jit(_move_player(environment, policy, readouts, network))
         self._key = jax.random.key(0)
         self._states = begin(jax.random.split(self._key, games))
-        self._weights = random_weights(self._key, environment.observation_shape, environment.num_actions, network)
+        self._weights = random_weights(
+            self._key, environment.observation_shape, environment.num_actions, network, precision
+        )
         self._advance()
 
     def _advance(self) -> None:
@@ -107,7 +119,13 @@ def _move_player(environment: Any, policy: str, readouts: int, network: NetworkO
     return play_move
 
 
-def random_weights(key: Any, observation_shape: tuple[int, ...], num_actions: int, network: NetworkOptions) -> Weights:
+def random_weights(
+    key: Any,
+    observation_shape: tuple[int, ...],
+    num_actions: int,
+    network: NetworkOptions,
+    precision: Precision = PRECISION,
+) -> Weights:
     """Return random kernels and zero biases."""
     import jax
     import jax.numpy as jnp
@@ -130,11 +148,13 @@ def random_weights(key: Any, observation_shape: tuple[int, ...], num_actions: in
         name: jax.nn.initializers.he_normal()(one, shape, jnp.float32)
         for one, (name, shape) in zip(keys, shapes.items(), strict=True)
     }
-    return {name: (kernel, jnp.zeros(kernel.shape[-1])) for name, kernel in kernels.items()}
+    return {
+        name: (kernel.astype(precision), jnp.zeros(kernel.shape[-1], precision)) for name, kernel in kernels.items()
+    }
 
 
 def evaluate(weights: Weights, observations: Any, network: NetworkOptions) -> tuple[Any, Any]:
-    """Return logits float32 [B, A] and values float32 [B] of observations bool [B, *O]."""
+    """Return logits float32 [B, A] and values float32 [B] of observations bool [B, *O], in the dtype of the weights."""
     import jax
     import jax.numpy as jnp
 
@@ -147,7 +167,7 @@ def evaluate(weights: Weights, observations: Any, network: NetworkOptions) -> tu
         kernel, bias = weights[name]
         return inputs @ kernel + bias
 
-    hidden = jax.nn.relu(convolve(observations.astype(jnp.float32), "stem"))
+    hidden = jax.nn.relu(convolve(observations.astype(weights["stem"][0].dtype), "stem"))
     for block in range(network.blocks):
         inner = jax.nn.relu(convolve(hidden, f"block_{block}_a"))
         hidden = jax.nn.relu(convolve(inner, f"block_{block}_b") + hidden)
@@ -155,4 +175,5 @@ def evaluate(weights: Weights, observations: Any, network: NetworkOptions) -> tu
         jax.nn.relu(convolve(hidden, name)).reshape(len(observations), -1) for name in ("policy_conv", "value_conv")
     )
     value = jax.nn.relu(connect(value, "value_hidden"))
-    return connect(policy, "policy"), jnp.tanh(connect(value, "value"))[:, 0]
+    logits, values = connect(policy, "policy"), jnp.tanh(connect(value, "value"))[:, 0]
+    return logits.astype(jnp.float32), values.astype(jnp.float32)

@@ -7,8 +7,9 @@ random weights. Flags change the settings: `seraphim benchmark othello --filters
 
     seraphim benchmark --gpu
 
-measures a GPU instead: network, self-play and training in connect four, and mctx beside them. That and --peers need a
-clone of Seraphim with its packages for developers: pip install -e '.[bench]'.
+measures a GPU instead: network, self-play and training in connect four, and mctx beside them; benchmarks/gpu.sh starts
+it where there is no index of packages. That and --peers need a clone of Seraphim with its packages for developers:
+pip install -e '.[bench]'.
 """
 
 import sys
@@ -51,9 +52,7 @@ def main(arguments: Sequence[str]) -> None:
         from benchmarks.gpu import gpu_runtime, measure
 
         runtime = gpu_runtime() if RUNTIME.value == "auto" else RUNTIME.value
-        measured["gpu"] = measure(runtime, WORKERS.value, SECONDS.value)
-        show(measured["gpu"])
-        write(measured, JSON.value)
+        measure(runtime, WORKERS.value, SECONDS.value, lambda figures: write({"gpu": figures}, JSON.value))
         return
     games = [
         cli.with_flags(replace(default_settings(game), self_play_overrides={}), PARTS)

@@ -19,7 +19,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 LARGEST_BATCH = 1024
 """Most positions that a processor evaluates at a time."""
 
-FIXED_SIZES = (1, 8, 64, 128, 256, 512, LARGEST_BATCH, 1536, 2048, 3072, 4096, 6144, 8192)
+FIXED_SIZES = (1, 8, 64, 128, 256, 384, 512, 768, LARGEST_BATCH, 1536, 2048, 3072, 4096, 6144, 8192)
 """The batch sizes of `fixed_size`, up to the most positions that a GPU evaluates at a time."""
 
 _LARGEST_VALUE = 1 + 1e-5  # with room for rounding
