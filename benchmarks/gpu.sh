@@ -19,9 +19,9 @@ fi
 OUT="${OUT:-.}"
 SITE="$(mktemp -d)"
 trap 'rm -rf "$SITE"' EXIT
-export PYTHONPATH="$SITE/packages" PYTHONUNBUFFERED=1
+export PYTHONPATH="$SITE/packages:$PWD" PYTHONUNBUFFERED=1
 export JAX_COMPILATION_CACHE_DIR="$SITE/jax" NUMBA_CACHE_DIR="$SITE/numba" # the steps share what they compile
-python3 -m pip install --quiet --no-index --no-deps --no-compile --target="$PYTHONPATH" .whl/*.whl ||
+python3 -m pip install --quiet --no-index --no-deps --no-compile --target="$SITE/packages" .whl/*.whl ||
     echo "some wheels are missing: what needs them is not measured"
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true
 date --utc

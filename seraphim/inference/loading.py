@@ -45,7 +45,8 @@ def load_inference(
         ModelError: the model is missing or damaged, or was made for another game.
         SettingsError: the runtime's package is not installed, or JAX does not know one of the network's layers.
     """
-    if runtime != "jax" and not (snapshot / "saved_model.pb").is_file():
+    is_enough = runtime == "jax" and (snapshot / saved_model.ARCHIVE).is_file()
+    if not is_enough and not (snapshot / "saved_model.pb").is_file():
         raise ModelError(f"{snapshot} holds no SavedModel: train again, or make a new model with --init")
     reason = ""
     if runtime == "auto":
