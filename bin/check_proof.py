@@ -84,8 +84,9 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
             raise RefusedError(f"it is of {facts['game']!r}")
         for claim in facts["claims"]:
             expect(claim, player=int, wins=bool, moves=int)
-        if sum(claim["moves"] for claim in facts["claims"]) > MOST_MOVES + MOST_OF_A_BYTE * len(body):
-            raise RefusedError("it claims more moves than such a file holds")
+        counts = [claim["moves"] for claim in facts["claims"]]
+        if min(counts, default=0) < 0 or sum(counts) > MOST_MOVES + MOST_OF_A_BYTE * len(body):
+            raise RefusedError("it claims more moves than such a file holds, or fewer than none")
         game, moves = load_game(facts["game"]), Moves(body, facts["bits"])
         turned = symmetries(game, facts["symmetric"])
         layer = replay(game, facts["start"], turned)

@@ -2,12 +2,14 @@
 
 import contextlib
 import functools
-import inspect
 import os
 import pickle
 import sys
+import sysconfig
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -31,10 +33,10 @@ config: Any = numba_config  # sets its attributes when it is imported
 UNCACHED = "SERAPHIM_UNCACHED"
 """Environment variable of the processes that need not say that no machine code is kept, as another one does."""
 
-_VERSIONED = {*sys.stdlib_module_names, "llvmlite", "numba", "numpy"}  # what does not change while its version stays
-
-
-_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, np.ndarray, np.generic)
+_STARTED = time.time_ns()
+# Folders of modules that change with a version alone.
+_STANDARD = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
+_INSTALLED = {Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -45,7 +47,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     rows with loops, because assignments of slices can raise, and their helpers take arrays rather than tuples of them.
 
     Numba's own cache notices changes in the function's file only, but the code includes that of the kernels it calls,
-    wherever they are; and it looks for a folder to write to as soon as the function is defined.
+    wherever they are; and it looks for a folder to write to as soon as the function is defined. This one compiles anew
+    when any module has changed from which the function's module has something, directly or not.
     """
     compiled: Any = njit(nogil=True, error_model="numpy")(function)
     if is_jitted(compiled):
@@ -152,80 +155,70 @@ class _Cache(NullCache):
                 sys.stderr.write(message)
 
     @functools.cached_property
-    def _ingredients(self) -> "_Ingredients":
-        return _Ingredients(self._kernel)
+    def _made_of(self) -> tuple[list[str], list[str]] | None:
+        # The sources of the kernel, and values; None if machine code of them cannot be kept.
+        try:
+            function, values = self._kernel.py_func, _Values(self._kernel)
+            sources = sorted({_source(str(module.__file__)) for module in _modules(function)})
+        except (OSError, ValueError):  # a source is missing, such as a notebook's, or newer; a variable has no value
+            return None
+        # An object may be known by its address; and Numba crashes when it loads kernels that call each other.
+        is_fixed = not values.has_circle and not any(" at 0x" in value for value in values.found)
+        return (sources, values.found) if is_fixed else None
 
     def _files(self, sig: Any, codegen: Any) -> list[Path]:
-        # In each of the folders. Code without a file, such as that of a notebook, is not kept.
-        function, made_of = self._kernel.py_func, self._ingredients
-        values = [*made_of.values, *map(_describe, getattr(sig, "args", sig))]
-        # An object may be known by its address; and Numba crashes when it loads kernels that call each other.
-        if not self._source.is_file() or any(" at 0x" in value for value in values) or made_of.has_circle:
+        # In each of the folders.
+        if self._made_of is None or not self._source.is_file():
             return []
-        code = _digest([version(), numba.__version__, *made_of.code])
+        function, (sources, found) = self._kernel.py_func, self._made_of
+        values = [*found, *map(_describe, getattr(sig, "args", sig))]
+        code = _digest([version(), numba.__version__, np.__version__, *sources])
         # Numba does not distinguish code with and without checks of array bounds.
         variant = _digest([*values, repr(codegen.magic_tuple()), str(config.BOUNDSCHECK)])
         name = f"{function.__module__}.{function.__qualname__}-{code}-{variant}.{sys.implementation.cache_tag}"
         return [folder / name for folder in _folders(self._source.parent)]
 
 
-class _Ingredients:
-    # What the machine code of a kernel is made of, besides the types of its arguments: in the state in which it was
-    # imported, as the files may have changed since then.
+class _Values:
+    # What a kernel is made of besides sources: what its free variables, defaults and globals hold, and those of the
+    # kernels that it calls, as they may come from a factory's arguments or from a file.
 
     def __init__(self, kernel: Any) -> None:
-        self.code: list[str] = []  # of the kernel and of all functions that it refers to, directly or not
-        self.values: list[str] = []  # that they refer to
-        self.has_circle = False  # of functions that call each other; one may call itself
-        self._seen: set[Any] = set()  # functions, and attributes
+        self.found: list[str] = []
+        self.has_circle = False  # of kernels that call each other; one may call itself
+        self._seen: set[FunctionType] = set()
         self._callers: list[FunctionType] = []
-        self._add(kernel, [])
+        self._add(kernel)
 
-    def _add(self, value: Any, names: list[str]) -> None:
-        # `names` are those in the code that refers to the value, those of its attributes among them.
-        inner = inspect.unwrap(value) if callable(value) else value  # of a kernel, its function
-        if isinstance(inner, FunctionType | ModuleType | type):
-            name = f"{getattr(inner, '__module__', '')}.{inner.__name__}".lstrip(".")
-            self.values.append(name)
-            if name.partition(".")[0] in _VERSIONED:
-                return
-        if isinstance(inner, FunctionType):
-            self.values.append(repr(getattr(value, "targetoptions", "")))
-            self._add_function(inner, is_compiled=inner is not value)
-        elif isinstance(value, ModuleType | type):
-            self.values.append(repr(getattr(value, "_fields", "")))  # of a named tuple
-            for name in names:
-                if name in vars(value) and (value, name) not in self._seen:
-                    self._seen.add((value, name))
-                    self._add(vars(value)[name], names)
+    def _add(self, value: Any) -> None:
+        if is_jitted(value):
+            function: Any = value
+            self._add_function(function.py_func)
         elif isinstance(value, tuple | list):
-            self.values.append(f"{type(value).__name__} {len(value)} {getattr(value, '_fields', '')}")
+            self.found.append(f"{type(value).__name__} {len(value)} {getattr(value, '_fields', '')}")
             for each in value:
-                self._add(each, [])
-        else:
-            self.values.append(
-                f"{value.dtype} {value.shape} {value.tolist()}" if isinstance(value, np.ndarray) else repr(value)
-            )
+                self._add(each)
+        elif isinstance(value, np.ndarray | np.generic):
+            self.found.append(f"{value.dtype} {value.shape} {value.tolist()}")
+        elif isinstance(value, Enum):
+            self.found.append(f"{type(value).__name__}.{value.name}")
+            self._add(value.value)
+        elif not isinstance(value, ModuleType | FunctionType | type):  # which are in the sources
+            self.found.append(repr(value))
 
-    def _add_function(self, function: FunctionType, is_compiled: bool) -> None:
+    def _add_function(self, function: FunctionType) -> None:
         if function in self._seen:
-            self.has_circle |= is_compiled and function in self._callers[:-1]
+            self.has_circle |= function in self._callers[:-1]
             return
         self._seen.add(function)
         self._callers.append(function)
-        self.code.append(_text(function.__code__))
+        self.found.append(f"{function.__module__}.{function.__qualname__}")
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         scope = function.__globals__ | dict(zip(function.__code__.co_freevars, cells, strict=True))
-        names = _names(function.__code__)
-        for name in names:
-            if name in scope and (is_compiled or is_jitted(scope[name]) or isinstance(scope[name], _CONSTANTS)):
-                self._add(scope[name], names)
-        self._add((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()), [])
-        if not is_compiled:  # what is compiled in its place is an overload, in the same module
-            for each in [*function.__globals__.values()]:
-                other = inspect.unwrap(each) if callable(each) else each
-                if isinstance(other, FunctionType) and other.__module__ == function.__module__:
-                    self._add_function(other, is_compiled=False)
+        for name in _names(function.__code__):
+            if name in scope:
+                self._add(scope[name])
+        self._add((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
         self._callers.pop()
 
 
@@ -235,14 +228,38 @@ def _names(code: CodeType) -> list[str]:
     return sorted({*code.co_names, *code.co_freevars, *inner})
 
 
-def _text(code: CodeType) -> str:
-    # All of a function's code but for the lines where it stands.
-    constants = [
-        _text(each) if isinstance(each, CodeType) else sorted(map(repr, each)) if isinstance(each, frozenset) else each
-        for each in code.co_consts
-    ]
-    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount
-    return repr((code.co_code, code.co_exceptiontable, constants, names))
+def _modules(function: FunctionType) -> list[ModuleType]:
+    # The function's module, and those that something in its namespace comes from, directly or not.
+    first = sys.modules.get(function.__module__)
+    found, package = dict.fromkeys(filter(None, [first])), function.__module__.partition(".")[0]
+    waiting = list(found)
+    while waiting:
+        for value in [*vars(waiting.pop()).values()]:
+            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            module = sys.modules.get(name) if isinstance(name, str) else None
+            if module is not None and module not in found and not _is_versioned(module, package):
+                found[module] = None
+                waiting.append(module)
+    return [*found]
+
+
+def _is_versioned(module: ModuleType, package: str) -> bool:
+    # Whether a module changes with a version alone: Python's, and installed ones outside of a package.
+    if (name := getattr(module, "__file__", None)) is None:
+        return True
+    file = Path(name).resolve()
+    if any(map(file.is_relative_to, _INSTALLED)):
+        return module.__name__.partition(".")[0] != package
+    return any(map(file.is_relative_to, _STANDARD))
+
+
+@functools.cache
+def _source(file: str) -> str:
+    # The digest of a source as this process imported it; raises an OSError if it may have changed since then.
+    content, changed = Path(file).read_bytes(), Path(file).stat().st_ctime_ns
+    if changed > _STARTED:
+        raise OSError(f"{file} is newer than this process")
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def _describe(kind: Any) -> str:

@@ -114,6 +114,90 @@ def test_what_a_kernel_refers_to_is_compiled_anew_when_it_changes(tmp_path: Path
         assert run(tmp_path) == f"{1 + step} True\n" * len(REFERENCES)
 
 
+# Modules whose contents reach a kernel by ways that its own code does not show; `deeper` alone changes.
+AROUND = {
+    "deeper.py": """
+from enum import IntEnum, global_enum
+from numba.extending import register_jitable
+
+@global_enum
+class Piece(IntEnum):
+    KING = {step}
+    QUEEN = {step} + 1
+
+@register_jitable
+def second(number):
+    return number + {step}
+""",
+    "code/rules.py": "import deeper\nfrom deeper import second\n",  # named like a module of Python
+    "between.py": """
+from code import rules
+from numba import njit, int64
+from numba.experimental import jitclass
+from numba.extending import overload, register_jitable
+import deeper
+
+@register_jitable
+def first(number):
+    return rules.second(number)
+
+@njit(locals={{"limited": int64}})
+def limited(number):
+    limited = number + deeper.Piece.KING.value
+    return limited
+
+@jitclass([("number", int64)])
+class Box:
+    def __init__(self, number):
+        self.number = number
+
+    def get(self):
+        return first(self.number)
+""",
+}
+EXPRESSIONS = ["first(number)", "limited(number)", "Box(number).get()", "number + queen(0) - 1", "number + KING"]
+
+
+def test_what_only_other_modules_refer_to_is_compiled_anew_when_it_changes(tmp_path: Path) -> None:
+    parts = ["import deeper\nfrom deeper import KING\nfrom between import Box, first, limited\n"]
+    parts += ["from seraphim.jit import kernel\n@kernel\ndef queen(number):\n"]
+    parts += ["    return number + deeper.Piece.QUEEN.value\n"]
+    for number, expression in enumerate(EXPRESSIONS):
+        parts.append(f"@kernel\ndef f{number}(number):\n    return {expression} + 0 * deeper.Piece.KING.value\n")
+        parts.append(f"print(f{number}(1))\n")
+    (tmp_path / "caller.py").write_text("".join(parts))
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/__init__.py").touch()
+    for step in (1, 22):
+        for name, source in AROUND.items():
+            (tmp_path / name).write_text(source.format(step=step))
+        assert run(tmp_path).split() == [str(1 + step)] * len(EXPRESSIONS)
+
+
+def test_numbers_that_a_factory_is_given_are_part_of_its_kernels(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(
+        "import os\nfrom enum import Enum\nimport numpy as np\nfrom seraphim.jit import kernel\n"
+        "given = int(os.environ['GIVEN'])\n"
+        "class Hidden(Enum):\n    ONE = given\n    def __repr__(self):\n        return 'one'\n"
+        "TABLE = np.zeros(5000, np.int64)\nTABLE[2500] = given\n"
+        "def make(added):\n    @kernel\n    def add(number):\n"
+        "        return number + added + TABLE[2500] + Hidden.ONE.value\n    return add\n"
+        "print(make(given)(0))\n"
+    )
+    for given in ("1", "22"):
+        assert run(tmp_path, GIVEN=given) == f"{3 * int(given)}\n"
+
+
+def test_a_variable_that_has_no_value_yet_is_numbas_error(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(
+        "from seraphim.jit import kernel\n"
+        "def make():\n    @kernel\n    def one(number):\n        return 1 if number else later(number)\n"
+        "    try:\n        one(1)\n    except Exception as error:\n        print(type(error).__name__)\n    later = abs\n"
+        "make()\n"
+    )
+    assert run(tmp_path) == "TypingError\n"
+
+
 def test_fields_are_those_of_the_named_tuple_as_it_is_now(tmp_path: Path) -> None:
     program = (
         "from {0}bits import Pair\nfrom seraphim.jit import kernel\n@kernel\ndef f(pair):\n    return pair.first\n"

@@ -9,6 +9,7 @@ import math
 import re
 import threading
 from collections import Counter, OrderedDict
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -20,12 +21,14 @@ from seraphim.game import Array, Symmetries, identity_symmetry
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
 MOST_ACTIONS = 2**16  # that a search has room for
+MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter; of one like `max_moves`
 SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
 HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
 CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
 # The memory of a state of OpenSpiel, measured for every game: up to 8,500 bytes in Go, and up to 100 for each ply of
 # its history.
 _STATE_BYTES, _PLY_BYTES = 9_000, 100
+_LONGEST_NUMBER = 4  # digits
 _SAMPLES = 8  # random games in which fractions are looked for
 _SAMPLED_PLIES = 100
 
@@ -119,8 +122,15 @@ class OpenSpielGame:
         row[1 + place // self._per_word] |= action << place % self._per_word * self._bits
         row[0] += 1
 
-    def is_position(self, state: Array) -> bool:
-        """Return whether a state is a game of legal moves."""
+    @property
+    def is_position(self) -> Callable[[Array], bool] | None:
+        """See `GameFeatures`: whether a state is a game of legal moves; None where games are cut off.
+
+        Positions after the cut-off would be so near to where `SPARE_PLIES` end that the draws there seemed exact.
+        """
+        return self._is_game if self._horizon == self._game.max_game_length() else None
+
+    def _is_game(self, state: Array) -> bool:
         return self.cache.find(state.tobytes()) is not None or self._replayed(state) is not None
 
     def initial(self, batch: int) -> Array:
@@ -267,6 +277,8 @@ def load_module(name: str) -> ModuleType:
     try:
         module, game = ModuleType(name), OpenSpielGame(name.removeprefix(PREFIX))
         start = game.initial(1)[0]
+        if not game.legal(start[None]).any():
+            raise ValueError("the game is over where it begins")
         game.render(start)
         game.label_in(start, int(game.legal(start[None])[0].argmax()))
     except (
@@ -302,8 +314,7 @@ def _load(name: str) -> Any:
     short_name = name.partition("(")[0]
     if short_name not in known:
         raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
-    if any(len(number) > 4 for number in re.findall(r"\d+", name.partition("(")[2])):
-        raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected parameters below 10,000")
+    _check_parameters(name)
     obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)
     if obstacle:
         raise GameError(f"openspiel:{name} is not supported: it {obstacle}")
@@ -316,6 +327,20 @@ def _load(name: str) -> Any:
     if game.num_players() != 2:
         raise GameError(f"openspiel:{name} is not supported: it has {game.num_players()} players, not 2")
     return game
+
+
+def _check_parameters(name: str) -> None:
+    # OpenSpiel's C++ crashes, or takes gigabytes, with some numbers that make no sense.
+    for parameter, value in re.findall(r"([a-z_]+)=([^,)]*)", name.partition("(")[2]):
+        most = MOST_LENGTH if parameter.startswith("max_") else MOST_SIZE
+        is_whole = re.fullmatch(r"\s*[-+]?\d+\s*", value)
+        if is_whole and not (len(value) <= _LONGEST_NUMBER and 1 <= int(value) <= most):
+            raise GameError(
+                f"openspiel:{shown(name)[1:-1]}: expected {parameter} to be from 1 to {most:,}; leave it out for "
+                "OpenSpiel's own number"
+            )
+        if any(len(number) > _LONGEST_NUMBER for number in re.findall(r"\d+", value)):
+            raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected numbers below 10,000")
 
 
 def _obstacle(pyspiel: ModuleType, kind: Any, needs_defaults: bool = True) -> str:

@@ -12,6 +12,7 @@ from seraphim.game import load_game, load_game_module
 from seraphim.game.conformance import check_game
 from seraphim.game.notation import format_moves, label_in, parse_moves
 from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
+from seraphim.game.saved_games import check_position
 from seraphim.game.tree import GameTree
 from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
@@ -180,6 +181,34 @@ def test_moves_of_chess_have_their_usual_names() -> None:
         parse_moves(game, "e4 e5 Qh5 Nc6 Bc4 Nf6 Qxf7# a6")
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *("connect_four(rows=0)", "connect_four(rows=-1)", "havannah(board_size=-1)", "hive(board_size=-9999)"),
+        *("dots_and_boxes(num_rows=9999)", "lines_of_action(max_game_length=0)", "cursor_go(max_cursor_moves=-1)"),
+        *("hex(board_size=51)", "hex(board_size= +99)", "hex(board_size=99999999999)", "nim(pile_sizes=1;99999)"),
+    ],
+)
+def test_numbers_that_openspiel_cannot_bear_are_refused(parameters: str) -> None:
+    with pytest.raises(GameError, match=r"expected \w+ to be from 1 to|expected numbers below 10,000"):
+        load_game(f"openspiel:{parameters}")
+
+
+@pytest.mark.parametrize("parameters", ["checkers(rows=1)", "checkers(columns=1)"])
+def test_a_game_that_is_over_where_it_begins_is_refused(parameters: str) -> None:
+    with pytest.raises(GameError, match="the game is over where it begins"):
+        load_game(f"openspiel:{parameters}")
+
+
+def test_words_are_no_position_of_a_game_that_is_cut_off() -> None:
+    game = load_game("openspiel:chess")
+    tree = GameTree(game)
+    play(tree, 3)
+    with pytest.raises(GameError, match="cannot check a position that is given as a board or as words: give the moves"):
+        check_position(game, tree.node.state)
+    check_position(load_game("openspiel:hex(board_size=3)"), load_game("openspiel:hex(board_size=3)").initial(1)[0])
+
+
 def test_a_position_in_one_line_is_drawn() -> None:
     game = load_game("openspiel:chess")
     tree = GameTree(game)
@@ -226,9 +255,12 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
             "openspiel:hex(board_size=40)",
             "OpenSpiel cannot play 'hex(board_size=40)', try other parameters: ",
         ),  # a label
-        ("openspiel:hex(board_size=0)", "OpenSpiel cannot play 'hex(board_size=0)', try other parameters: "),
-        ("openspiel:hex(board_size=-1)", "OpenSpiel cannot play 'hex(board_size=-1)', try other parameters: "),
-        ("openspiel:hex(board_size=3000)", "openspiel:hex(board_size=3000) is not supported: it has 9,000,000 actions"),
+        ("openspiel:hex(board_size=0)", "openspiel:hex(board_size=0): expected board_size to be from 1 to 50"),
+        ("openspiel:hex(board_size=-1)", "openspiel:hex(board_size=-1): expected board_size to be from 1 to 50"),
+        (
+            "openspiel:gomoku(size=10,dims=6)",
+            "openspiel:gomoku(size=10,dims=6) is not supported: it has 1,000,000 actions",
+        ),
         ("openspiel:go(board_size=30)", "board size up to 19"),
         ("openspiel:breakthrough(rows=1)", "OpenSpiel cannot play 'breakthrough(rows=1)', try other parameters: "),
         ("elsewhere:hex", "there is no family of games 'elsewhere': expected connectfour or hex or openspiel"),
