@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copy, which
@@ -33,10 +32,12 @@ from seraphim.diagnostics.benchmark import Figures, show
 from seraphim.errors import SettingsError
 from seraphim.evaluation.match import make_openings
 from seraphim.game import Array, Game, load_game
-from seraphim.inference import Inference, Precision, Runtime, jax, load_inference, tensorflow
+from seraphim.inference import Precision, Runtime, jax, load_inference, tensorflow
 from seraphim.network import architectures, saved_model
 from seraphim.options import SearchOptions, TrainingOptions
 from seraphim.records.examples import Positions
+from seraphim.search import naive
+from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
@@ -256,12 +257,11 @@ def score_gap(game: Game, models: Sequence[Inference], state: Array, options: Se
 
     Both are searched naively, readout by readout, from one position.
     """
-    naive: Any = import_module("tests.support.reference")
     asked = [_Remembered(model) for model in models]
     before = naive.search(game, asked[0], state, options, readouts=0)
     for count in range(1, options.readouts + 1):
         ours, theirs = (naive.search(game, each, state, options, readouts=count) for each in asked)
-        node = before
+        node: naive.Node | None = before
         while node is not None and node.edges:
             ((mine, one),) = (
                 pair for pair in zip(ours.edges, node.edges, strict=True) if pair[0].visits > pair[1].visits
@@ -271,19 +271,23 @@ def score_gap(game: Game, models: Sequence[Inference], state: Array, options: Se
             )
             if one is not two:
                 return abs(_score(node, one, options) - _score(node, two, options))
-            node, ours, theirs = one.child, mine.child, other.child
+            node, ours, theirs = one.child, mine.child or ours, other.child or theirs
         before = naive.search(game, asked[0], state, options, readouts=count)
     return math.inf  # the searches are the same: what differs is not their scores
 
 
-def _score(node: Any, edge: Any, options: SearchOptions) -> float:
+def _score(node: naive.Node, edge: naive.Edge, options: SearchOptions) -> float:
     bonus = options.cpuct * math.sqrt(max(1, node.visits)) * float(edge.prior) / (1 + edge.visits)
     return bonus + (edge.q if edge.visits else 0.0)
 
 
 class _Remembered:
     # A model that is asked once about a position.
+
+    overlaps = False
+
     def __init__(self, model: Inference) -> None:
+        self.name, self.description = model.name, model.description
         self._model, self._found = model, dict[bytes, tuple[Array, Array]]()
 
     def infer(self, observations: Array) -> tuple[Array, Array]:

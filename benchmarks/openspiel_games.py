@@ -17,9 +17,9 @@ from seraphim.errors import SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.game.conformance import check_game
 from seraphim.game.openspiel import PREFIX, playable_games
-from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import decode, encode_games
+from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import SelfPlay
 
 RANDOM_GAMES = 5

@@ -15,10 +15,11 @@ import numpy as np
 
 from seraphim.game import Array, Game, load_game
 from seraphim.game.solved import load_position_sets
-from seraphim.inference import Inference, Uniform, load_inference
+from seraphim.inference import load_inference
 from seraphim.machine import count_cores
 from seraphim.proof.claims import Claim
 from seraphim.proof.question import Question
+from seraphim.search.evaluator import Inference, Uniform
 from seraphim.storage.models import ModelFolder
 
 

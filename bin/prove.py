@@ -43,10 +43,11 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.game import load_game
     from seraphim.game.saved_games import read_position
-    from seraphim.inference import Inference, Uniform, load_inference
+    from seraphim.inference import load_inference
     from seraphim.machine import count_cores
     from seraphim.proof.display import show, summarize
     from seraphim.proof.proving import Limits, prove
+    from seraphim.search.evaluator import Inference, Uniform
 
     if GAME.value:
         if len(arguments) > 1:

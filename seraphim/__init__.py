@@ -7,13 +7,13 @@ In dependency order (each folder or module imports only from those above it):
     machine        the processor cores that a process may use
     game           the rules of games
     options        every option
+    search         tree search over many positions in lock step
     settings       the options of a model in one file
     effects        when an option has an effect
     storage        models and game data on disk
     network        dual-head Keras networks
     inference      a snapshot as a function: observations -> (logits, values)
     records        finished games as TFRecord files
-    search         tree search over many positions in lock step
     export         models and games for other programs and for browsers
     tracking       figures of a run for TensorBoard and MLflow
     proof          what a player can force, with certificates

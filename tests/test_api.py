@@ -28,10 +28,11 @@ from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.players import minimax_player, random_player, raw_player, search_player
 from seraphim.game import Array, PlainGame, load_game, module_name, name_of
 from seraphim.game.saved_games import read_state
-from seraphim.inference import Uniform, load_inference
+from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
 from seraphim.records.examples import Positions, pick
 from seraphim.records.sparse import SparseRows
+from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings, dump_settings

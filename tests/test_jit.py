@@ -192,7 +192,8 @@ def test_a_variable_that_has_no_value_yet_is_numbas_error(tmp_path: Path) -> Non
     (tmp_path / "caller.py").write_text(
         "from seraphim.jit import kernel\n"
         "def make():\n    @kernel\n    def one(number):\n        return 1 if number else later(number)\n"
-        "    try:\n        one(1)\n    except Exception as error:\n        print(type(error).__name__)\n    later = abs\n"
+        "    try:\n        one(1)\n    except Exception as error:\n        print(type(error).__name__)\n"
+        "    later = abs\n"
         "make()\n"
     )
     assert run(tmp_path) == "TypingError\n"

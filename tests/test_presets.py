@@ -10,11 +10,11 @@ import pytest
 
 from seraphim.errors import SettingsError
 from seraphim.game import load_game, load_game_module
-from seraphim.inference import Uniform
 from seraphim.network import architectures
 from seraphim.network.saved_model import load_model
 from seraphim.records.examples import encode
 from seraphim.records.writer import GameWriter
+from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.storage.models import ModelFolder

@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from seraphim.game import Game, load_game
-from seraphim.inference import Inference, Precision, Runtime, Uniform, load_inference, openvino
+from seraphim.inference import Precision, Runtime, load_inference, openvino
 from seraphim.machine import count_cores
 from seraphim.network import architectures, saved_model
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.search.analysis import LEAVES, Analysis
+from seraphim.search.evaluator import Inference, Uniform
 from seraphim.selfplay.games import SelfPlay
 from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
@@ -102,7 +103,7 @@ def measure_latency(game: Game, inference: Inference, search: SearchOptions) -> 
 def measure_start(game_name: str) -> Figures:
     """Return the seconds from the start of a process to its first result of a search, without a network."""
     program = (
-        "import sys, numpy; from seraphim.game import load_game; from seraphim.inference import Uniform\n"
+        "import sys, numpy; from seraphim.game import load_game; from seraphim.search.evaluator import Uniform\n"
         "from seraphim.options import SearchOptions; from seraphim.search.search import Search\n"
         "game = load_game(sys.argv[1]); search = Search(game, Uniform(game), SearchOptions(), 1)\n"
         "search.begin(numpy.array([0]), game.initial(1)); search.run(); search.result(numpy.array([0]))"

@@ -14,7 +14,7 @@ from seraphim.evaluation.intervals import Rate
 from seraphim.evaluation.players import Choose, FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
-from seraphim.inference import Inference, inputs_of
+from seraphim.search.evaluator import Inference, inputs_of
 
 _TOLERANCE = 1e-6  # float32 values that differ by less are equal
 _BINS = 10

@@ -14,8 +14,8 @@ import numpy as np
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.features import PerfectActions
-from seraphim.inference import Inference, Uniform, inputs_of
 from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Inference, Uniform, inputs_of
 from seraphim.search.expansion import rejection
 from seraphim.search.rng import draw_actions, fork, stream_key
 from seraphim.search.roots import Result

@@ -11,8 +11,9 @@ from pathlib import Path
 from seraphim.errors import ModelError
 from seraphim.game import Game
 from seraphim.inference import jax, litert, openvino, tensorflow
-from seraphim.inference.interface import LARGEST_BATCH, Inference, Precision, Runtime
+from seraphim.inference.interface import LARGEST_BATCH, Precision, Runtime
 from seraphim.network import safety, saved_model
+from seraphim.search.evaluator import Inference
 
 SMALL_BATCH = 16
 """The largest batch in which LiteRT evaluates an mlp faster than OpenVINO, whose calls take longer."""

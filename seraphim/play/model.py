@@ -16,9 +16,10 @@ from seraphim.evaluation.players import Choose, raw_player, search_player
 from seraphim.game import AnyGame, Array, load_game, module_name
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
-from seraphim.inference import Evaluate, Inference, Runtime, SavedNetwork, StateFunction, Uniform, inputs_of
+from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import Count, Natural, SearchOptions, Threads, checked
 from seraphim.search.analysis import LEAVES, Analysis
+from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
@@ -141,7 +142,7 @@ class Model:
         Args:
             game: the game, or the name of its package or module.
             evaluation: an `Inference`, a `SavedNetwork`, or a function of states int64 [N, W] that returns logits
-                [N, A] and the values [N] for the player to move; see `seraphim.inference`.
+                [N, A] and the values [N] for the player to move; see `seraphim.search.evaluator`.
             settings: by default the game's.
             tree_policy: the search's selection rule in place of PUCT; see `seraphim.search.traversal.TreePolicy`.
             options: of the search and of self-play, by the names of `seraphim.options`: `readouts=100`.

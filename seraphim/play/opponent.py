@@ -13,9 +13,9 @@ import numpy as np
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.tree import GameTree, Node
-from seraphim.inference import Inference
 from seraphim.options import Options, SearchOptions
 from seraphim.search.analysis import Analysis, Candidate
+from seraphim.search.evaluator import Inference
 
 Chooser = Literal["search", "raw"]
 Temperature = Literal["cold", "hot", "auto"]

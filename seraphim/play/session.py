@@ -14,11 +14,11 @@ from seraphim.evaluation.players import FollowsMoves
 from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree, Node
-from seraphim.inference import Inference
 from seraphim.options import Options, SearchOptions
 from seraphim.play import game_files
 from seraphim.play.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
+from seraphim.search.evaluator import Inference
 
 Human = Literal["first", "second", "both", "none"]
 

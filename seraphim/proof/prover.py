@@ -20,11 +20,11 @@ import numpy as np
 
 from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference, inputs_of
 from seraphim.proof import graph as graphs
 from seraphim.proof.claims import Claim
 from seraphim.proof.graph import NOWHERE, PROVEN, REFUTED, UNDECIDED
 from seraphim.proof.keys import Keys
+from seraphim.search.evaluator import Inference, inputs_of
 
 _BATCH = 1024  # positions for each thread in a round
 _MOST_LEFT = 0.8  # share of the positions after a full memory was compacted; otherwise it is too small

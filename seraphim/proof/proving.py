@@ -13,7 +13,6 @@ import numpy as np
 from seraphim.errors import GameError, RecordError, SeraphimError, SettingsError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
 from seraphim.game.saved_games import Position, check_moves
-from seraphim.inference import Inference
 from seraphim.machine import on_interrupt
 from seraphim.options import SearchOptions
 from seraphim.proof.certificate import Certificate, read_certificate, walk, write_certificate
@@ -21,6 +20,7 @@ from seraphim.proof.claims import Claim
 from seraphim.proof.keys import playable_symmetries
 from seraphim.proof.prover import Counts
 from seraphim.proof.question import Question
+from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.storage.atomic import HeldError, hold
 

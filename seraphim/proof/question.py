@@ -11,10 +11,10 @@ import numpy as np
 
 from seraphim.errors import RecordError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
 from seraphim.proof.claims import Claim
 from seraphim.proof.graph import PROVEN, UNDECIDED
 from seraphim.proof.prover import Counts, Prover
+from seraphim.search.evaluator import Inference
 from seraphim.storage.atomic import replacing
 
 _FORMAT = "part 2"  # of the file

@@ -1,7 +1,8 @@
-"""Tree search over a batch of positions: PUCT and Gumbel AlphaZero. The algorithm on one page: `search`.
+"""Tree search over a batch of positions: PUCT and Gumbel AlphaZero. Read `naive` first, the same in its plainest form.
 
 In dependency order:
 
+    evaluator     what evaluates leaves
     rng           random numbers by key
     tree          the data: nodes and edges of all trees
     cache         the network's earlier evaluations
@@ -11,5 +12,6 @@ In dependency order:
     expansion     adds new positions to the trees
     roots         noise at the root, policies and best actions
     search        the loop: select, expand, evaluate, back up
+    naive         the same search, one position at a time
     analysis      one position with its candidates and variations
 """

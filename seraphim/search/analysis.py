@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
 from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.search.selection import Rule, exploration_weight, to_rule
 from seraphim.search.traversal import TreePolicy

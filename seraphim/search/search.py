@@ -18,10 +18,10 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference, inputs_of
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
+from seraphim.search.evaluator import Inference, inputs_of
 from seraphim.search.rng import draw_actions
 from seraphim.search.roots import Result
 from seraphim.search.selection import halving_schedules, to_rule

@@ -11,9 +11,9 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
+from seraphim.search.evaluator import Inference
 from seraphim.search.expansion import check_offers, terminal_value
 from seraphim.search.rng import draw_actions, fork, stream_key, uniform_of
 from seraphim.search.search import Search, slots_of

@@ -14,8 +14,9 @@ from queue import Empty, Queue
 from typing import NamedTuple, Protocol, Self
 
 from seraphim.game import Game
-from seraphim.inference import Inference, Runtime, Uniform, load_inference
+from seraphim.inference import Runtime, load_inference
 from seraphim.records.examples import GameRecord, encode_games
+from seraphim.search.evaluator import Inference, Uniform
 from seraphim.selfplay.games import SelfPlay, number_in
 from seraphim.settings import Settings
 

@@ -15,9 +15,10 @@ from reference import ArbitraryNetwork
 from benchmarks import gpu
 from seraphim.errors import SettingsError
 from seraphim.game import Array, load_game
-from seraphim.inference import Uniform, jax, tensorflow
+from seraphim.inference import jax, tensorflow
 from seraphim.network.archive import read_archive
 from seraphim.options import SearchOptions, TrainingOptions
+from seraphim.search.evaluator import Uniform
 
 ROOT = Path(__file__).parents[2]
 SMALL = gpu.Scale(

@@ -10,8 +10,8 @@ import pytest
 from benchmarks import mctx_peer, openspiel_peer, peers
 from seraphim.diagnostics.benchmark import Figures
 from seraphim.game import Game, load_game
-from seraphim.inference import Uniform
 from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions
+from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 

@@ -15,11 +15,11 @@ from rich.console import Console
 from seraphim.diagnostics import doctor, installation
 from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_data, check_model
 from seraphim.errors import SettingsError
-from seraphim.inference import Uniform
 from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
 from seraphim.records.index import total_positions
 from seraphim.records.writer import GameWriter
+from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder

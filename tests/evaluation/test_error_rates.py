@@ -29,8 +29,8 @@ from seraphim.evaluation.players import (
 )
 from seraphim.game import Array, load_game
 from seraphim.game.features import PositionSet
-from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Inference, Uniform
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.loop import Run, learn

@@ -25,8 +25,8 @@ from seraphim.evaluation.players import (
 )
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.solved import load_perfect_actions
-from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions, position_sets
 

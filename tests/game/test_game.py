@@ -24,8 +24,8 @@ from seraphim.game import (
 )
 from seraphim.game.exhaustive import solve as solve_exhaustively
 from seraphim.game.features import features_of
-from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
 from tictactoe.game import GAME
 from tictactoe.minimax import solve

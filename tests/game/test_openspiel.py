@@ -14,11 +14,11 @@ from seraphim.game.notation import format_moves, label_in, parse_moves
 from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
 from seraphim.game.saved_games import check_position
 from seraphim.game.tree import GameTree
-from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
 from seraphim.play import game_files
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.tfrecord import FRAME_BYTES
+from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
 
 

@@ -14,13 +14,13 @@ from seraphim.errors import GameError, RecordError
 from seraphim.game import Game, PlainRules, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
-from seraphim.inference import Uniform
 from seraphim.options import RecordOptions, SearchOptions
 from seraphim.play import game_files
 from seraphim.play.opponent import PlayOptions
 from seraphim.play.session import Session, SessionOptions
 from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
+from seraphim.search.evaluator import Uniform
 
 FOUR = connectfour.GAME
 NIM = PlainRules(games.NIM)

@@ -13,10 +13,11 @@ from reference import random_states
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array
-from seraphim.inference import Inference, Uniform, litert, load_inference
+from seraphim.inference import litert, load_inference
 from seraphim.inference.interface import LARGEST_BATCH, bucket_size, in_buckets
 from seraphim.network.architectures import build
 from seraphim.network.saved_model import load_model, save_snapshot
+from seraphim.search.evaluator import Inference, Uniform
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME

@@ -30,7 +30,6 @@ from seraphim.game import Array, load_game
 from seraphim.game.notation import format_moves
 from seraphim.game.saved_games import Position
 from seraphim.game.tree import GameTree
-from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
 from seraphim.play import screen
 from seraphim.play.opponent import PlayOptions
@@ -39,6 +38,7 @@ from seraphim.play.session import MOST_READOUTS, Session, SessionOptions
 from seraphim.play.terminal import printable
 from seraphim.proof.known_moves import read_moves
 from seraphim.proof.proving import Limits, prove
+from seraphim.search.evaluator import Inference, Uniform
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
 PLAY = PlayOptions()

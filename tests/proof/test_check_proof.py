@@ -19,10 +19,10 @@ from connectfour.game import ConnectFour
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries
 from seraphim.game.saved_games import Position
-from seraphim.inference import Uniform
 from seraphim.proof.certificate import MAGIC, read_certificate
 from seraphim.proof.known_moves import KnownMoves
 from seraphim.proof.proving import Limits, prove
+from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME as TICTACTOE
 
 ROOT = Path(__file__).parents[2]

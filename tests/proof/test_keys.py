@@ -16,11 +16,11 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries
 from seraphim.game.exhaustive import solve
 from seraphim.game.saved_games import Position
-from seraphim.inference import Uniform
 from seraphim.proof import known_moves, proving
 from seraphim.proof.certificate import MAGIC
 from seraphim.proof.keys import Keys
 from seraphim.proof.proving import Goal, Limits, prove
+from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME as TICTACTOE
 
 START = Position(None, [], [])

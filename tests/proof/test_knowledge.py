@@ -15,10 +15,10 @@ from seraphim.game import Array, Game, PlainRules, load_game
 from seraphim.game.exhaustive import solve
 from seraphim.game.features import MoveResults
 from seraphim.game.saved_games import Position
-from seraphim.inference import Uniform
 from seraphim.proof import certificate, known_moves, proving
 from seraphim.proof.knowledge import Knowledge
 from seraphim.proof.proving import Limits, prove
+from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME as TICTACTOE
 from tictactoe.minimax import action_results
 

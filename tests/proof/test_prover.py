@@ -11,12 +11,12 @@ from seraphim.errors import GameError, ModelError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.game.exhaustive import Solution, solve
 from seraphim.game.saved_games import Position
-from seraphim.inference import Inference, Uniform
 from seraphim.proof import prover as provers
 from seraphim.proof.certificate import walk
 from seraphim.proof.claims import Claim
 from seraphim.proof.graph import PROVEN, REFUTED, UNDECIDED
 from seraphim.proof.prover import Prover
+from seraphim.search.evaluator import Inference, Uniform
 from tictactoe.game import GAME as TICTACTOE
 
 CLAIMS = [Claim(player, wins) for player in (0, 1) for wins in (True, False)]

@@ -15,11 +15,11 @@ from connectfour.game import ConnectFour
 from seraphim.errors import RecordError
 from seraphim.game.exhaustive import solve
 from seraphim.game.saved_games import Position
-from seraphim.inference import Uniform
 from seraphim.proof.certificate import walk
 from seraphim.proof.claims import Claim
 from seraphim.proof.prover import Prover
 from seraphim.proof.question import Question
+from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME as TICTACTOE
 
 MEGABYTES = 16
@@ -179,7 +179,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from connectfour.game import ConnectFour
-from seraphim.inference import Uniform
+from seraphim.search.evaluator import Uniform
 from seraphim.proof.claims import Claim
 from seraphim.proof.question import Question
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from reference import ArbitraryNetwork, softmax
+from reference import ArbitraryNetwork
 
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
+from seraphim.search.naive import softmax
 from seraphim.search.search import Search
 from tictactoe.game import TicTacToe
 

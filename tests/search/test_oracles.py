@@ -27,8 +27,8 @@ from open_spiel.python.algorithms import mcts
 from reference import ArbitraryNetwork
 
 from seraphim.game import Array, Game, PlainGame, PlainRules, load_game
-from seraphim.inference import Inference, Uniform
 from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Inference, Uniform
 from seraphim.search.roots import Result
 from seraphim.search.search import Search
 

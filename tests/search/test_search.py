@@ -6,15 +6,15 @@ import games
 import knows_the_end
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import ArbitraryNetwork, random_states
 
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.inference import Uniform
 from seraphim.options import FirstPlayUrgency, Leaf, Root, SearchOptions
+from seraphim.search import naive
+from seraphim.search.evaluator import Uniform
 from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, uniform_of
 from seraphim.search.search import Search
 from seraphim.search.tree import NO_CHILD, allocate, slots
@@ -125,19 +125,19 @@ def test_a_search_equals_the_naive_one(seed: int, scale: float, noisy: bool, opt
             count = int(game.legal(states[row : row + 1]).sum())
             gumbel = options.root == "gumbel"
             noise = gumbel_noise(streams[row], count) if gumbel else noise_of(streams[row], count, 0.3)
-        root = reference.search(game, network, states[row], options, noise=noise)
-        assert result.visits[row].tolist() == reference.visits(root, game.num_actions).tolist()
-        proven = reference.exact(root) if options.solver else None
+        root = naive.search(game, network, states[row], options, noise=noise)
+        assert result.visits[row].tolist() == naive.visits(root, game.num_actions).tolist()
+        proven = naive.exact(root) if options.solver else None
         assert result.proven[row] == (proven is not None)
         if proven is not None:
             assert (result.values[row], nodes_of(search, row)[0]["distance"]) == proven
             continue
-        policy = reference.policy_of(root, options)
+        policy = naive.policy_of(root, options)
         for edge, weight in policy.items():
             assert result.policies[row, edge.action] == pytest.approx(weight, abs=1e-6)
         assert result.policies[row].sum() == pytest.approx(1.0, abs=1e-5)
-        assert result.values[row] == pytest.approx(reference.value_of(root, options), abs=1e-6)
-        assert result.best[row] == reference.move_of(root, options).action
+        assert result.values[row] == pytest.approx(naive.value_of(root, options), abs=1e-6)
+        assert result.best[row] == naive.move_of(root, options).action
 
 
 @pytest.mark.parametrize("solver", [False, True])
@@ -148,8 +148,8 @@ def test_a_gumbel_root_that_is_searched_further_equals_the_naive_one(solver: boo
         search = searched(GAME, network, GAME.initial(1), options)
         search.begin(np.array([0]), GAME.initial(1), readouts=100)
         search.run()
-        root = reference.search(GAME, network, GAME.initial(1)[0], options, readouts=120)
-        assert visits(search)[0].tolist() == reference.visits(root, 9).tolist()
+        root = naive.search(GAME, network, GAME.initial(1)[0], options, readouts=120)
+        assert visits(search)[0].tolist() == naive.visits(root, 9).tolist()
 
 
 @pytest.mark.parametrize("leaf", ["value", "playout"])
@@ -158,7 +158,7 @@ def test_a_reused_tree_equals_the_naive_search_that_goes_on_with_its_own(leaf: s
     for seed in range(6):
         network = ArbitraryNetwork(GAME, seed)
         search = searched(GAME, network, GAME.initial(1), options)
-        state, root = GAME.initial(1), reference.search(GAME, network, GAME.initial(1)[0], options)
+        state, root = GAME.initial(1), naive.search(GAME, network, GAME.initial(1)[0], options)
         while True:
             action = visits(search).argmax(axis=1)
             edge = next(edge for edge in root.edges if edge.action == action[0])
@@ -169,8 +169,8 @@ def test_a_reused_tree_equals_the_naive_search_that_goes_on_with_its_own(leaf: s
             search.begin(np.array([0]), state)
             search.run()
             assert edge.child is not None
-            root = reference.search(GAME, network, state[0], options, root=edge.child)
-            assert visits(search)[0].tolist() == reference.visits(root, GAME.num_actions).tolist()
+            root = naive.search(GAME, network, state[0], options, root=edge.child)
+            assert visits(search)[0].tolist() == naive.visits(root, GAME.num_actions).tolist()
             check_invariants(search)
 
 
@@ -183,8 +183,8 @@ def test_players_who_move_twice_are_searched_as_by_the_naive_search() -> None:
             options = SearchOptions(readouts=60, leaf=leaf)  # type: ignore[arg-type]
             found = visits(searched(game, network, states, options))
             for row in range(len(states)):
-                root = reference.search(game, network, states[row], options)
-                assert found[row].tolist() == reference.visits(root, game.num_actions).tolist()
+                root = naive.search(game, network, states[row], options)
+                assert found[row].tolist() == naive.visits(root, game.num_actions).tolist()
 
 
 # ---------------------------------------------------------------- trees do not affect each other
@@ -230,8 +230,8 @@ def test_trees_grow_when_readouts_are_added_to_them() -> None:
     for _ in range(30):
         search.begin(np.arange(2), GAME.initial(2))
         search.run()
-    whole = reference.search(GAME, network, GAME.initial(1)[0], replace(OPTIONS, readouts=310))
-    assert visits(search)[1].tolist() == reference.visits(whole, 9).tolist()
+    whole = naive.search(GAME, network, GAME.initial(1)[0], replace(OPTIONS, readouts=310))
+    assert visits(search)[1].tolist() == naive.visits(whole, 9).tolist()
     check_invariants(search)
 
 
@@ -377,8 +377,8 @@ def test_a_playout_ends_as_a_draw_where_the_game_would_be_cut_off(root: Root) ->
     for readouts in (1, 2, 30):
         options = SearchOptions(readouts=readouts, leaf="playout", root=root, cache_megabytes=1)
         search = searched(game, network, game.initial(1), options)
-        found = reference.search(game, network, game.initial(1)[0], options)
-        assert visits(search)[0].tolist() == reference.visits(found, 2).tolist()
+        found = naive.search(game, network, game.initial(1)[0], options)
+        assert visits(search)[0].tolist() == naive.visits(found, 2).tolist()
         assert search.result(np.array([0])).values[0] == 0.0
         assert search.trees.progress[0]["num_nodes"] <= 1 + readouts * game.max_plies
 
@@ -395,8 +395,8 @@ def test_first_play_urgency_is_a_mean_of_values_also_with_playouts(fpu: FirstPla
     states = random_states(GAME, 16, 2)
     found = visits(searched(GAME, Pessimist(GAME), states, options))
     for row in range(16):
-        root = reference.search(GAME, Pessimist(GAME), states[row], options)
-        assert found[row].tolist() == reference.visits(root, 9).tolist()
+        root = naive.search(GAME, Pessimist(GAME), states[row], options)
+        assert found[row].tolist() == naive.visits(root, 9).tolist()
 
 
 def test_uniform_numbers_are_below_one() -> None:
@@ -518,7 +518,7 @@ def test_a_reused_root_gets_new_noise_instead_of_the_old() -> None:
     search.move(np.array([0]), action)
     search.begin(np.array([0]), state, keys("b"))
     priors = search.result(np.array([0])).priors[0][GAME.legal(state)[0]]
-    raw = reference.softmax(network.infer(GAME.observe(state))[0][0][GAME.legal(state)[0]])
+    raw = naive.softmax(network.infer(GAME.observe(state))[0][0][GAME.legal(state)[0]])
     assert priors == pytest.approx(raw, abs=1e-7)
     expected = 0.75 * raw + 0.25 * noise_of(keys("b")[0], 8, OPTIONS.dirichlet_alpha)
     assert search.trees.root_scores[:8] == pytest.approx(expected, abs=1e-6)
@@ -575,7 +575,7 @@ def test_the_naive_regularized_policy_maximizes_its_objective() -> None:
             def objective(policy: Array, p: Array = priors, q: Array = values, c: float = strength) -> float:
                 return float(policy @ q - c * (p * np.log(p / policy)).sum())
 
-            policy = np.array(reference.regularized_policy(priors.tolist(), values.tolist(), strength))
+            policy = np.array(naive.regularized_policy(priors.tolist(), values.tolist(), strength))
             assert policy.sum() == pytest.approx(1.0, abs=1e-9)
             for other in rng.dirichlet(np.ones(size), 100):
                 for share in (1e-4, 0.01, 1.0):
@@ -591,7 +591,7 @@ def test_visits_tend_to_the_regularized_policy() -> None:
     game = PlainRules(games.Results(0.3, -0.2, 0.25, 0.1))
     result = searched(game, Skewed(game), game.initial(1), replace(OPTIONS, readouts=50_000)).result(np.array([0]))
     priors, values = result.priors[0].tolist(), result.action_values[0].tolist()
-    policy = reference.regularized_policy(priors, values, 1.5 * np.sqrt(50_000) / (50_000 + len(priors)))
+    policy = naive.regularized_policy(priors, values, 1.5 * np.sqrt(50_000) / (50_000 + len(priors)))
     assert result.policies[0] == pytest.approx(policy, abs=1e-3)
 
 
@@ -601,8 +601,7 @@ def test_moves_that_are_not_sampled_have_the_highest_regularized_probability() -
     result = search.result(np.arange(30))
     best = search.choose(result, np.zeros(30, bool), keys(*map(str, range(30))))
     moves = [
-        reference.move_of(reference.search(GAME, ArbitraryNetwork(GAME), state, OPTIONS), OPTIONS).action
-        for state in states
+        naive.move_of(naive.search(GAME, ArbitraryNetwork(GAME), state, OPTIONS), OPTIONS).action for state in states
     ]
     assert best.tolist() == moves
     assert best.tolist() != result.visits.argmax(axis=1).tolist()

@@ -11,8 +11,8 @@ from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import ConnectFour
 from seraphim.game import Game, PlainRules
-from seraphim.inference import Uniform
 from seraphim.options import Root, SearchOptions
+from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
 from seraphim.search.tree import LOST, NO_CHILD, OPEN, PROVEN, slots
 from tictactoe.game import TicTacToe

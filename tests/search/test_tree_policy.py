@@ -9,7 +9,6 @@ import games
 import numba
 import numpy as np
 import pytest
-import reference
 from pages import blocks_of, function_of
 from reference import ArbitraryNetwork, random_states
 
@@ -17,9 +16,9 @@ import seraphim
 from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.inference import Inference, StateFunction, Uniform
 from seraphim.options import SearchOptions
-from seraphim.search import traversal
+from seraphim.search import naive, traversal
+from seraphim.search.evaluator import Inference, StateFunction, Uniform
 from seraphim.search.rng import stream_key
 from seraphim.search.search import Search
 from seraphim.search.tree import LOST, OPEN
@@ -84,7 +83,7 @@ def visits(search: Search) -> list[list[int]]:
     return search.result(np.arange(len(search.trees.progress))).visits.tolist()
 
 
-def naive_ucb1(node: reference.Node, options: SearchOptions, is_root: bool) -> reference.Edge:
+def naive_ucb1(node: naive.Node, options: SearchOptions, is_root: bool) -> naive.Edge:
     """Auer et al. 2002: the mean, and the square root of 2 ln(n) / n(a); what was never tried comes first."""
     untried = [edge for edge in node.edges if not edge.visits]
     if untried:
@@ -98,12 +97,12 @@ def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
     name: str, change: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game, options = GAMES[name], SearchOptions(readouts=150)
-    monkeypatch.setattr(reference, "best_edge", naive_ucb1)
+    monkeypatch.setattr(naive, "best_edge", naive_ucb1)
     for seed in range(3):
         network, states = ArbitraryNetwork(game, seed), random_states(game, 3, seed)
         found = visits(searched(game, network, states, options, change(UCB1)))
-        roots = [reference.search(game, network, state, options) for state in states]
-        assert found == [reference.visits(root, game.num_actions).tolist() for root in roots]
+        roots = [naive.search(game, network, state, options) for state in states]
+        assert found == [naive.visits(root, game.num_actions).tolist() for root in roots]
         assert found != visits(searched(game, network, states, options))
 
 

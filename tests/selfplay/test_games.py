@@ -8,14 +8,14 @@ from itertools import chain, count, pairwise
 import games
 import numpy as np
 import pytest
-import reference
 from reference import ArbitraryNetwork
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game, PlainGame, PlainRules
-from seraphim.inference import Uniform
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, encode_games
+from seraphim.search import naive
+from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import PURPOSES, SelfPlay, game_id, number_in, ply_streams
 from seraphim.selfplay.pool import play_games, play_together
 from seraphim.settings import Settings
@@ -87,8 +87,8 @@ def naive_moves(record: GameRecord, options: SearchOptions) -> list[int]:
     """The best moves in the positions of a game, by naive searches that go on with the tree below the moves made."""
     moves, root = [], None
     for state, action in zip(record.states, record.actions, strict=True):
-        root = reference.search(GAME, ArbitraryNetwork(GAME), state, options, root)
-        moves.append(reference.move_of(root, options).action)
+        root = naive.search(GAME, ArbitraryNetwork(GAME), state, options, root)
+        moves.append(naive.move_of(root, options).action)
         (root,) = (edge.child for edge in root.edges if edge.action == action)
     return moves
 

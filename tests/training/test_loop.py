@@ -12,11 +12,12 @@ from event_files import shown
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game
-from seraphim.inference import Inference, Runtime, load_inference
+from seraphim.inference import Runtime, load_inference
 from seraphim.network.saved_model import load_model
 from seraphim.options import GateOptions
 from seraphim.records.files import published_files
 from seraphim.records.index import played_numbers
+from seraphim.search.evaluator import Inference
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import trainer

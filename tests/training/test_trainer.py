@@ -14,11 +14,12 @@ import pytest
 
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference, load_inference
+from seraphim.inference import load_inference
 from seraphim.network import saved_model
 from seraphim.options import MOST_SEED, RecordOptions
 from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
+from seraphim.search.evaluator import Inference
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import fit, trainer

@@ -17,9 +17,9 @@ import numpy as np
 
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Game
-from seraphim.inference import Inference
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import LEAVES, Finding, find
+from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.search.selection import to_rule
 from seraphim.server.engine.limits import SearchLimits, TreeMemory

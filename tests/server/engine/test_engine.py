@@ -14,9 +14,9 @@ from reference import ArbitraryNetwork
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.inference import Uniform
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
+from seraphim.search.evaluator import Uniform
 from seraphim.server.engine import messages
 from seraphim.server.engine.engine import Engine
 from seraphim.server.engine.limits import SearchLimits

@@ -1,0 +1,333 @@
+"""The search in its plainest form: one position at a time, recursive, slow. Read it first.
+
+`search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), expand and evaluate
+what it leads to, and back the value up. `policy_of` is what the network learns from, and `move_of` what is played. The
+search that plays, `seraphim.search.search`, visits the same edges in the same order, many positions at a time; tests
+compare them.
+
+`M` in shapes is the number of legal actions of a position.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seraphim.game import Array, Game
+from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Inference
+from seraphim.search.selection import considered_visits
+
+
+@dataclass
+class Node:
+    """A position: whose turn it is, its result if the game has ended, and one edge for each legal action."""
+
+    state: Array
+    mover: int
+    result: float | None  # for player 0
+    value: float = 0.0  # the network's, for the mover
+    visits: int = 0
+    edges: list["Edge"] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Edge:
+    """A legal action of a node, and the values that came back through it."""
+
+    action: int
+    prior: np.float32
+    searched_prior: np.float32  # the prior with the root's noise; at a Gumbel root, logit + noise
+    returns: list[float] = field(default_factory=list)  # of its visits, for the player who chooses this edge
+    child: Node | None = None
+
+    @property
+    def visits(self) -> int:
+        """N(s, a)."""
+        return len(self.returns)
+
+    @property
+    def q(self) -> float:
+        """Q(s, a), the mean of its returns; there must be one."""
+        return sum(self.returns) / len(self.returns)
+
+
+def search(
+    game: Game,
+    inference: Inference,
+    state: Array,
+    options: SearchOptions,
+    root: Node | None = None,
+    noise: Array | None = None,
+    readouts: int | None = None,
+) -> Node:
+    """Search a position with `readouts`, by default the options'; go on with `root` if it is given."""
+    if root is None:
+        root = evaluate(game, inference, state)
+        root.visits = 1
+    priors = [float(edge.prior) for edge in root.edges]
+    if options.root == "gumbel":
+        draws = noise if noise is not None else np.zeros(len(priors))
+        priors = [logit(edge) + draw for edge, draw in zip(root.edges, draws, strict=True)]
+    elif noise is not None:
+        if options.root_temperature != 1:
+            powers = [math.pow(prior, 1 / options.root_temperature) for prior in priors]
+            priors = [power / sum(powers) for power in powers]
+        share = options.noise_coefficient
+        priors = [(1 - share) * prior + share * draw for prior, draw in zip(priors, noise, strict=True)]
+    for edge, prior in zip(root.edges, priors, strict=True):
+        edge.searched_prior = np.float32(prior)
+    for _ in range(options.readouts if readouts is None else readouts):
+        if options.solver and exact(root) is not None:
+            break
+        readout(game, inference, root, options)
+    return root
+
+
+def readout(game: Game, inference: Inference, node: Node, options: SearchOptions, depth: int = 0) -> tuple[float, int]:
+    """Play one readout from `node`, `depth` plies below the root; return its value and the player it is for."""
+    known = exact(node) if options.solver or node.result is not None else None
+    if known is not None:
+        node.visits += 1
+        return known[0], node.mover
+    edge = best_edge(node, options, is_root=depth == 0)
+    if edge.child is None:
+        successor = game.step(node.state[None], np.array([edge.action]))[0]
+        edge.child = evaluate(game, inference, successor, options.known_results)
+        if edge.child.result is None and options.leaf == "playout" and depth + 1 >= game.max_plies:
+            edge.child.value = 0.0  # cut off
+        if edge.child.result is None and (options.leaf == "value" or depth + 1 >= game.max_plies):
+            edge.child.visits += 1
+            value, player = edge.child.value, edge.child.mover
+        else:
+            value, player = readout(game, inference, edge.child, options, depth + 1)
+    else:
+        value, player = readout(game, inference, edge.child, options, depth + 1)
+    node.visits += 1
+    edge.returns.append(value if player == node.mover else -value)
+    return value, player
+
+
+def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = False) -> Node:
+    """Return a position int64 [W] as a node: with the network's value and priors, unless the game has ended."""
+    row = state[None]
+    node = Node(state, int(game.to_play(row)[0]), result_of(game, state, ask_game))
+    if node.result is None:
+        logits, values = inference.infer(game.observe(row))
+        actions = np.flatnonzero(game.legal(row)[0])
+        priors = softmax(logits[0][actions])
+        node.edges = [Edge(int(a), p, p) for a, p in zip(actions, priors, strict=True)]
+        node.value = float(values[0])
+    return node
+
+
+def result_of(game: Game, state: Array, ask_game: bool) -> float | None:
+    """The result for player 0 of a finished position, or of one that the game knows if it is asked."""
+    row = state[None]
+    ended, result = game.outcome(row)
+    if not ended[0] and ask_game:
+        ended, result = game.known_results(row)  # type: ignore[attr-defined]
+    return float(result[0]) if ended[0] else None
+
+
+def softmax(logits: Array) -> Array:
+    """Probabilities float32 [K]: weights stored in single precision, and divided by their sum in double."""
+    weights = [math.exp(logit - max(logits)) for logit in logits.tolist()]
+    return np.array([float(np.float32(weight)) / sum(weights) for weight in weights], np.float32)
+
+
+def best_edge(node: Node, options: SearchOptions, is_root: bool) -> Edge:
+    """Return the edge that a readout follows."""
+    if options.root == "puct":
+        return puct_edge(node, options)
+    return gumbel_root_edge(node, options) if is_root else gumbel_edge(node, options)
+
+
+def puct_edge(node: Node, options: SearchOptions) -> Edge:
+    """Return the edge with the highest Q + U, where U = c·P·√N / (1 + n) (AlphaGo Zero, Methods)."""
+    c, reached = options.cpuct, max(1, node.visits)
+    if options.cpuct_base:
+        c += math.log((1 + reached + options.cpuct_base) / options.cpuct_base)
+    unvisited = 0.0
+    if options.fpu != "zero":
+        counted = [node.value]
+        for edge in node.edges:
+            counted += [q_of(node, edge, options)] * edge.visits if edge.visits else []
+        unvisited = math.fsum(counted) / len(counted)
+    if options.fpu == "reduction":
+        visited = sum(float(edge.prior) for edge in node.edges if edge.visits)
+        unvisited -= options.fpu_reduction * math.sqrt(visited)
+
+    def score(edge: Edge) -> float:
+        if options.solver and known(node, edge) is not None:
+            return q_of(node, edge, options)
+        q = edge.q if edge.visits else unvisited
+        return c * math.sqrt(reached) * float(edge.searched_prior) / (1 + edge.visits) + q
+
+    return max(candidates(node, options), key=score)
+
+
+# ---------------------------------------------------------------- policy and move
+
+
+def policy_of(root: Node, options: SearchOptions) -> dict[Edge, float]:
+    """The policy of an unproven root: a weight for each candidate."""
+    edges = candidates(root, options)
+    if options.root == "gumbel":
+        return dict(zip(edges, improved_policy(root, options), strict=True))
+    if not any(edge.visits for edge in edges):  # by priors, if all that was visited loses
+        return {edge: float(edge.prior) / sum(float(each.prior) for each in edges) for edge in edges}
+    return {edge: edge.visits / sum(edge.visits for edge in edges) for edge in edges}
+
+
+def value_of(root: Node, options: SearchOptions) -> float:
+    """The expected value under the policy of an unproven root."""
+    mixed = mixed_value(root, options)
+    policy = policy_of(root, options)
+    return sum(weight * (q_of(root, edge, options) if edge.visits else mixed) for edge, weight in policy.items())
+
+
+def move_of(root: Node, options: SearchOptions) -> Edge:
+    """The move to play at an unproven root."""
+    policy = policy_of(root, options)
+    best = max(policy, key=lambda edge: policy[edge])
+    visited = [edge for edge in policy if edge.visits]
+    if options.root == "puct" and options.leaf == "value" and visited:
+        best = regularized_move(root, visited, options)
+    if options.root == "gumbel":
+        edges = list(policy)
+        scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(root, options), strict=True)]
+        most = max(edge.visits for edge in edges)
+        best = max(zip(edges, scores, strict=True), key=lambda pair: (pair[0].visits == most, pair[1]))[0]
+    proven = [edge for edge in policy if options.solver and known(root, edge) is not None]
+    if proven and best not in proven:
+        safest = max(proven, key=lambda edge: q_of(root, edge, options))
+        return safest if q_of(root, safest, options) >= q_of(root, best, options) else best
+    return max([best, *proven], key=lambda edge: q_of(root, edge, options)) if proven else best
+
+
+def regularized_move(root: Node, edges: list[Edge], options: SearchOptions) -> Edge:
+    """The edge that is most probable under the regularized policy."""
+    c, visits = options.cpuct, root.visits
+    if options.cpuct_base:
+        c += math.log((1 + visits + options.cpuct_base) / options.cpuct_base)
+    priors, values = [float(edge.prior) for edge in edges], [q_of(root, edge, options) for edge in edges]
+    policy = regularized_policy(priors, values, c * math.sqrt(visits) / (len(root.edges) + visits))
+    return edges[policy.index(max(policy))]
+
+
+def regularized_policy(priors: list[float], values: list[float], strength: float) -> list[float]:
+    """The policy π that maximizes π·Q - λ·KL(P, π): λ·P/(α - Q) (Grill et al. 2020, section 3.2)."""
+
+    def policy(alpha: float) -> list[float]:
+        return [strength * prior / (alpha - value) for prior, value in zip(priors, values, strict=True)]
+
+    low = max(value + strength * prior for prior, value in zip(priors, values, strict=True))
+    high = max(values) + strength * sum(priors)
+    while low < (alpha := (low + high) / 2) < high:
+        low, high = (alpha, high) if math.fsum(policy(alpha)) > 1 else (low, alpha)
+    return policy(high)
+
+
+def visits(root: Node, num_actions: int) -> Array:
+    """Return the visits of each action int32 [A]."""
+    counts = np.zeros(num_actions, np.int32)
+    for edge in root.edges:
+        counts[edge.action] = edge.visits
+    return counts
+
+
+# ---------------------------------------------------------------- proven results
+
+
+def exact(node: Node) -> tuple[float, int] | None:
+    """The proven value of a node for its mover, and the plies to the end, by looking at the whole tree below it."""
+    if node.result is not None:
+        return (node.result if node.mover == 0 else -node.result), 0
+    known = []
+    for edge in node.edges:
+        below = exact(edge.child) if edge.child is not None else None
+        if edge.child is not None and below is not None:
+            known.append((below[0] if edge.child.mover == node.mover else -below[0], below[1] + 1))
+    wins = [plies for value, plies in known if value >= 1]
+    if wins:
+        return 1.0, min(wins)
+    if node.edges and len(known) == len(node.edges):
+        best = max(value for value, _ in known)
+        return best, max(plies for value, plies in known if value == best)
+    return None
+
+
+def known(node: Node, edge: Edge) -> float | None:
+    """The value of an edge for the player who chooses it, if it is proven."""
+    below = exact(edge.child) if edge.child is not None else None
+    return None if below is None else below[0] if edge.child.mover == node.mover else -below[0]  # type: ignore[union-attr]
+
+
+def q_of(node: Node, edge: Edge, options: SearchOptions) -> float:
+    """The mean of a visited edge's returns, or its proven result."""
+    result = known(node, edge) if options.solver else None
+    return edge.q if result is None else result
+
+
+def candidates(node: Node, options: SearchOptions) -> list[Edge]:
+    """The edges that are not proven to lose."""
+    return [edge for edge in node.edges if not (options.solver and known(node, edge) == -1)]
+
+
+# ---------------------------------------------------------------- a Gumbel root
+
+
+def gumbel_root_edge(node: Node, options: SearchOptions) -> Edge:
+    """Sequential halving among the candidates, as if the edges that are proven to lose had never been there."""
+    edges = candidates(node, options)
+    considered, spent = min(options.gumbel_actions, len(edges)), sum(edge.visits for edge in edges)
+    if spent >= options.readouts:
+        return gumbel_edge(node, options)
+    wanted = considered_visits(considered, options.readouts)[spent]
+    scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(node, options), strict=True)]
+    nearest = max(edge.visits for edge in edges if edge.visits <= wanted)
+    return max(zip(edges, scores, strict=True), key=lambda pair: (pair[0].visits == nearest, pair[1]))[0]
+
+
+def gumbel_edge(node: Node, options: SearchOptions) -> Edge:
+    """Return the edge below the root whose share of visits is furthest behind the improved policy."""
+    edges = candidates(node, options)
+    spent = sum(edge.visits for edge in edges)
+    scores = [p - edge.visits / (1 + spent) for p, edge in zip(improved_policy(node, options), edges, strict=True)]
+    return edges[scores.index(max(scores))]
+
+
+def improved_policy(node: Node, options: SearchOptions) -> list[float]:
+    """softmax(logit + σ(q)) over the candidates."""
+    scores = [logit(edge) + s for edge, s in zip(candidates(node, options), sigma(node, options), strict=True)]
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
+
+
+def sigma(node: Node, options: SearchOptions) -> list[float]:
+    """σ(q) of each candidate, as in mctx: scaled to [0, 1], times 0.1·(50 + max N)."""
+    values = completed_values(node, options)
+    weight = 0.1 * (50 + max(edge.visits for edge in candidates(node, options)))
+    return [weight * (value - min(values)) / max(max(values) - min(values), 1e-8) for value in values]
+
+
+def completed_values(node: Node, options: SearchOptions) -> list[float]:
+    """The value of each candidate."""
+    mixed = mixed_value(node, options)
+    return [q_of(node, edge, options) if edge.visits else mixed for edge in candidates(node, options)]
+
+
+def mixed_value(node: Node, options: SearchOptions) -> float:
+    """The value of actions without a visit (Danihelka et al. 2022, appendix D)."""
+    visited = [edge for edge in candidates(node, options) if edge.visits]
+    if not visited:
+        return node.value
+    visits, prior = sum(edge.visits for edge in visited), sum(float(edge.prior) for edge in visited)
+    mean = sum(float(edge.prior) * q_of(node, edge, options) for edge in visited) / prior
+    return (node.value + visits * mean) / (1 + visits)
+
+
+def logit(edge: Edge) -> float:
+    """Return the logarithm of an edge's prior."""
+    return math.log(edge.prior)
