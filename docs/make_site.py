@@ -25,7 +25,7 @@ from nbconvert.writers import FilesWriter
 import seraphim
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = (".", "docs", "notebooks", "models/*")
+FOLDERS = (".", "docs", "docs/log", "notebooks", "models/*")  # the log is on the site, but not in its menu
 COPIED = ("*.md", "*.png", "*.css", "LICENSE", "CITATION.cff")
 NAMED_FILE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)  # a block of code that is the content of a file
 TO_SOURCE = re.compile(r"\[([^]]*)\]\(((?:\.\./)*)(\w+)/([\w/]+)\.py\)")  # a link to a Python file

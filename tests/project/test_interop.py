@@ -36,7 +36,6 @@ class Outcome(NamedTuple):
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Run the page from top to bottom in a folder like a clone, and return what came of it."""
     folder = tmp_path_factory.mktemp("clone")
-    (folder / "bin").symlink_to(ROOT / "bin")
     shutil.copytree(ROOT / "models", folder / "models", symlinks=True)
     names: dict[str, Any] = {}
     with contextlib.chdir(folder):
@@ -50,11 +49,15 @@ def run(kind: str, text: str, names: dict[str, Any]) -> str:
             exec(compile(text, "docs/interop.md", "exec"), names)
         return printed.getvalue()
     if kind == "sh":
-        python, *arguments = shlex.split(text)
-        assert python == "python"
+        program, *arguments = shlex.split(text)
+        assert program == "seraphim"
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "SERAPHIM_DATA": ""}
         done = subprocess.run(
-            [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=300
+            [Path(sys.executable).with_name(program), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

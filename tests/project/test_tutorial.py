@@ -18,10 +18,10 @@ from playwright.sync_api import expect
 PAGE = (ROOT / "docs/your-own-game.md").read_text()
 # What is appended to the page's commands, so that they take seconds: fewer games, readouts and steps.
 SHORTER = {
-    "bin/learn.py": "--generations=1 --games_per_generation=12 --readouts=6 --steps=4 --workers=1",
-    "bin/arena.py": "--games=2 --readouts=6",
+    "seraphim learn": "--generations=1 --games_per_generation=12 --readouts=6 --steps=4 --workers=1",
+    "seraphim arena": "--games=2 --readouts=6",
 }
-TYPED = {"bin/interactive.py": "d2d3\nq\n"}  # what a person types
+TYPED = {"seraphim play": "d2d3\nq\n"}  # what a person types
 SET_UP = ("git", "make", "source")  # what has been done already where tests run
 MODEL = "my-breakthrough"
 
@@ -59,11 +59,11 @@ class Printed(NamedTuple):
 
 
 def run(folder: Path, command: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    python, *arguments = command.split()
-    assert python == "python"
+    seraphim, *arguments = command.split()
+    assert seraphim == "seraphim"
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return subprocess.run(
-        [sys.executable, *arguments],
+        [Path(sys.executable).with_name("seraphim"), *arguments],
         cwd=folder,
         env={**os.environ, "SERAPHIM_DATA": "", "PYTHONPATH": path, "COLUMNS": "100"},
         input=typed,
@@ -73,8 +73,12 @@ def run(folder: Path, command: str, typed: str = "") -> subprocess.CompletedProc
     )
 
 
+def program_of(command: str) -> str:
+    """`seraphim` and the name of its command."""
+    return " ".join(command.split()[:2])
+
+
 def write_files(folder: Path) -> None:
-    (folder / "bin").symlink_to(ROOT / "bin")
     for block in BLOCKS:
         if block.file:
             (folder / block.file).write_text(block.text)
@@ -93,8 +97,8 @@ def printed(folder: Path) -> dict[str, str]:
     """Return what each command of the page prints, but for the server's, run in their order."""
     texts = {}
     for command in COMMANDS:
-        program = command.split()[1]
-        if program != "bin/serve.py":
+        program = program_of(command)
+        if program != "seraphim serve":
             done = run(folder, f"{command} {SHORTER.get(program, '')}", TYPED.get(program, ""))
             assert done.returncode == 0, f"{command}: {done.stderr}"
             texts[command] = done.stdout
@@ -117,35 +121,35 @@ def plain(line: str) -> str:
 
 def test_the_page_has_the_files_and_commands_that_are_run_here() -> None:
     assert [block.file for block in BLOCKS if block.file] == ["breakthrough.py", "breakthrough_fast.py"]
-    assert [command.split()[1] for command in COMMANDS] == [
-        "bin/check_game.py",
-        "bin/learn.py",
-        "bin/arena.py",
-        "bin/interactive.py",
-        "bin/serve.py",
-        "bin/tfrecord_viewer.py",
-        "bin/check_game.py",
-        "bin/learn.py",
+    assert [program_of(command) for command in COMMANDS] == [
+        "seraphim check-game",
+        "seraphim learn",
+        "seraphim arena",
+        "seraphim play",
+        "seraphim serve",
+        "seraphim view",
+        "seraphim check-game",
+        "seraphim learn",
     ]
     assert len(SAID) == 4
 
 
 def test_the_check_prints_what_the_page_says(printed: dict[str, str]) -> None:
-    first, second = (command for command in COMMANDS if "check_game" in command)
+    first, second = (command for command in COMMANDS if "check-game" in command)
     assert printed[first].startswith(SAID[first])  # the same seed plays the same games
     agreement, *_ = SAID[second].splitlines()
     assert agreement in printed[second].splitlines()
     assert_same_form(SAID[second], printed[second])
 
 
-@pytest.mark.parametrize("program", ["bin/learn.py", "bin/arena.py"])
+@pytest.mark.parametrize("program", ["seraphim learn", "seraphim arena"])
 def test_other_programs_print_what_the_page_says(program: str, printed: dict[str, str]) -> None:
-    command = next(command for command in SAID if command.split()[1] == program)
+    command = next(command for command in SAID if program_of(command) == program)
     assert_same_form(SAID[command], printed[command])
 
 
 def test_both_forms_play_the_same_games_and_learn_the_same(printed: dict[str, str]) -> None:
-    learnt = [re.findall(r"trained .*loss [^;]*", printed[command]) for command in COMMANDS if "learn.py" in command]
+    learnt = [re.findall(r"trained .*loss [^;]*", printed[command]) for command in COMMANDS if "learn" in command]
     assert len(learnt[0]) == 1
     assert learnt[0] == learnt[1]
 
@@ -156,19 +160,19 @@ def test_the_mistake_that_the_page_shows_is_found_as_it_is_shown(tmp_path: Path)
     broken = fast.read_text().replace("        successors[row, 1 - player] &= ~target\n", "")
     assert broken != fast.read_text()
     fast.write_text(broken)
-    done = run(tmp_path, "python bin/check_game.py breakthrough breakthrough_fast --solve=0")
+    done = run(tmp_path, "seraphim check-game breakthrough breakthrough_fast --solve=0")
     assert done.returncode == 1
     assert done.stderr in [block.text for block in BLOCKS if block.kind == "text"]
 
 
 def test_the_terminal_plays_a_move(printed: dict[str, str]) -> None:
-    text = printed[f"python bin/interactive.py {MODEL}"]
+    text = printed[f"seraphim play {MODEL}"]
     assert "B plays" in text
     assert "│ a3│ b3│" in text  # empty cells say their names, as those of moves are too long
 
 
 def test_the_viewer_shows_a_game(printed: dict[str, str]) -> None:
-    text = printed[f"python bin/tfrecord_viewer.py {MODEL}"]
+    text = printed[f"seraphim view {MODEL}"]
     assert "4 B B B B B" in text
     assert "← played" in text
 
