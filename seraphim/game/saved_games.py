@@ -150,11 +150,11 @@ def to_text(tree: GameTree) -> str:
         lines.append(f"start: {' '.join(map(str, tree.root.state.tolist()))}")
     for name, nodes in tree.lines().items():
         parent = nodes[0].parent
-        where = "" if parent is None else f" after {tree.line_of(parent)}{parent.ply}"
+        where = "" if parent is None else f" after {parent.line}{parent.ply}"
         actions = [node.action for node in nodes if node.action is not None]
         before = (parent or tree.root).state
         lines.append(f"{name}{where}: {format_moves(tree.game, actions, start=before)}".rstrip())
-    lines.append(f"at: {tree.line_of(tree.node)}{tree.node.ply}")
+    lines.append(f"at: {tree.node.line}{tree.node.ply}")
     return "\n".join(lines) + "\n"
 
 
