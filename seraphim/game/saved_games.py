@@ -104,24 +104,6 @@ def check_position(game: Game, state: Array) -> None:
         raise GameError(wrong) from error
 
 
-def check_records(game: Game, states: Array, actions: Array) -> None:
-    """Check states int64 [B, W] and actions [B] of game records before people see them.
-
-    Raises:
-        RecordError: an action is not legal; or a state is no position of the game, if that offers `is_position`.
-    """
-    wrong = "holds a position or a move that play does not lead to"
-    try:
-        if features_of(game).is_position is not None:
-            for state in states:
-                check_position(game, state)
-        is_known = (actions >= 0) & (actions < game.num_actions)
-        if not (is_known.all() and game.legal(states)[np.arange(len(actions)), actions].all()):
-            raise GameError("an action is not legal")
-    except Exception as error:  # a game's own code, with words that it may never have made
-        raise RecordError(f"{wrong}: {error}") from error
-
-
 def check_moves(game: Game, actions: list[int]) -> GameTree:
     """Return a tree with these moves, played from the initial position.
 

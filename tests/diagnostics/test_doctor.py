@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from pairs import GAME as PAIRS
+from pairs import play
 from rich.console import Console
 
 from seraphim.diagnostics import doctor, installation
@@ -18,7 +20,10 @@ from seraphim.errors import SettingsError
 from seraphim.inference import Uniform
 from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
+from seraphim.records.files import read_examples
 from seraphim.records.index import total_positions
+from seraphim.records.schema import END_OF_FILE, with_end
+from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
 from seraphim.records.writer import GameWriter
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
@@ -162,6 +167,22 @@ def test_the_size_of_games_is_estimated_before_there_are_any(folder: ModelFolder
         assert len(report.problems) == 1
         add_games(folder)
     assert 0.5 < estimates[0] / estimates[1] < 2
+
+
+def test_numbers_out_of_range_are_found_in_a_thorough_check(folder: ModelFolder) -> None:
+    file = add_games(folder)[0]
+    *others, last = read_examples(file)
+    last = to_example({**parse_example(last), "value": Feature("float_list", [5.0])})
+    file.write_bytes(b"".join(map(frame, [*others, with_end(last, END_OF_FILE)])))
+    problem = f"{file} is damaged (a record has no value from -1 to 1): training skips it; remove it"
+    assert check_model(folder, FREE, True).problems == [problem]
+
+
+def test_games_of_another_game_are_a_problem(folder: ModelFolder) -> None:
+    with GameWriter(folder.game_data, RecordOptions()) as writer:
+        writer.add(encode(PAIRS, play(0)))
+    (problem,) = check_model(folder, FREE, True).problems
+    assert "0000001.tfrecord holds positions of pairs, but the game is tictactoe: use another folder or game" in problem
 
 
 def test_games_without_a_model_are_checked(folder: ModelFolder) -> None:

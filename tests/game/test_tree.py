@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import connectfour
-import hex
 import tictactoe
 from seraphim.errors import GameError, RecordError
-from seraphim.game import Game, PlainRules, saved_games
+from seraphim.game import Game, PlainRules, load_game, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.inference import Uniform
@@ -25,6 +24,7 @@ from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 
 FOUR = connectfour.GAME
+HEX = load_game("hex")
 NIM = PlainRules(games.NIM)
 
 
@@ -327,7 +327,7 @@ def calls(text: str) -> int:
 
     sys.setprofile(watch)
     try:
-        saved_games.from_text(hex.GAME, text)
+        saved_games.from_text(HEX, text)
     finally:
         sys.setprofile(None)
     return count
@@ -335,8 +335,8 @@ def calls(text: str) -> int:
 
 def test_a_row_of_a_saved_game_takes_no_longer_if_there_are_many_lines() -> None:
     """A game of a message's size may have thousands, and its reader serves everybody."""
-    few = f"game: {hex.GAME.name}\nA: a1 b2\n"
-    many = few + "".join(f"A after A0: {hex.GAME.action_label(action)}\n" for action in range(1, 49))
+    few = f"game: {HEX.name}\nA: a1 b2\n"
+    many = few + "".join(f"A after A0: {HEX.action_label(action)}\n" for action in range(1, 49))
     calls(many)
     rows = "at: A1\n" * 10
     assert calls(many + rows) - calls(many) == calls(few + rows) - calls(few)
