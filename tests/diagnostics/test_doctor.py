@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pairs import GAME as PAIRS
-from pairs import play
 from rich.console import Console
 
 from seraphim.diagnostics import doctor, installation
@@ -179,10 +177,12 @@ def test_numbers_out_of_range_are_found_in_a_thorough_check(folder: ModelFolder)
 
 
 def test_games_of_another_game_are_a_problem(folder: ModelFolder) -> None:
-    with GameWriter(folder.game_data, RecordOptions()) as writer:
-        writer.add(encode(PAIRS, play(0)))
-    (problem,) = check_model(folder, FREE, True).problems
-    assert "0000001.tfrecord holds positions of pairs, but the game is tictactoe: use another folder or game" in problem
+    file = add_games(folder)[0]
+    *others, last = read_examples(file)
+    last = to_example({**parse_example(last), "game": Feature("bytes_list", [b"pairs"])})
+    file.write_bytes(b"".join(map(frame, [*others, with_end(last, END_OF_FILE)])))
+    problem = f"{file} holds positions of pairs, but the game is tictactoe: use another folder or game"
+    assert check_model(folder, FREE, True).problems == [problem]
 
 
 def test_games_without_a_model_are_checked(folder: ModelFolder) -> None:

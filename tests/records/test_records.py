@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -646,9 +647,23 @@ def test_numbers_of_files_are_not_taken_again_when_all_are_gone(tmp_path):
     assert len(read_window(tmp_path, GAME, ALL)[0].plies) == PLIES
 
 
-def test_a_damaged_list_of_what_was_removed_is_named(tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[", "null", "{}", "[" * 200_000,
+        *(json.dumps({"through": 1, "positions": 6, "streams": {}} | wrong) for wrong in (
+            {"through": "a"}, {"through": None}, {"through": -1}, {"through": True}, {"through": 1.5},
+            {"positions": "a"}, {"positions": None}, {"positions": -1},
+            {"streams": []}, {"streams": {"a": 1}}, {"streams": {"a": [[0]]}}, {"streams": {"a": [[0, "b"]]}},
+            {"streams": {"a": [[2, 1]]}}, {"streams": {"a": [[-1, 1]]}}, {"streams": {"a": [[0, 2], [1, 3]]}},
+            {"streams": {"a": [[0, 1], [2, 10**15]]}},
+        )),
+    ],
+    ids=lambda content: content[:90],
+)  # fmt: skip
+def test_a_damaged_list_of_what_was_removed_is_named(tmp_path, content):
     write(tmp_path, range(3), ONE_EACH, max_positions=PLIES)
-    (tmp_path / ".removed.json").write_text("[")
+    (tmp_path / ".removed.json").write_text(content)
     with pytest.raises(RecordError, match=r"\.removed\.json is damaged: remove it"):
         read_window(tmp_path, GAME, ALL)
 
