@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import SettingsError
+from seraphim.errors import SettingsError, read_json, shown
 from seraphim.game import AnyGame, load_features, name_of
 from seraphim.options import (
     GateOptions,
@@ -137,14 +137,14 @@ def load_settings(path: Path) -> Settings:
         SettingsError: the file is no JSON, names an unknown option, or a value is of the wrong type or out of range.
     """
     try:
-        content = json.loads(path.read_text())
+        content = read_json(path)
     except ValueError as error:
         raise SettingsError(f"{path} is not valid JSON ({error}): fix it, or start a new model with --init") from error
-    if not isinstance(content, dict) or not isinstance(content.get("game"), str):
+    if not isinstance(content.get("game"), str):
         raise SettingsError(f"{path} names no game: expected an object with the key 'game'")
     game, preset = content.pop("game"), content.pop("preset", "")
     if not isinstance(preset, str):
-        raise SettingsError(f"{path}: preset must be a name, not {preset!r}")
+        raise SettingsError(f"{path}: preset must be a name, not {shown(preset)}")
     try:
         return _with_sections(Settings(game, preset), content)
     except SettingsError as error:
@@ -171,15 +171,16 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
     changes: dict[str, Any] = {}
     for section, values in sections.items():
         if section not in SECTIONS:
-            raise SettingsError(f"unknown section {section!r}: expected one of {', '.join(SECTIONS)}")
+            raise SettingsError(f"unknown section {shown(section)}: expected one of {', '.join(SECTIONS)}")
         if not isinstance(values, Mapping):
-            raise SettingsError(f"section {section!r} must be an object, not {values!r}")
+            raise SettingsError(f"section {section!r} must be an object, not {shown(values)}")
         known = [each.name for each in dataclasses.fields(SECTIONS[section])]
         for option, value in values.items():
             if option in _REMOVED:
-                raise SettingsError(f"{option} is no longer an option: delete it; {_REMOVED[option].format(value)}")
+                cure = _REMOVED[option].format(shown(value))
+                raise SettingsError(f"{option} is no longer an option: delete it; {cure}")
             if option not in known:
-                raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(known)}")
+                raise SettingsError(f"unknown setting {shown(option)}: expected one of {', '.join(known)}")
         if section == SELF_PLAY_SEARCH:
             checked = SearchOptions(**values)
             changes["self_play_overrides"] = {option: getattr(checked, option) for option in values}

@@ -149,6 +149,31 @@ def default_of(option: str) -> Any:
     return np.float64(default) if isinstance(default, float) else np.int64(default)
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (200_000 * "[", "is not valid JSON .it is nested too deeply.: fix it"),
+        ('{"game": "tictactoe", "network":' + 200_000 * '{"a":', "is not valid JSON .it is nested too deeply.: fix it"),
+        ("[]", "is not valid JSON .it is not an object.: fix it"),
+        (17_000_000 * " ", "is not valid JSON .it has more than 16,777,216 bytes.: fix it"),
+        ("\udcff", "is not valid JSON .*: fix it"),
+        ('{"game": "tictactoe", "network": "' + 900 * "[" + '"}', "section 'network' must be an object, not '"),
+        (
+            '{"game": "tictactoe", "network": ' + 900 * "[" + 900 * "]" + "}",
+            "section 'network' must be an object, not ",
+        ),
+        ('{"game": "tictactoe", "preset": ' + 900 * "[" + 900 * "]" + "}", "preset must be a name, not "),
+    ],
+)
+def test_a_file_of_any_content_is_refused_in_a_line(content: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(content, errors="surrogateescape")
+    with pytest.raises(SettingsError, match=rf"settings\.json:? {problem}") as refused:
+        load_settings(path)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 150 + len(str(path))
+
+
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", "1e400", "1e-310", "1" + 400 * "0"])
 def test_a_file_with_such_a_number_is_refused(number: str, tmp_path: Path) -> None:
     path = tmp_path / "settings.json"

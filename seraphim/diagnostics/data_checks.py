@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim.errors import SeraphimError
+from seraphim.errors import RecordError, SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.inference import load_inference
 from seraphim.network import safety, saved_model
-from seraphim.records.examples import GameRecord, encode
+from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.files import PARTIAL, published_files, read_examples, whole_games
 from seraphim.records.index import index_files
 from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames
@@ -69,19 +69,20 @@ def check_model(folder: ModelFolder, free: int, thorough: bool) -> Diagnosis:
                 _check_network(champion, settings, game, diagnosis)
         with diagnosis.checking():
             check_disk(folder, settings, game, free, diagnosis)
-    check_game_data(folder.game_data, thorough, diagnosis)
+    check_game_data(folder.game_data, thorough, diagnosis, game)
     held = [path for each in (folder.path, folder.game_data) for path in each.glob(".*") if atomic.is_locked(path)]
     if held:
         diagnosis.facts["at work"] = ", ".join(f"{path.name} is held by {_find_owner(path)}" for path in held)
     return diagnosis
 
 
-def check_game_data(folder: Path, thorough: bool, diagnosis: Diagnosis) -> None:
-    """Check the files of a folder of games."""
+def check_game_data(folder: Path, thorough: bool, diagnosis: Diagnosis, game: Game | None = None) -> None:
+    """Check the files of a folder of games; a thorough check reads them as training does, if the game is known."""
     files = published_files(folder)
     for path in files:
-        if damage := _find_damage(path, thorough):
-            diagnosis.problems.append(f"{path} is damaged ({damage}): training skips it; remove it")
+        with diagnosis.checking():
+            if damage := _find_damage(path, thorough, game):
+                diagnosis.problems.append(f"{path} is damaged ({damage}): training skips it; remove it")
     size = sum(path.stat().st_size for path in files)
     diagnosis.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
     partial = [path for path in folder.glob(f".*{PARTIAL}") if not atomic.is_locked(path)]
@@ -150,14 +151,18 @@ def _check_network(champion: Snapshot, settings: Settings, game: Game, diagnosis
         diagnosis.problems.append(f"{champion.path} returns NaN or infinity: promote another snapshot")
 
 
-def _find_damage(path: Path, thorough: bool) -> str | None:
+def _find_damage(path: Path, thorough: bool, game: Game | None) -> str | None:
     try:
         if thorough:
-            read_examples(path)
+            examples = read_examples(path)
+            if game is not None:
+                decode(game, examples)
         elif not count_frames(path):
             return "the lengths of its records do not add up"
     except DamageError as error:
         return str(error)
+    except RecordError as error:
+        raise RecordError(f"{path} {error}") from error
     except OSError as error:
         return f"unreadable: {error.strerror}"
     return None

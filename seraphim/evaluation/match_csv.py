@@ -14,6 +14,7 @@ from seraphim.storage.atomic import replace_file
 RESULTS = "arena.csv"
 """The standing tournament's file in a model's folder."""
 
+_MOST_GAMES = 1_000_000  # of a match
 _SIDES = ("as_player_0", "as_player_1")
 _COLUMNS = (
     *("first", "second", "conditions", "score", "low", "high"),
@@ -42,7 +43,7 @@ class Conditions:
 
 def write_matches(file: Path, matches: Sequence[Match], conditions: Conditions, keep: bool = False) -> None:
     """Write matches as CSV, replacing those in the file, or with `keep` appending to them; the write is atomic."""
-    rows = _rows(file) if keep else []
+    rows = read_rows(file) if keep else []
     rows += [_to_row(match, conditions) for match in matches]
     stream = io.StringIO()
     writer = csv.DictWriter(stream, _COLUMNS)
@@ -58,7 +59,7 @@ def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match
         SettingsError: the file is damaged.
     """
     try:
-        rows = _rows(file)
+        rows = read_rows(file)
         wanted = rows[-1]["conditions"] if rows and conditions is None else str(conditions)
         return [_to_match(row) for row in rows if row["conditions"] == wanted]
     except (KeyError, TypeError, ValueError) as error:
@@ -67,11 +68,19 @@ def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match
         ) from error
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def read_rows(file: Path) -> list[dict[str, str]]:
+    """Return the lines of a CSV file, each by column; none if there is no such file.
+
+    Raises:
+        ValueError: it is none, or a line has more cells than there are columns.
+    """
     if not file.is_file():
         return []
-    with file.open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    try:
+        with file.open(newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
     if any(None in row for row in rows):
         raise ValueError("a line has too many cells")
     return rows
@@ -88,4 +97,6 @@ def _to_row(match: Match, conditions: Conditions) -> dict[str, str]:
 def _to_match(row: dict[str, str]) -> Match:
     counts = [int(row[column]) for column in _COLUMNS[6:]]
     sides = Tally(*counts[:3]), Tally(*counts[3:6])
+    if min(counts) < 0 or not 0 < sum(counts[:6]) == 2 * sum(counts[6:11]) <= _MOST_GAMES:
+        raise ValueError("its counts do not add up")
     return Match(row["first"], row["second"], MatchResult(sides, tuple(counts[6:11]), *counts[11:]))

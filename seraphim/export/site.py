@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, SettingsError, read_json
 from seraphim.export.formats import Parity, convert
 from seraphim.game import load_features, load_game
 from seraphim.settings import Settings
@@ -91,10 +91,9 @@ def find_library(project: Path = SHIPPED) -> Library:
 def _read_json(file: Path) -> dict[str, Any]:
     # The object in a file; empty if there is none.
     try:
-        content = json.loads(file.read_text())
+        return read_json(file)
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _install(project: Path) -> str:

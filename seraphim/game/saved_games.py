@@ -104,24 +104,6 @@ def check_position(game: Game, state: Array) -> None:
         raise GameError(wrong) from error
 
 
-def check_records(game: Game, states: Array, actions: Array) -> None:
-    """Check states int64 [B, W] and actions [B] of game records before people see them.
-
-    Raises:
-        RecordError: an action is not legal; or a state is no position of the game, if that offers `is_position`.
-    """
-    wrong = "holds a position or a move that play does not lead to"
-    try:
-        if features_of(game).is_position is not None:
-            for state in states:
-                check_position(game, state)
-        is_known = (actions >= 0) & (actions < game.num_actions)
-        if not (is_known.all() and game.legal(states)[np.arange(len(actions)), actions].all()):
-            raise GameError("an action is not legal")
-    except Exception as error:  # a game's own code, with words that it may never have made
-        raise RecordError(f"{wrong}: {error}") from error
-
-
 def check_moves(game: Game, actions: list[int]) -> GameTree:
     """Return a tree with these moves, played from the initial position.
 
@@ -150,11 +132,11 @@ def to_text(tree: GameTree) -> str:
         lines.append(f"start: {' '.join(map(str, tree.root.state.tolist()))}")
     for name, nodes in tree.lines().items():
         parent = nodes[0].parent
-        where = "" if parent is None else f" after {tree.line_of(parent)}{parent.ply}"
+        where = "" if parent is None else f" after {parent.line}{parent.ply}"
         actions = [node.action for node in nodes if node.action is not None]
         before = (parent or tree.root).state
         lines.append(f"{name}{where}: {format_moves(tree.game, actions, start=before)}".rstrip())
-    lines.append(f"at: {tree.line_of(tree.node)}{tree.node.ply}")
+    lines.append(f"at: {tree.node.line}{tree.node.ply}")
     return "\n".join(lines) + "\n"
 
 

@@ -33,6 +33,8 @@ class Node:
     """Moves from the root to here."""
     children: list["Node"] = field(default_factory=list, repr=False)
     """One for each action that was played here, in the order of their first play."""
+    line: str = "A"
+    """The name of the line that it is on."""
     latest: "Node | None" = field(default=None, repr=False)
     """The child that was visited last, to which redo leads."""
 
@@ -45,7 +47,7 @@ class GameTree:
         self.game = game
         self.root = Node(game.initial(1)[0] if start is None else np.array(start, np.int64))
         self.node = self.root
-        self._first_nodes = [self.root]  # of each line, in the order of their names
+        self._first_nodes = {self.root.line: self.root}  # of each line, by its name, in their order
 
     @property
     def starts_afresh(self) -> bool:
@@ -68,9 +70,9 @@ class GameTree:
         if found is None:
             self._check_legal(action)
             state = self.game.step(self.node.state[None], np.array([action]))[0]
-            found = Node(state, self.node, action, self.node.ply + 1)
-            if self.node.children:
-                self._first_nodes.append(found)
+            line = line_name(len(self._first_nodes)) if self.node.children else self.node.line
+            found = Node(state, self.node, action, self.node.ply + 1, line=line)
+            self._first_nodes.setdefault(line, found)
             self.node.children.append(found)
         return self.go(found)
 
@@ -146,13 +148,7 @@ class GameTree:
 
     def lines(self) -> dict[str, list[Node]]:
         """Return the nodes of each line by its name; those of line A begin with the root."""
-        return {line_name(index): list(_first_children(node)) for index, node in enumerate(self._first_nodes)}
-
-    def line_of(self, node: Node) -> str:
-        """Return the name of the line that a node is on."""
-        while node.parent is not None and node.parent.children[0] is node:
-            node = node.parent
-        return line_name(self._first_nodes.index(node))
+        return {line: list(_first_children(node)) for line, node in self._first_nodes.items()}
 
     def find(self, line: str, ply: int | None = None) -> Node:
         """Return the node of a line after `ply` moves from the root, by default its last one.
@@ -160,10 +156,9 @@ class GameTree:
         Raises:
             GameError: there is no such line, or it is shorter.
         """
-        lines = self.lines()
-        if line not in lines:
-            raise GameError(f"there is no line {line}: expected one of {' '.join(lines)}")
-        last = lines[line][-1]
+        if line not in self._first_nodes:
+            raise GameError(f"there is no line {line}: expected one of {' '.join(self._first_nodes)}")
+        *_, last = _first_children(self._first_nodes[line])
         if ply is None:
             return last
         if not 0 <= ply <= last.ply:

@@ -117,7 +117,7 @@ def _draw_facts(tree: GameTree, sides: Sides, value: float | None) -> Renderable
     lines, node, legal = len(tree.lines()), tree.node, tree.legal()
     title = Text(f"{tree.game.name}, move {node.ply + 1}", "bold")
     if lines > 1:
-        title.append(f", line {tree.line_of(node)} of {lines}", "not bold")
+        title.append(f", line {node.line} of {lines}", "not bold")
     mover = int(tree.game.to_play(node.state[None])[0]) if legal else None
     parts: list[RenderableType] = [title, Text()]
     for player in (0, 1):
@@ -239,7 +239,7 @@ def draw_hint(tree: GameTree, reading: Reading, mark: str) -> Text:
 def draw_lines(tree: GameTree) -> RenderableType:
     """Return all lines of a game; a mark shows the current one."""
     table = Table("", "line", "from", "moves", box=None, header_style="dim", padding=(0, 1, 0, 0))
-    here = tree.line_of(tree.node)
+    here = tree.node.line
     for name, nodes in tree.lines().items():
         parent, moves = nodes[0].parent, Text()
         for node in nodes:
@@ -247,7 +247,7 @@ def draw_lines(tree: GameTree) -> RenderableType:
                 moves.append(f"[{tree.label_of(node)}] ", "bold")
             elif node.action is not None:
                 moves.append(f"{tree.label_of(node)} ")
-        where = "" if parent is None else f"{tree.line_of(parent)}{parent.ply}"
+        where = "" if parent is None else f"{parent.line}{parent.ply}"
         table.add_row("▸" if name == here else "", name, where, moves)
     return table
 

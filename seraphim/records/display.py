@@ -100,7 +100,7 @@ def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableT
     result = f"{value:+.2f} ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'}) for the player to move"
     played = label_in(game, positions.states[0], action)
     facts = Table.grid(padding=(0, 2))
-    facts.add_row("game", f"{game_id}, ply {positions.plies[0]}")
+    facts.add_row("game", Text(f"{game_id}, ply {positions.plies[0]}"))
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
     facts.add_row("search", f"{positions.root_values[0]:+.2f} for the player to move")
     facts.add_row("result", result if positions.value_weights[0] else "none: cut off")

@@ -3,18 +3,23 @@
 `seraphim.records.schema` defines what an example holds and how it is stored.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import RecordError
+from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
+from seraphim.game.saved_games import check_position
 from seraphim.records import sparse
 from seraphim.records.schema import END_OF_GAME, is_sparse, read_columns, shapes_of, write_columns
 from seraphim.records.sparse import SparseRows
+from seraphim.records.tfrecord import DamageError
 
 POLICY_TOLERANCE = 1e-3  # by which the sum of a visit distribution in float32 may differ from 1
+_VALUE_TOLERANCE = 1e-3  # by which a mean of values in float32 may exceed 1
+_VALUES, _WEIGHTS = ("value", "root_value"), ("value_weight", "policy_weight")
 _DENSE_AT_A_TIME = 256  # positions of a game with sparse policies, while they are read
 
 
@@ -72,14 +77,39 @@ def encode_games(game: Game, records: Sequence[GameRecord]) -> list[list[bytes]]
 def decode(game: Game, examples: Sequence[bytes]) -> Positions:
     """Return the positions that the examples hold, in their order.
 
+    Numbers are in the ranges that `Positions` and the schema name, and the actions played are among those that are
+    stored as legal; the rules are not asked: see `check_by_rules`.
+
     Raises:
-        DamageError: an example lacks a feature or has another schema version.
+        DamageError: an example lacks a feature, has another schema version, or a number that is out of range.
         RecordError: an example is of another game, by its name or its shapes.
     """
     if not is_sparse(game.num_actions):
         return _decode(game, examples)
     starts = range(0, max(1, len(examples)), _DENSE_AT_A_TIME)
     return concatenate([_with_sparse_moves(_decode(game, examples[i : i + _DENSE_AT_A_TIME])) for i in starts])
+
+
+def check_by_rules(game: Game, positions: Positions) -> None:
+    """Check positions of files by the rules, before people see them.
+
+    Raises:
+        RecordError: what is stored as legal is not; or a state is no position of the game, if that offers
+            `is_position`.
+    """
+    try:
+        if features_of(game).is_position is not None:
+            for state in positions.states:
+                check_position(game, state)
+        for start in range(0, len(positions.plies), _DENSE_AT_A_TIME):
+            rows = slice(start, start + _DENSE_AT_A_TIME)
+            legal = positions.legal[rows]
+            if not np.array_equal(
+                legal.dense() if isinstance(legal, SparseRows) else legal, game.legal(positions.states[rows])
+            ):
+                raise GameError("its legal actions are not those of the rules")
+    except Exception as error:  # a game's own code, with words that it may never have made
+        raise RecordError(f"holds a position or a move that play does not lead to: {error}") from error
 
 
 def concatenate(parts: Sequence[Positions]) -> Positions:
@@ -96,6 +126,7 @@ def pick(positions: Positions, rows: slice | Array) -> Positions:
 
 def _decode(game: Game, examples: Sequence[bytes]) -> Positions:
     columns = read_columns(shapes_of(game), examples)
+    _check_ranges(game, columns)
     return Positions(
         observations=columns["observation"].reshape(len(examples), *game.observation_shape),
         policies=columns["policy"],
@@ -109,6 +140,21 @@ def _decode(game: Game, examples: Sequence[bytes]) -> Positions:
         plies=columns["ply"],
         ends=columns["end"] >= END_OF_GAME,
     )
+
+
+def _check_ranges(game: Game, columns: Mapping[str, Array]) -> None:
+    # Comparisons with NaN are false, so that NaN fails as well.
+    without_policy = (columns["policy_weight"] == 0) & ~columns["policy"].any(axis=1)
+    expected = {
+        f"ply from 0 to {game.max_plies - 1}": (columns["ply"] >= 0) & (columns["ply"] < game.max_plies),
+        "legal action": _are_legal(columns["action"], columns["legal"]),
+        "policy over its legal actions": _are_policies(columns["policy"], columns["legal"]) | without_policy,
+    }
+    expected |= {f"{name} from -1 to 1": np.abs(columns[name]) <= 1 + _VALUE_TOLERANCE for name in _VALUES}
+    expected |= {f"{name} from 0 to 1": (columns[name] >= 0) & (columns[name] <= 1) for name in _WEIGHTS}
+    for what, valid in expected.items():
+        if not valid.all():
+            raise DamageError(f"a record has no {what}")
 
 
 def _with_sparse_moves(positions: Positions) -> Positions:
@@ -164,15 +210,9 @@ def _check_shapes(game: Game, record: GameRecord) -> None:
 
 
 def _check_moves(records: Sequence[GameRecord], stops: Array, actions: Array, policies: Array, legal: Array) -> None:
-    played = (actions >= 0) & (actions < legal.shape[1])
-    played &= legal[np.arange(len(actions)), np.where(played, actions, 0)]
-    # Comparisons with NaN are false, so that NaN fails as well.
-    searched = (policies >= 0).all(axis=1)
-    searched &= np.abs(np.where(legal, policies, 0).sum(axis=1) - 1) <= POLICY_TOLERANCE
-    searched &= np.abs(policies.sum(axis=1) - 1) <= POLICY_TOLERANCE
     for valid, problem in (
-        (played, "the action is not legal"),
-        (searched, "the policy is not a distribution over legal actions"),
+        (_are_legal(actions, legal), "the action is not legal"),
+        (_are_policies(policies, legal), "the policy is not a distribution over legal actions"),
     ):
         if not valid.all():
             row = int(np.argmin(valid))
@@ -180,3 +220,18 @@ def _check_moves(records: Sequence[GameRecord], stops: Array, actions: Array, po
             record = records[index]
             ply = record.first_ply + row - int(stops[index]) + len(record.actions)
             raise RecordError(f"game {record.game_id!r}, ply {ply}, action {actions[row]}: {problem}")
+
+
+def _are_legal(actions: Array, legal: Array) -> Array:
+    # Whether each action [P] is legal by bool [P, A].
+    known = (actions >= 0) & (actions < legal.shape[1])
+    found: Array = known & legal[np.arange(len(actions)), np.where(known, actions, 0)]
+    return found
+
+
+def _are_policies(policies: Array, legal: Array) -> Array:
+    # Whether each row [P, A] is a distribution over the legal actions; NaN is none, as comparisons with it are false.
+    found: Array = np.all(policies >= 0, axis=1)
+    found &= np.abs(np.where(legal, policies, 0).sum(axis=1) - 1) <= POLICY_TOLERANCE
+    found &= np.abs(policies.sum(axis=1) - 1) <= POLICY_TOLERANCE
+    return found

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import RecordError
+from seraphim.errors import RecordError, read_json
 from seraphim.game import Array
 from seraphim.records.files import number_of, published_files, reading, removing
 from seraphim.records.schema import end_of
@@ -235,14 +235,29 @@ class _Removed(NamedTuple):
     @classmethod
     def read(cls, folder: Path) -> "_Removed":
         try:
-            content = json.loads((folder / _REMOVED).read_bytes())
-            return cls(content["through"], content["positions"], content["streams"])
+            content = read_json(folder / _REMOVED)
+            removed = cls(content["through"], content["positions"], content["streams"])
+            removed._check()
+            return removed
         except (FileNotFoundError, NotADirectoryError):
             return cls(0, 0, {})
-        except (ValueError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, OSError, TypeError, ValueError) as error:
             raise RecordError(
                 f"{folder / _REMOVED} is damaged: remove it (games that were removed may be played again)"
             ) from error
+
+    def _check(self) -> None:
+        # Raises one of the usual errors if the values are not those that `with_files` returns.
+        ends = [0, self.through, 0, self.positions]
+        games = 0
+        for ranges in self.streams.values():
+            numbers = [number for first, end in ranges for number in (first, end)]
+            if numbers != sorted(set(numbers)):
+                raise ValueError("the ranges of a stream overlap")
+            ends += numbers
+            games += sum(numbers[1::2]) - sum(numbers[::2])
+        if {type(number) for number in ends} != {int} or min(ends) < 0 or games > self.positions:
+            raise ValueError("it holds no numbers, or more games than positions")
 
     def with_files(self, files: Sequence[FileIndex]) -> "_Removed":
         streams = dict(self.streams)

@@ -18,9 +18,8 @@ from rich.text import Text
 
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Game, load_game
-from seraphim.game.saved_games import check_records
 from seraphim.records.display import draw_features, draw_position, draw_summary, hexdump, summarize
-from seraphim.records.examples import Positions, concatenate, decode
+from seraphim.records.examples import Positions, check_by_rules, concatenate, decode
 from seraphim.records.files import published_files
 from seraphim.records.schema import is_cut_off
 from seraphim.records.tfrecord import DamageError, Feature, frames, parse_example
@@ -104,9 +103,9 @@ def show_summary(path: Path, console: Console, game: str | None = None) -> None:
                 rules = rules or load_game(game or name)
                 parts.append(_decode(rules, payloads))
                 games = f"{parts[-1].ends.sum():,}"
-            table.add_row(file.name, games, f"{len(payloads):,}", f"{sum(map(len, payloads)):,}")
+            table.add_row(Text(file.name), games, f"{len(payloads):,}", f"{sum(map(len, payloads)):,}")
         except DamageError as error:
-            table.add_row(file.name, Text(f"damaged ({error}): training skips it", style="bold red"))
+            table.add_row(Text(file.name), Text(f"damaged ({error}): training skips it", style="bold red"))
         except RecordError as error:
             raise RecordError(f"{file} {error}") from error
     if rules and parts:
@@ -184,12 +183,13 @@ def _draw_record(payload: bytes, game: str | None) -> RenderableType:
     except (GameError, RecordError) as error:
         if game:
             raise
-        return Group(draw_features(features), Text(f"{error}; --game names the game's module", style="bold red"))
+        cure = "" if isinstance(error, DamageError) else "; --game names the game's module"
+        return Group(draw_features(features), Text(f"{error}{cure}", style="bold red"))
 
 
 def _decode(rules: Game, payloads: Sequence[bytes]) -> Positions:
     positions = decode(rules, payloads)
-    check_records(rules, positions.states, positions.actions)
+    check_by_rules(rules, positions)
     return positions
 
 

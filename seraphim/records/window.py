@@ -60,7 +60,7 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
             raise RecordError(f"no game data in {folder}: run seraphim generate first")
         path, reason = skipped[0]
         raise RecordError(
-            f"all {len(skipped)} files in {folder} are damaged ({path.name} is {reason}): "
+            f"all {len(skipped)} files in {folder} are damaged ({path.name}: {reason}): "
             "remove them and run seraphim generate"
         )
     window = _assemble(intact, chosen, parts)

@@ -10,8 +10,7 @@ from seraphim.errors import RecordError, SettingsError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Game, board_of, load_game
 from seraphim.game.notation import label_in, labels_in, labels_vary
-from seraphim.game.saved_games import check_records
-from seraphim.records.examples import Positions, decode
+from seraphim.records.examples import Positions, check_by_rules, decode
 from seraphim.records.files import reading, whole_games
 from seraphim.records.index import FileIndex, id_of, index_files, stream_and_number
 from seraphim.records.tfrecord import DamageError
@@ -98,7 +97,7 @@ def _read(game: Game, index: FileIndex, chosen: slice) -> list[tuple[str, Positi
         games = whole_games(index.path.read_bytes())[chosen]
         found = [(id_of(examples[0]), decode(game, examples)) for examples in reversed(games)]
         for _, positions in found:
-            check_records(game, positions.states, positions.actions)
+            check_by_rules(game, positions)
         return found
     except DamageError:
         return []

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import google_crc32c
 
-from seraphim.errors import SettingsError
+from seraphim.errors import SettingsError, read_json
 
 try:
     import fcntl
@@ -68,10 +68,9 @@ def seal(folder: Path, facts: Mapping[str, Any]) -> None:
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """Return the facts in a folder's manifest; None if it is missing or incomplete."""
     try:
-        facts = json.loads((folder / MANIFEST).read_bytes())
+        return read_json(folder / MANIFEST)
     except (OSError, ValueError):
         return None
-    return facts if isinstance(facts, dict) else None
 
 
 def find_damage(folder: Path, thorough: bool = False) -> str | None:

@@ -3,16 +3,18 @@
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim.errors import SettingsError, shown
+from seraphim.errors import SettingsError, read_json, shown
 from seraphim.storage import atomic
 
 MAX_NAME = 64
 FIGURES = "figures.json"
 
+_LARGEST = sys.float_info.max
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SNAPSHOT = re.compile(r"([0-9]{8,})-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?")
 
@@ -34,7 +36,7 @@ def check_name(name: str) -> str:
 def step_of(path: Path | None) -> int:
     """Return how many batches the snapshot in a folder was trained on, as its manifest says; 0 without either."""
     step = (atomic.read_manifest(path) or {}).get("step") if path else None
-    return step if isinstance(step, int) else 0
+    return step if type(step) is int and step >= 0 else 0
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,7 @@ class Snapshot:
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of its training and those added later; none if the files are missing or damaged."""
-        metrics: dict[str, float] = {}
-        with contextlib.suppress(KeyError, TypeError, ValueError):
-            metrics |= (atomic.read_manifest(self.path) or {})["metrics"]
-        return metrics | self._added_metrics()
+        return _numbers((atomic.read_manifest(self.path) or {}).get("metrics")) | self._added_metrics()
 
     def annotate(self, metrics: Mapping[str, float]) -> None:
         """Add metrics to the snapshot.
@@ -68,9 +67,15 @@ class Snapshot:
         atomic.replace_file(self.path / FIGURES, content.encode() + b"\n")
 
     def _added_metrics(self) -> dict[str, float]:
-        with contextlib.suppress(OSError, TypeError, ValueError):
-            return dict(json.loads((self.path / FIGURES).read_text()))
+        with contextlib.suppress(OSError, ValueError):
+            return _numbers(read_json(self.path / FIGURES))
         return {}
+
+
+def _numbers(metrics: object) -> dict[str, float]:
+    # Those of the metrics that are numbers; others may have written the file.
+    items = metrics.items() if isinstance(metrics, dict) else ()
+    return {name: value for name, value in items if type(value) in (int, float) and not abs(value) > _LARGEST}
 
 
 def to_snapshot(path: Path) -> Snapshot | None:

@@ -7,12 +7,14 @@ of the last one alone), and the figures of the check against solved positions an
 
 import csv
 import io
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from seraphim.errors import SettingsError
+from seraphim.evaluation.match_csv import read_rows
 from seraphim.evaluation.ratings import check_plot
 from seraphim.storage.atomic import replace_file
 
@@ -43,17 +45,19 @@ def read_curve(file: Path) -> list[dict[str, float]]:
     Raises:
         SettingsError: the file is damaged.
     """
-    if not file.is_file():
-        return []
     try:
-        with file.open(newline="") as stream:
-            return [{name: float(text) for name, text in row.items() if text} for row in csv.DictReader(stream)]
-    except (TypeError, ValueError) as error:
+        rows = [{name: float(text) for name, text in row.items() if text} for row in read_rows(file)]
+        if not all(math.isfinite(row.get("step", math.nan)) for row in rows):
+            raise ValueError("a line has no step")
+        return rows
+    except ValueError as error:
         raise SettingsError(f"{file} is not a valid learning curve ({error}): fix it, or remove it") from error
 
 
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     """Draw a learning curve over its minutes: the share of mistakes in each set, and the strength in matches.
+
+    Lines that lack a figure are left out.
 
     Raises:
         SettingsError: see `seraphim.evaluation.ratings.check_plot`.
@@ -62,15 +66,15 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     from matplotlib.figure import Figure
 
     sets = [name.removesuffix("/positions") for name in rows[-1] if name.endswith("/positions")]
-    rated = [row for row in rows if "strength/elo" in row]
+    rated = _having(rows, "seconds", "strength/low", "strength/elo", "strength/high")
     panels = [("searched", "searched move"), ("raw", "network alone")] if sets else []
     count = len(panels) + bool(rated)
     figure = Figure(figsize=(5 * count, 4.5), layout="constrained")
     for place, (kind, heading) in enumerate(panels, start=1):
         axes = figure.add_subplot(1, count, place)
         for name in sets:
-            known = [row for row in rows if f"{name}/{kind}_mistakes" in row]
-            shares = [100 * row[f"{name}/{kind}_mistakes"] / row[f"{name}/positions"] for row in known]
+            known = _having(rows, "seconds", f"{name}/{kind}_mistakes", f"{name}/positions")
+            shares = [100 * row[f"{name}/{kind}_mistakes"] / max(1.0, row[f"{name}/positions"]) for row in known]
             axes.plot([row["seconds"] / 60 for row in known], shares, label=name, marker=".")
         axes.set(title=heading, ylabel="moves that lose the result, %", ylim=(0, None))
     if sets:
@@ -87,3 +91,7 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
         axes.grid(alpha=0.3)
     figure.suptitle(title)
     figure.savefig(file)
+
+
+def _having(rows: list[dict[str, float]], *names: str) -> list[dict[str, float]]:
+    return [row for row in rows if row.keys() >= set(names)]

@@ -168,7 +168,7 @@ class _Check:
     def resume(self, snapshot: Snapshot) -> None:
         # Finishes the generation of a snapshot if the program was killed after its training.
         metrics, rows = snapshot.metrics(), read_curve(self._curve)
-        if _GAMES in metrics and (not rows or rows[-1]["step"] < snapshot.step):
+        if metrics.keys() >= {_GAMES, _SECONDS, _EVALUATIONS} and (not rows or rows[-1]["step"] < snapshot.step):
             self._started -= metrics[_SECONDS]
             self.finish(snapshot)
 

@@ -219,8 +219,8 @@ class Trainer:
 
     def _count_new(self, generated: int) -> int:
         # Positions that the latest snapshot was not trained on. Without any, training goes over the window once more.
-        new = generated - int(self.latest.metrics().get(_GENERATED, 0))  # negative if games were removed
-        return min(new if new > 0 else generated, fit.window_size(generated, self._settings.training))
+        new = generated - self.latest.metrics().get(_GENERATED, 0)  # negative if games were removed
+        return min(int(new) if new > 0 else generated, fit.window_size(generated, self._settings.training))
 
     def _publish(self, metrics: dict[str, float]) -> tuple[Snapshot, Verdict, float]:
         # Returns the snapshot, the gate's verdict, and the seconds that it took.

@@ -17,7 +17,10 @@ from seraphim.diagnostics.data_checks import Diagnosis, check_disk, check_game_d
 from seraphim.errors import SettingsError
 from seraphim.options import RecordOptions, SearchOptions, SelfPlayOptions
 from seraphim.records.examples import encode
+from seraphim.records.files import read_examples
 from seraphim.records.index import total_positions
+from seraphim.records.schema import END_OF_FILE, with_end
+from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
 from seraphim.records.writer import GameWriter
 from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import SelfPlay
@@ -162,6 +165,24 @@ def test_the_size_of_games_is_estimated_before_there_are_any(folder: ModelFolder
         assert len(report.problems) == 1
         add_games(folder)
     assert 0.5 < estimates[0] / estimates[1] < 2
+
+
+def test_numbers_out_of_range_are_found_in_a_thorough_check(folder: ModelFolder) -> None:
+    file = add_games(folder)[0]
+    *others, last = read_examples(file)
+    last = to_example({**parse_example(last), "value": Feature("float_list", [5.0])})
+    file.write_bytes(b"".join(map(frame, [*others, with_end(last, END_OF_FILE)])))
+    problem = f"{file} is damaged (a record has no value from -1 to 1): training skips it; remove it"
+    assert check_model(folder, FREE, True).problems == [problem]
+
+
+def test_games_of_another_game_are_a_problem(folder: ModelFolder) -> None:
+    file = add_games(folder)[0]
+    *others, last = read_examples(file)
+    last = to_example({**parse_example(last), "game": Feature("bytes_list", [b"pairs"])})
+    file.write_bytes(b"".join(map(frame, [*others, with_end(last, END_OF_FILE)])))
+    problem = f"{file} holds positions of pairs, but the game is tictactoe: use another folder or game"
+    assert check_model(folder, FREE, True).problems == [problem]
 
 
 def test_games_without_a_model_are_checked(folder: ModelFolder) -> None:

@@ -42,5 +42,29 @@ def test_a_file_of_another_format_is_an_error(tmp_path: Path, content: str) -> N
         read_matches(file, FEW)
 
 
+@pytest.mark.parametrize(
+    "content", [150_000 * "1", f'first\n"{150_000 * "1"}', "\udcff\n1\n", "first\n\x00\n", "first\na,b\n"]
+)
+def test_a_file_that_is_no_csv_is_an_error(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "matches.csv"
+    file.write_text(content, errors="surrogateescape")
+    if content[0] == "1":
+        file.write_text(f"first\n{content}\n")
+    with pytest.raises(SettingsError, match=r"matches\.csv is not a valid file of matches .*: delete it"):
+        read_matches(file, FEW)
+
+
+@pytest.mark.parametrize("count", ["-1", "7", "0", "x", "", "1.5", 400 * "9"])
+def test_counts_that_do_not_add_up_are_an_error(tmp_path: Path, count: str) -> None:
+    file = tmp_path / "matches.csv"
+    write_matches(file, MATCHES[:1], FEW)
+    header, row = file.read_text().splitlines()
+    cells = dict(zip(header.split(","), row.replace("b, or c", "b or c").split(","), strict=True))
+    cells["wins_as_player_1"] = count
+    file.write_text(f"{','.join(cells)}\n{','.join(cells.values())}\n")
+    with pytest.raises(SettingsError, match=r"matches\.csv is not a valid file of matches"):
+        read_matches(file, FEW)
+
+
 def test_a_missing_file_has_no_matches(tmp_path: Path) -> None:
     assert read_matches(tmp_path / "none.csv", FEW) == []

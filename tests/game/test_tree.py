@@ -1,5 +1,6 @@
 """A game with branches: what one can walk to, what is kept, and how it is written and read again."""
 
+import sys
 from pathlib import Path
 
 import games
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import connectfour
 import tictactoe
 from seraphim.errors import GameError, RecordError
-from seraphim.game import Game, PlainRules, saved_games
+from seraphim.game import Game, PlainRules, load_game, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.options import RecordOptions, SearchOptions
@@ -23,6 +24,7 @@ from seraphim.records.writer import GameWriter
 from seraphim.search.evaluator import Uniform
 
 FOUR = connectfour.GAME
+HEX = load_game("hex")
 NIM = PlainRules(games.NIM)
 
 
@@ -101,7 +103,7 @@ def test_siblings_are_the_moves_played_instead() -> None:
 
 def test_lines_are_named_in_the_order_in_which_they_came_to_be() -> None:
     tree = branched()
-    assert [tree.line_of(node) for node in tree.path()] == ["A", "A", "A", "B"]
+    assert [node.line for node in tree.path()] == ["A", "A", "A", "B"]
     names = [line_name(index) for index in range(800)]
     assert names[:3] + names[25:28] + names[701:703] == ["A", "B", "C", "Z", "AA", "AB", "ZZ", "AAA"]
     assert len(set(names)) == 800
@@ -152,7 +154,7 @@ def test_any_walk_keeps_the_tree_whole(steps: list[int]) -> None:
     own = [node for nodes in tree.lines().values() for node in nodes]
     assert len(own) == len(set(map(id, own)))  # each node on exactly one line
     assert {tuple(tree.actions(node)) for node in own} == seen | {()}
-    assert all(tree.find(tree.line_of(node), node.ply) is node for node in own)
+    assert all(tree.find(node.line, node.ply) is node for node in own)
 
 
 # ---------------------------------------------------------------- moves in text
@@ -313,6 +315,31 @@ def test_a_saved_game_from_an_impossible_position_is_refused(game: str, words: s
     file.write_text(f"game: {game}\nstart: {words}\nA: {moves}\n")
     with pytest.raises(RecordError, match="start: these words are not a position of "):
         game_files.load(game, file)
+
+
+def calls(text: str) -> int:
+    """Return how many functions of Python are called while a saved game of Hex is read."""
+    count = 0
+
+    def watch(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(watch)
+    try:
+        saved_games.from_text(HEX, text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_row_of_a_saved_game_takes_no_longer_if_there_are_many_lines() -> None:
+    """A game of a message's size may have thousands, and its reader serves everybody."""
+    few = f"game: {HEX.name}\nA: a1 b2\n"
+    many = few + "".join(f"A after A0: {HEX.action_label(action)}\n" for action in range(1, 49))
+    calls(many)
+    rows = "at: A1\n" * 10
+    assert calls(many + rows) - calls(many) == calls(few + rows) - calls(few)
 
 
 @pytest.fixture

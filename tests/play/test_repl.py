@@ -306,7 +306,7 @@ def test_no_input_ends_the_session_with_an_error(lines: list[str]) -> None:
     session = make_session(search=SearchOptions(readouts=4, cache_megabytes=0))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         converse(session, lines)
-    assert session.tree.find(session.tree.line_of(session.tree.node), session.tree.node.ply) is session.tree.node
+    assert session.tree.find(session.tree.node.line, session.tree.node.ply) is session.tree.node
 
 
 # ---------------------------------------------------------------- history

@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from seraphim.options import RecordOptions
 from seraphim.records.examples import decode, encode, encode_games
 from seraphim.records.files import published_files, read_examples, reading
 from seraphim.records.index import NumberSet, played_numbers, stream_and_number, total_positions
+from seraphim.records.schema import END_OF_FILE, with_end
 from seraphim.records.sparse import SparseRows
 from seraphim.records.tfrecord import DamageError, Feature, frame, frames, parse_example, to_example
 from seraphim.records.window import read_window
@@ -645,9 +647,23 @@ def test_numbers_of_files_are_not_taken_again_when_all_are_gone(tmp_path):
     assert len(read_window(tmp_path, GAME, ALL)[0].plies) == PLIES
 
 
-def test_a_damaged_list_of_what_was_removed_is_named(tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[", "null", "{}", "[" * 200_000,
+        *(json.dumps({"through": 1, "positions": 6, "streams": {}} | wrong) for wrong in (
+            {"through": "a"}, {"through": None}, {"through": -1}, {"through": True}, {"through": 1.5},
+            {"positions": "a"}, {"positions": None}, {"positions": -1},
+            {"streams": []}, {"streams": {"a": 1}}, {"streams": {"a": [[0]]}}, {"streams": {"a": [[0, "b"]]}},
+            {"streams": {"a": [[2, 1]]}}, {"streams": {"a": [[-1, 1]]}}, {"streams": {"a": [[0, 2], [1, 3]]}},
+            {"streams": {"a": [[0, 1], [2, 10**15]]}},
+        )),
+    ],
+    ids=lambda content: content[:90],
+)  # fmt: skip
+def test_a_damaged_list_of_what_was_removed_is_named(tmp_path, content):
     write(tmp_path, range(3), ONE_EACH, max_positions=PLIES)
-    (tmp_path / ".removed.json").write_text("[")
+    (tmp_path / ".removed.json").write_text(content)
     with pytest.raises(RecordError, match=r"\.removed\.json is damaged: remove it"):
         read_window(tmp_path, GAME, ALL)
 
@@ -846,6 +862,61 @@ def test_data_of_a_game_whose_rules_have_changed_is_refused():
         decode(GAME, [example])
 
 
+FLOATS = {"value": -1.0, "root_value": -1.0, "value_weight": 0.0, "policy_weight": 0.0}  # the least of each
+
+
+@pytest.mark.parametrize("game", [GAME, WIDE_GAME])
+@pytest.mark.parametrize(
+    ("name", "number", "message"),
+    [
+        ("ply", -1, "a record has no ply from 0 to 199"),
+        ("ply", 200, "a record has no ply from 0 to 199"),
+        ("ply", 2**62, "a record has no ply from 0 to 199"),
+        ("action", -1, "a record has no legal action"),
+        ("action", 1, "a record has no legal action"),
+        ("action", 600, "a record has no legal action"),
+        *((name, bad, f"a record has no {name} from {least:.0f} to 1")
+          for name, least in FLOATS.items() for bad in (np.nan, np.inf, least - 0.5, 1.5)),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_out_of_range_makes_its_file_damaged(tmp_path, game, name, number, message):
+    whole = encode(game, play(0, game))
+    kind = "float_list" if name in FLOATS else "int64_list"
+    wrong = [*whole[:2], changed(whole[2], **{name: Feature(kind, [number])}), *whole[3:]]
+    with pytest.raises(DamageError, match=message):
+        decode(game, wrong)
+    write(tmp_path, [1], game=game)
+    write_payloads(tmp_path / "batch-0000002.tfrecord", [*wrong[:-1], with_end(wrong[-1], END_OF_FILE)])
+    window, report = read_window(tmp_path, game, ALL)
+    assert len(window.plies) == PLIES
+    assert report.damaged == ((tmp_path / "batch-0000002.tfrecord", message),)
+
+
+@pytest.mark.parametrize("game", [GAME, WIDE_GAME])
+@pytest.mark.parametrize("change", [np.nan, np.inf, -0.5, 0.5])
+def test_a_policy_that_is_no_distribution_makes_its_file_damaged(game, change):
+    example = encode(game, play(0, game))[1]
+    policy = parse_example(example)["policy"].values
+    wrong = changed(example, policy=Feature("float_list", [policy[0] + change, *policy[1:]]))
+    with pytest.raises(DamageError, match="a record has no policy over its legal actions"):
+        decode(game, [wrong])
+
+
+def test_a_policy_on_illegal_actions_makes_its_file_damaged():
+    example = encode(GAME, play(0))[1]
+    policy = np.roll(parse_example(example)["policy"].values, 1)
+    with pytest.raises(DamageError, match="a record has no policy over its legal actions"):
+        decode(GAME, [changed(example, policy=Feature("float_list", policy))])
+
+
+def test_a_position_of_weight_0_may_have_no_policy():
+    none = {"policy": Feature("float_list", np.zeros(GAME.num_actions))}
+    example = changed(encode(GAME, play(0))[1], **none)
+    with pytest.raises(DamageError, match="a record has no policy over its legal actions"):
+        decode(GAME, [example])
+    assert not decode(GAME, [changed(example, policy_weight=Feature("float_list", [0.0]))]).policies.any()
+
+
 def test_no_data_says_what_to_run(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(RecordError, match=r"no game data in .*: run seraphim generate first"):
@@ -854,7 +925,7 @@ def test_no_data_says_what_to_run(tmp_path):
 
 def test_only_damaged_data_says_what_to_do(tmp_path):
     (tmp_path / "batch-0000001.tfrecord").touch()
-    with pytest.raises(RecordError, match=r"all 1 files in .* are damaged \(batch-0000001.tfrecord is truncated"):
+    with pytest.raises(RecordError, match=r"all 1 files in .* are damaged \(batch-0000001.tfrecord: truncated"):
         read_window(tmp_path, GAME, ALL)
 
 

@@ -359,3 +359,52 @@ def test_states_that_play_does_not_lead_to_are_not_shown(tmp_path):
     assert ghost in shown.getvalue() and "to move" not in shown.getvalue()
     with pytest.raises(GameError, match=ghost):
         game_files.find("tictactoe", f"{file}:1")
+
+
+def changed(examples, row, **features):
+    """Return the examples of a file whose record `row` has other features."""
+    examples = [*examples[:-1], with_end(examples[-1], END_OF_FILE)]
+    examples[row] = to_example(parse_example(examples[row]) | features)
+    return examples
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ({"ply": Feature("int64_list", [2**62])}, "a record has no ply from 0 to 8"),
+        ({"ply": Feature("int64_list", [-5])}, "a record has no ply from 0 to 8"),
+        ({"policy": Feature("float_list", [np.inf] * 9)}, "a record has no policy over its legal actions"),
+        ({"value": Feature("float_list", [5.0])}, "a record has no value from -1 to 1"),
+        ({"root_value": Feature("float_list", [-7.0])}, "a record has no root_value from -1 to 1"),
+    ],
+)
+def test_numbers_out_of_range_are_not_shown(tmp_path, features, said):
+    file = write_payloads(tmp_path / "wrong.tfrecord", *changed(GAMES[0], 1, **features))
+    text = shown(file, show_records, RecordFilter(record=1))
+    assert said in text and "to move" not in text
+    assert f"damaged ({said}): training skips it" in shown(file, show_summary)
+    with pytest.raises(RecordError, match=f"wrong.tfrecord: {said}"):
+        game_files.find("tictactoe", f"{file}:0")
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "openspiel:tic_tac_toe"])
+def test_what_the_rules_forbid_is_not_shown_as_legal(tmp_path, name):
+    game = load_game(name)
+    state = game.step(game.initial(1), np.array([0]))
+    legal = game.legal(state)
+    record = GameRecord("0-0", state, np.array([1]), legal / legal.sum(), np.zeros(1, np.float32), 1.0)
+    everything = {"legal": Feature("bytes_list", [bytes([1] * 9)])}
+    file = write_payloads(tmp_path / "wrong.tfrecord", *changed(encode(game, record), 0, **everything))
+    said = "its legal actions are not those of the rules"
+    with pytest.raises(RecordError, match=f"wrong.tfrecord holds .*{said}"):
+        shown(file, show_summary)
+    text = shown(file, show_records, RecordFilter())
+    assert said in " ".join(text.split()) and "to move" not in text
+
+
+def test_ids_and_names_of_files_are_shown_as_they_are(tmp_path):
+    """Square brackets are commands of the library that prints."""
+    examples = tictactoe_game("[/b]", [4], None)
+    file = write_payloads(tmp_path / "[red].tfrecord", *examples[:-1], with_end(examples[-1], END_OF_FILE))
+    assert "game     [/b], ply 0" in shown(file, show_records, RecordFilter())
+    assert "[red].tfrecord" in shown(file, show_summary)

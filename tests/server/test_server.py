@@ -26,16 +26,17 @@ from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 
 import connectfour
-from seraphim.errors import CapacityError, GameError, ModelError, SettingsError
+from seraphim.errors import CapacityError, GameError, ModelError, RecordError, SettingsError
 from seraphim.game import Game
 from seraphim.game.saved_games import to_text
 from seraphim.game.tree import GameTree
 from seraphim.inference import load_inference
 from seraphim.options import RecordOptions
 from seraphim.records.examples import GameRecord, encode
+from seraphim.records.tfrecord import Feature, parse_example, to_example
 from seraphim.records.writer import GameWriter
 from seraphim.search.analysis import Analysis
-from seraphim.server import middleware
+from seraphim.server import history, middleware
 from seraphim.server.engine import messages, model_host
 from seraphim.server.engine.limits import SearchLimits
 from seraphim.server.engine.model_host import ModelHost
@@ -772,6 +773,20 @@ def random_games(game: Game, count: int) -> Iterator[GameRecord]:
         yield GameRecord(
             f"stream-{1000 + number}", np.array(states), np.array(actions), np.array(policies), values, result
         )
+
+
+def test_a_game_with_an_illegal_move_in_its_list_is_an_error(root: Path) -> None:
+    folder = ModelFolder(root, "fresh")
+    with GameWriter(folder.game_data, RecordOptions()) as writer:
+        for game in random_games(GAME, 1):
+            writer.add([_with_all_legal(example) for example in encode(GAME, game)])
+    for show in (lambda: history.list_games(folder, 0, 1), lambda: history.show_game(folder, "stream-1000")):
+        with pytest.raises(RecordError, match="tfrecord holds .*: its legal actions are not those of the rules"):
+            show()
+
+
+def _with_all_legal(example: bytes) -> bytes:
+    return to_example({**parse_example(example), "legal": Feature("bytes_list", [bytes([1] * GAME.num_actions)])})
 
 
 def test_curves_come_from_snapshots_and_the_learning_curve(served: Running) -> None:

@@ -1,6 +1,7 @@
 """Model folders: names, snapshots and the champion, and what a program killed at any moment leaves behind."""
 
 import json
+import math
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from seraphim.errors import ModelError, SettingsError
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
-from seraphim.storage.snapshots import MAX_NAME, check_name
+from seraphim.storage.snapshots import MAX_NAME, check_name, step_of
 
 SETTINGS = default_settings("tictactoe")
 
@@ -377,6 +378,32 @@ def test_figures_are_added_to_those_of_a_snapshot(folder: ModelFolder) -> None:
     assert json.loads((snapshot.path / "snapshot.json").read_text())["metrics"] == {"loss": 1.0}
     folder.annotate(Snapshot(folder.path / "gone", 6), {"wrong": 8})  # removed by another program
     assert [each.name for each in folder.snapshots()] == [snapshot.name]
+
+
+@pytest.mark.parametrize("file", ["snapshot.json", "figures.json"])
+def test_only_numbers_count_as_figures(folder: ModelFolder, file: str) -> None:
+    snapshot = folder.publish(5, write)
+    known = json.loads((snapshot.path / "snapshot.json").read_text())
+    wrong = [None, True, "abc", [1], {"a": 1}, 10**400, math.inf, -math.inf]
+    for metrics in ({**{f"wrong {place}": value for place, value in enumerate(wrong)}, "loss": 1.5}, [1], "abc", None):
+        (snapshot.path / file).write_text(json.dumps(known | {"metrics": metrics} if file[0] == "s" else metrics))
+        assert snapshot.metrics() == ({"loss": 1.5} if isinstance(metrics, dict) else {})
+
+
+@pytest.mark.parametrize("content", [200_000 * "[", "[]", "\x00", '{"step": "x", "metrics": "y"}'])
+def test_a_manifest_of_any_content_gives_no_figures(folder: ModelFolder, content: str) -> None:
+    snapshot = folder.publish(5, write)
+    for name in ("snapshot.json", "figures.json"):
+        (snapshot.path / name).write_text(content)
+    assert (snapshot.metrics(), step_of(snapshot.path)) == ({}, 0)
+    assert len(folder.snapshots()) == content.startswith("{")
+
+
+@pytest.mark.parametrize("step", ["x", None, True, -1, 1.5, []])
+def test_a_step_that_is_none_is_0(folder: ModelFolder, step: object) -> None:
+    snapshot = folder.publish(5, write)
+    (snapshot.path / "snapshot.json").write_text(json.dumps({"step": step}))
+    assert step_of(snapshot.path) == 0
 
 
 def test_a_snapshot_is_found_by_its_name(folder: ModelFolder) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from seraphim.errors import SettingsError
-from seraphim.training.curve import add_to_curve, read_curve
+from seraphim.training.curve import add_to_curve, plot_curve, read_curve
 
 
 def test_a_curve_adds_up_totals_and_keeps_figures(tmp_path: Path) -> None:
@@ -23,10 +23,22 @@ def test_a_curve_adds_up_totals_and_keeps_figures(tmp_path: Path) -> None:
 
 
 def test_a_damaged_curve_is_an_error(tmp_path: Path) -> None:
-    for content in ("step,games\n1,0x\n", "step\n1,2\n"):
-        (tmp_path / "curve.csv").write_text(content)
+    for content in (
+        *("step,games\n1,0x\n", "step\n1,2\n", "games\n1\n", "step,games\n,1\n", "step\nnan\n", "step\ninf\n"),
+        *(f'step\n"{150_000 * "1"}"\n', f'step\n"{150_000 * "1"}', "step,a\n1,\x00\n", "\udcff\n1\n"),
+    ):
+        (tmp_path / "curve.csv").write_text(content, errors="surrogateescape")
         with pytest.raises(SettingsError, match=r"curve\.csv is not a valid learning curve"):
             read_curve(tmp_path / "curve.csv")
+
+
+@pytest.mark.parametrize("missing", ["seconds", "set/positions", "set/raw_mistakes", "strength/low"])
+def test_a_curve_is_drawn_without_the_lines_that_lack_a_figure(tmp_path: Path, missing: str) -> None:
+    whole = dict.fromkeys(["step", "seconds", "set/positions", "set/raw_mistakes", "set/searched_mistakes"], 1.0)
+    whole |= {"strength/elo": 5.0, "strength/low": 1.0, "strength/high": 9.0}
+    lacking = {name: value for name, value in whole.items() if name != missing}
+    plot_curve([whole, lacking, whole | {"set/positions": 0.0}], tmp_path / "curve.svg", "model")
+    assert (tmp_path / "curve.svg").exists()
 
 
 def test_lines_may_have_different_figures(tmp_path: Path) -> None:
