@@ -15,7 +15,9 @@ In dependency order:
     exhaustive      every position of a small game, solved
 """
 
-from seraphim.game.features import board_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from seraphim.game.interface import (
     EMPTY,
     Array,
@@ -27,17 +29,20 @@ from seraphim.game.interface import (
     identity_symmetry,
     random_actions,
 )
-from seraphim.game.loading import (
-    FAMILIES,
-    AnyGame,
-    is_same,
-    load_features,
-    load_game,
-    load_game_module,
-    module_name,
-    name_of,
-)
-from seraphim.game.plain import PlainGame, PlainRules
+
+if TYPE_CHECKING:
+    from seraphim.game.features import board_of
+    from seraphim.game.loading import (
+        FAMILIES,
+        AnyGame,
+        is_same,
+        load_features,
+        load_game,
+        load_game_module,
+        module_name,
+        name_of,
+    )
+    from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
     "EMPTY",
@@ -61,3 +66,12 @@ __all__ = [
     "name_of",
     "random_actions",
 ]
+
+_MODULES = {"board_of": "features", "PlainGame": "plain", "PlainRules": "plain"}  # of the others: loading
+
+
+def __getattr__(name: str) -> Any:
+    """Import what the search does not need when it is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'loading')}"), name)
