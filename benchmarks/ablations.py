@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from seraphim.evaluation.error_rates import find_mistakes
-from seraphim.evaluation.players import raw_player, search_player
 from seraphim.game import Array, load_game
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
+from seraphim.players.choose import raw_player, search_player
 from seraphim.storage.models import ModelFolder
 from seraphim.training.curve import CURVE, read_curve
 

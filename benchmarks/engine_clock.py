@@ -17,9 +17,9 @@ import numpy as np
 from absl import flags
 
 from seraphim import cli
-from seraphim.evaluation.engines.gtp import GtpEngine
-from seraphim.evaluation.engines.move_names import COLORS
 from seraphim.game import Game, load_game
+from seraphim.players.external.gtp import GtpEngine
+from seraphim.players.external.move_names import COLORS
 
 GAMES = flags.DEFINE_integer("games", 200, "Games to play.", lower_bound=1)
 SECONDS = flags.DEFINE_integer("seconds", 10, "Time for a game, or with --per_move for a move.", lower_bound=1)

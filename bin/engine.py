@@ -31,11 +31,11 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
 
     from seraphim.game import load_game
+    from seraphim.gtp.gtp import GtpServer
+    from seraphim.gtp.thinker import Thinker
+    from seraphim.gtp.uci import UciServer
     from seraphim.inference import load_inference
-    from seraphim.play.engine.gtp import GtpServer
-    from seraphim.play.engine.thinker import Thinker
-    from seraphim.play.engine.uci import UciServer
-    from seraphim.play.opponent import Opponent, PlayOptions
+    from seraphim.players.opponent import Opponent, PlayOptions
     from seraphim.search.analysis import LEAVES
 
     for stream in (sys.stdin, sys.stdout):

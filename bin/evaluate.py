@@ -38,11 +38,12 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> None:
     """Evaluate."""
     from seraphim.errors import SettingsError
-    from seraphim.evaluation import error_rates, players, position_lists
-    from seraphim.evaluation.engines.load import load_engine
+    from seraphim.evaluation import error_rates, position_lists
     from seraphim.game import load_game
     from seraphim.inference import load_inference
     from seraphim.machine import count_cores
+    from seraphim.players import choose as players
+    from seraphim.players.external.load import load_engine
 
     folder = cli.model_to_read(arguments)
     if not SEARCHES.value or not all(text.strip().isdecimal() and len(text) < 10 for text in SEARCHES.value):

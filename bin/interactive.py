@@ -20,8 +20,8 @@ from pathlib import Path
 from seraphim import cli
 from seraphim.effects import Part
 from seraphim.inference import Runtime
-from seraphim.play.opponent import Chooser, Temperature
-from seraphim.play.session import Human
+from seraphim.players.opponent import Chooser, Temperature
+from seraphim.terminal.session import Human
 
 HUMAN = cli.define_choice("human", Human, "first", "Your side.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")
@@ -50,14 +50,14 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
     from rich.console import Console
 
-    from seraphim.evaluation.engines.load import load_engine
     from seraphim.game import load_game
     from seraphim.inference import load_inference
-    from seraphim.play.opponent import PlayOptions
-    from seraphim.play.repl import Interactive
-    from seraphim.play.session import Session, SessionOptions
+    from seraphim.players.external.load import load_engine
+    from seraphim.players.opponent import PlayOptions
     from seraphim.proof.known_moves import read_moves
     from seraphim.search.analysis import LEAVES
+    from seraphim.terminal.repl import Interactive
+    from seraphim.terminal.session import Session, SessionOptions
 
     folder = cli.model_to_read(arguments)
     parts: dict[Part, bool] = {

@@ -17,8 +17,10 @@ In dependency order (each folder or module imports only from those above it):
     export         models and games for other programs and for browsers
     tracking       figures of a run for TensorBoard and MLflow
     proof          what a player can force, with certificates
+    players        what chooses moves: models, searches, external engines
     evaluation     matches, ratings, error rates
-    play           playing at the terminal and in Python
+    terminal       a game at the terminal
+    gtp            Seraphim as an engine of other programs
     selfplay       many games at once, on every core and machine
     cli            what the programs in bin/ share
     training       training, and the loop of self-play and training

@@ -13,7 +13,6 @@ from seraphim.errors import SettingsError, shown
 from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
 from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.players import Choose
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.evaluation.tournament import Roster
 from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
@@ -23,7 +22,8 @@ from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
 from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check, checked
-from seraphim.play.model import Model, Move, PositionAnalysis, load, model_folder
+from seraphim.players.choose import Choose
+from seraphim.players.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
 from seraphim.proof.proving import Decision, Limits

@@ -25,11 +25,11 @@ from seraphim import api
 from seraphim.errors import GameError, ModelError, RecordError, SeraphimError, SettingsError, version
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.players import minimax_player, random_player, raw_player, search_player
 from seraphim.game import Array, PlainGame, load_game, module_name, name_of
 from seraphim.game.saved_games import read_state
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
+from seraphim.players.choose import minimax_player, random_player, raw_player, search_player
 from seraphim.records.examples import Positions, pick
 from seraphim.records.sparse import SparseRows
 from seraphim.search.evaluator import Uniform

@@ -16,12 +16,11 @@ from reference import ArbitraryNetwork, random_states
 
 from seraphim.effects import EFFECTS, Part, find_idle, has_two_searches, is_read
 from seraphim.evaluation.gate import judge
-from seraphim.evaluation.players import minimax_player, random_player
 from seraphim.game import Symmetries
 from seraphim.network import architectures
 from seraphim.options import SearchOptions, SelfPlayOptions
-from seraphim.play.opponent import PlayOptions
-from seraphim.play.session import Session, SessionOptions
+from seraphim.players.choose import minimax_player, random_player
+from seraphim.players.opponent import PlayOptions
 from seraphim.records.examples import Positions
 from seraphim.records.files import published_files
 from seraphim.search.search import Search
@@ -30,6 +29,7 @@ from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.terminal.session import Session, SessionOptions
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size

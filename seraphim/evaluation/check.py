@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.evaluation.error_rates import Errors, measure_errors
-from seraphim.evaluation.players import Choose
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
+from seraphim.players.choose import Choose
 
 SEARCHED, RAW = "searched", "raw"
 """The players of an evaluation: the search, and the network without search."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.intervals import Rate
-from seraphim.evaluation.players import Choose, FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
+from seraphim.players.choose import Choose, FollowsMoves
 from seraphim.search.evaluator import Inference, inputs_of
 
 _TOLERANCE = 1e-6  # float32 values that differ by less are equal

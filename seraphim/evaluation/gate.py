@@ -10,9 +10,9 @@ import numpy as np
 
 from seraphim.evaluation.intervals import PAIR_POINTS, pair_moments
 from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
-from seraphim.evaluation.players import Choose
 from seraphim.game import Game
 from seraphim.options import GateOptions
+from seraphim.players.choose import Choose
 
 ERROR_RATE = 0.05
 """Probability that the sequential test accepts a snapshot that is no better, or rejects one as good as `gate_score`."""

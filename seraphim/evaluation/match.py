@@ -13,8 +13,8 @@ import numpy as np
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.intervals import score_interval
-from seraphim.evaluation.players import Choose, DrawingPlayer, FollowsMoves
 from seraphim.game import Array, Game
+from seraphim.players.choose import Choose, DrawingPlayer, FollowsMoves
 from seraphim.search.rng import draw_actions, fork, stream_key
 
 MAX_OPENING_PLIES = 6

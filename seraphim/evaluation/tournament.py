@@ -17,15 +17,15 @@ from itertools import combinations
 from pathlib import Path
 
 from seraphim.errors import ModelError, SettingsError, version
-from seraphim.evaluation import players
-from seraphim.evaluation.engines.load import is_engine, load_engine
 from seraphim.evaluation.match import SeriesResult, Watch, default_plies, make_openings, play_match, play_series
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
-from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import Match
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
+from seraphim.players import choose as players
+from seraphim.players.choose import Choose
+from seraphim.players.external.load import is_engine, load_engine
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot

@@ -11,7 +11,6 @@ from typing import Literal
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, SEARCHED, Evaluation, evaluate
-from seraphim.evaluation.players import raw_player, search_player
 from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
 from seraphim.game.features import PositionSet
@@ -19,6 +18,7 @@ from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime, load_inference
 from seraphim.machine import count_cores
 from seraphim.options import Count, NotNegative, Seed, check, check_optional
+from seraphim.players.choose import raw_player, search_player
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.settings import Settings

@@ -6,11 +6,11 @@ import numpy as np
 
 from seraphim.evaluation.match import default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions, read_matches, write_matches
-from seraphim.evaluation.players import Choose
 from seraphim.evaluation.ratings import ANCHOR, Match, Rating, rate
 from seraphim.evaluation.tournament import Roster
 from seraphim.game import Array, load_game
 from seraphim.inference import Runtime
+from seraphim.players.choose import Choose
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from seraphim.errors import ModelError, SeraphimError, SettingsError
 from seraphim.evaluation.gate import Verdict, judge
-from seraphim.evaluation.players import Choose, search_player
 from seraphim.game import Game
 from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, saved_model
 from seraphim.options import TrainingPrecision
+from seraphim.players.choose import Choose, search_player
 from seraphim.records.index import total_positions
 from seraphim.records.window import WindowReport, read_window
 from seraphim.search.expansion import check_offers

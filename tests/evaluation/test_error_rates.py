@@ -17,9 +17,11 @@ from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation import error_rates, position_lists
-from seraphim.evaluation.engines.load import load_engine
 from seraphim.evaluation.intervals import Rate
-from seraphim.evaluation.players import (
+from seraphim.game import Array, load_game
+from seraphim.game.features import PositionSet
+from seraphim.options import SearchOptions
+from seraphim.players.choose import (
     Choose,
     FollowsMoves,
     random_player,
@@ -27,9 +29,7 @@ from seraphim.evaluation.players import (
     search_player,
     search_positions,
 )
-from seraphim.game import Array, load_game
-from seraphim.game.features import PositionSet
-from seraphim.options import SearchOptions
+from seraphim.players.external.load import load_engine
 from seraphim.search.evaluator import Inference, Uniform
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder

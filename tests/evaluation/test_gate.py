@@ -8,9 +8,9 @@ import pytest
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.gate import judge, log_likelihood_ratio
-from seraphim.evaluation.players import Choose, minimax_player, random_player
 from seraphim.game import Array, PlainRules
 from seraphim.options import GateOptions
+from seraphim.players.choose import Choose, minimax_player, random_player
 from seraphim.search.rng import fork, stream_key, uniform_of
 from tictactoe.game import GAME
 

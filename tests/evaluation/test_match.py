@@ -16,8 +16,8 @@ from seraphim.evaluation.match import (
     play_match,
     score_interval,
 )
-from seraphim.evaluation.players import Choose, mcts_player, minimax_player, random_player, solver_player
 from seraphim.game import Array, Game, PlainRules
+from seraphim.players.choose import Choose, mcts_player, minimax_player, random_player, solver_player
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions
 

@@ -8,8 +8,8 @@ import pytest
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.match import MatchResult, Tally, make_openings, play_match
-from seraphim.evaluation.players import mcts_player, minimax_player, random_player
 from seraphim.evaluation.ratings import Match, Rating, connected, matches_table, plot_ratings, rate, ratings_table
+from seraphim.players.choose import mcts_player, minimax_player, random_player
 from tictactoe.game import GAME
 
 STRENGTHS = {"random": 0.0, "weak": 150.0, "fair": 300.0, "good": 420.0, "best": 700.0}

@@ -15,11 +15,11 @@ from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, Stat
 from seraphim.game.saved_games import check_position
 from seraphim.game.tree import GameTree
 from seraphim.options import SearchOptions
-from seraphim.play import game_files
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.tfrecord import FRAME_BYTES
 from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
+from seraphim.terminal import game_files
 
 
 def test_every_game_that_qualifies_is_offered() -> None:

@@ -16,7 +16,7 @@ from seraphim.game import Array, Game, PlainRules, load_game, random_actions
 from seraphim.game.exhaustive import solve
 from seraphim.game.openspiel import OpenSpielGame
 from seraphim.game.saved_games import check_position, from_text, read_position
-from seraphim.play.sgf import from_sgf
+from seraphim.terminal.sgf import from_sgf
 from tictactoe.game import GAME as TICTACTOE
 
 HIGH = 1 << 62

@@ -16,12 +16,12 @@ from seraphim.game import Game, PlainRules, load_game, saved_games
 from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree, Node, line_name
 from seraphim.options import RecordOptions, SearchOptions
-from seraphim.play import game_files
-from seraphim.play.opponent import PlayOptions
-from seraphim.play.session import Session, SessionOptions
+from seraphim.players.opponent import PlayOptions
 from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 from seraphim.search.evaluator import Uniform
+from seraphim.terminal import game_files
+from seraphim.terminal.session import Session, SessionOptions
 
 FOUR = connectfour.GAME
 HEX = load_game("hex")

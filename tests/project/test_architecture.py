@@ -42,7 +42,7 @@ LIGHT = {
     "uvicorn": {"server/connections", "server/run"},
     "gymnasium": {"export/aec"},
     "pettingzoo": {"export/aec"},
-    "sgfmill": {"play/sgf"},
+    "sgfmill": {"terminal/sgf"},
     "absl": {"cli"},
     "google": {"records/tfrecord"},
     "google_crc32c": {"records/tfrecord", "storage/atomic"},

@@ -14,13 +14,13 @@ from rich.console import Console
 from seraphim.errors import GameError, RecordError
 from seraphim.game import load_game
 from seraphim.options import RecordOptions
-from seraphim.play import game_files
 from seraphim.records.display import hexdump, summarize
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.schema import END_OF_FILE, with_end
 from seraphim.records.tfrecord import Feature, frame, parse_example, to_example
 from seraphim.records.viewer import RecordFilter, show_records, show_summary
 from seraphim.records.writer import GameWriter
+from seraphim.terminal import game_files
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "bin" / "tfrecord_viewer.py"

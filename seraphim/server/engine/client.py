@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import saved_games
-from seraphim.play.sgf import from_sgf, is_sgf
 from seraphim.server.engine import messages, requests
 from seraphim.server.engine.messages import Message
 from seraphim.server.engine.model_host import LoadedModel
@@ -18,6 +17,7 @@ from seraphim.server.engine.requests import Request
 from seraphim.server.engine.shared import Shared, open_model
 from seraphim.server.engine.shared_search import Line, OnUpdate, Session, Update
 from seraphim.server.quotas import call_in
+from seraphim.terminal.sgf import from_sgf, is_sgf
 
 INTERNAL_ERROR = "internal server error; see the server log"
 

@@ -9,9 +9,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from seraphim.errors import GameError, SeraphimError
-from seraphim.evaluation.engines.load import load_engine
-from seraphim.evaluation.engines.player import EnginePlayer
 from seraphim.game import Game
+from seraphim.players.external.load import load_engine
+from seraphim.players.external.player import EnginePlayer
 from seraphim.server.engine.shared_search import Line
 from seraphim.server.quotas import Quota, call_in
 

@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.evaluation.engines.move_names import NameOf, action_named
-from seraphim.evaluation.engines.process import EngineLostError, EngineSilentError
-from seraphim.evaluation.players import FollowsMoves
 from seraphim.game import Array, Game
 from seraphim.machine import count_cores
+from seraphim.players.choose import FollowsMoves
+from seraphim.players.external.move_names import NameOf, action_named
+from seraphim.players.external.process import EngineLostError, EngineSilentError
 
 Moves = tuple[int, ...]
 

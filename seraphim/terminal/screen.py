@@ -15,7 +15,7 @@ from rich.text import Text
 from seraphim.game import EMPTY, Board, Game, board_of, cell_name
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
-from seraphim.play.opponent import Reading
+from seraphim.players.opponent import Reading
 from seraphim.search.analysis import Candidate
 
 PIECE_STYLES = ("bold white on red3", "bold black on gold1")

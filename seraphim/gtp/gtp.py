@@ -14,13 +14,13 @@ from typing import IO
 import numpy as np
 
 from seraphim.errors import SeraphimError, version
-from seraphim.evaluation.engines.move_names import action_named, board_size, must_pass, vertex_names
 from seraphim.game.features import features_of
 from seraphim.game.tree import Node
-from seraphim.play.engine.clock import Clock
-from seraphim.play.engine.thinker import Thinker
-from seraphim.play.opponent import Reading
-from seraphim.play.sgf import bare_name, from_sgf, is_in_sgf
+from seraphim.gtp.clock import Clock
+from seraphim.gtp.thinker import Thinker
+from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
+from seraphim.players.opponent import Reading
+from seraphim.terminal.sgf import bare_name, from_sgf, is_in_sgf
 
 _COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
 _CENTISECONDS = 100

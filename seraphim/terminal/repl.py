@@ -12,13 +12,13 @@ from typing import NamedTuple
 from rich.console import Console
 
 from seraphim.errors import SeraphimError, SettingsError
-from seraphim.evaluation.players import FollowsMoves
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import Node
-from seraphim.play import game_files, screen
-from seraphim.play.opponent import Reading
-from seraphim.play.session import Session
-from seraphim.play.terminal import Terminal, line_reader
+from seraphim.players.choose import FollowsMoves
+from seraphim.players.opponent import Reading
+from seraphim.terminal import game_files, screen
+from seraphim.terminal.session import Session
+from seraphim.terminal.terminal import Terminal, line_reader
 
 ReadLine = Callable[[str], str]
 

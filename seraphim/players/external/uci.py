@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.engines.move_names import SHOWN, uci_names
-from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
-from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Game
 from seraphim.game.features import features_of
+from seraphim.players.external.move_names import SHOWN, uci_names
+from seraphim.players.external.player import EnginePlayer, Moves, chosen
+from seraphim.players.external.process import EngineProcess
 
 THINKING_SECONDS = 300.0  # at most, for a move
 ANSWER_SECONDS = 60.0  # for any other command

@@ -8,8 +8,8 @@ import pytest
 from seraphim.errors import RecordError
 from seraphim.game import Game, load_game
 from seraphim.game.tree import GameTree
-from seraphim.play import game_files
-from seraphim.play.sgf import from_sgf, to_sgf
+from seraphim.terminal import game_files
+from seraphim.terminal.sgf import from_sgf, to_sgf
 
 GO = "openspiel:go(board_size=9,komi=7.5)"
 GAMES = ["othello", "hex", "hex:11", GO]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.evaluation.engines.process import EngineProcess
+from seraphim.players.external.process import EngineProcess
 
 PATIENCE = 60  # seconds; everything here takes a few
 

@@ -5,10 +5,10 @@ import time
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.engines.move_names import COLORS, board_size, must_pass, vertex_names
-from seraphim.evaluation.engines.player import EnginePlayer, Moves, chosen
-from seraphim.evaluation.engines.process import EngineProcess
 from seraphim.game import Array, Game
+from seraphim.players.external.move_names import COLORS, board_size, must_pass, vertex_names
+from seraphim.players.external.player import EnginePlayer, Moves, chosen
+from seraphim.players.external.process import EngineProcess
 
 THINKING_SECONDS = 300.0  # at most, for a move
 ANSWER_SECONDS = 60.0  # for any other command

@@ -12,8 +12,8 @@ from typing import IO
 
 from seraphim.game import Game
 from seraphim.game.tree import GameTree
-from seraphim.play.opponent import Opponent, Reading
-from seraphim.play.session import MOST_READOUTS
+from seraphim.players.opponent import Opponent, Reading
+from seraphim.terminal.session import MOST_READOUTS
 
 _FORGETTING = 0.8  # of the longest step, with each move
 

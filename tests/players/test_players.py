@@ -10,11 +10,14 @@ from connectfour import perfect_actions as perfect_in_connectfour
 from connectfour import position_from_moves
 from connectfour.game import GAME as CONNECTFOUR
 from seraphim.errors import GameError, ModelError, SettingsError
-from seraphim.evaluation import players
 from seraphim.evaluation.check import StartLosses, loses_from_start
 from seraphim.evaluation.error_rates import find_mistakes
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.players import (
+from seraphim.game import Array, Game, PlainRules
+from seraphim.game.solved import load_perfect_actions
+from seraphim.options import SearchOptions
+from seraphim.players import choose as players
+from seraphim.players.choose import (
     Choose,
     mcts_player,
     minimax_player,
@@ -23,9 +26,6 @@ from seraphim.evaluation.players import (
     search_player,
     solver_player,
 )
-from seraphim.game import Array, Game, PlainRules
-from seraphim.game.solved import load_perfect_actions
-from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions, position_sets

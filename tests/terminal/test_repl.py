@@ -31,14 +31,14 @@ from seraphim.game.notation import format_moves
 from seraphim.game.saved_games import Position
 from seraphim.game.tree import GameTree
 from seraphim.options import SearchOptions
-from seraphim.play import screen
-from seraphim.play.opponent import PlayOptions
-from seraphim.play.repl import Interactive
-from seraphim.play.session import MOST_READOUTS, Session, SessionOptions
-from seraphim.play.terminal import printable
+from seraphim.players.opponent import PlayOptions
 from seraphim.proof.known_moves import read_moves
 from seraphim.proof.proving import Limits, prove
 from seraphim.search.evaluator import Inference, Uniform
+from seraphim.terminal import screen
+from seraphim.terminal.repl import Interactive
+from seraphim.terminal.session import MOST_READOUTS, Session, SessionOptions
+from seraphim.terminal.terminal import printable
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
 PLAY = PlayOptions()

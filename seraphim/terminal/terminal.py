@@ -1,6 +1,6 @@
 """Shows a session on a console: the game, the search's results, and a search while it runs.
 
-Decides what to print and when. `seraphim.play.screen` decides how it looks; `seraphim.play.repl` reads commands.
+Decides what to print and when. `screen`, beside it, decides how it looks; `repl` reads commands.
 """
 
 import contextlib
@@ -15,9 +15,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from seraphim.play import screen
-from seraphim.play.opponent import Reading, Watch
-from seraphim.play.session import Session
+from seraphim.players.opponent import Reading, Watch
+from seraphim.terminal import screen
+from seraphim.terminal.session import Session
 
 SECONDS_PER_UPDATE = 0.15  # of a running search
 ROWS_BELOW_BOARD = 4  # to keep free on the screen

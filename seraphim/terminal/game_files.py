@@ -8,10 +8,10 @@ from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import Game, load_game
 from seraphim.game.saved_games import MOST_BYTES, Position, begin_at, from_text, is_saved_game, read_position, to_text
 from seraphim.game.tree import GameTree
-from seraphim.play.sgf import from_sgf, is_sgf, to_sgf
 from seraphim.records.examples import decode
 from seraphim.records.viewer import read_payloads, record_files
 from seraphim.storage.atomic import replace_file
+from seraphim.terminal.sgf import from_sgf, is_sgf, to_sgf
 
 
 def find(name: str, text: str) -> Position | GameTree:

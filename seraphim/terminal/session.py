@@ -10,15 +10,15 @@ from typing import Any, Literal, TypeVar, get_type_hints
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.players import FollowsMoves
 from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree, Node
 from seraphim.options import Options, SearchOptions
-from seraphim.play import game_files
-from seraphim.play.opponent import Opponent, PlayOptions, Reading, Watch
+from seraphim.players.choose import FollowsMoves
+from seraphim.players.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
 from seraphim.search.evaluator import Inference
+from seraphim.terminal import game_files
 
 Human = Literal["first", "second", "both", "none"]
 

@@ -11,12 +11,12 @@ from typing import IO
 import numpy as np
 
 from seraphim.errors import SeraphimError, version
-from seraphim.evaluation.engines.move_names import action_named, uci_names
 from seraphim.game.features import features_of
-from seraphim.play.engine.clock import Clock
-from seraphim.play.engine.thinker import WAIT_SECONDS, Thinker
-from seraphim.play.opponent import Reading
-from seraphim.play.session import MOST_READOUTS
+from seraphim.gtp.clock import Clock
+from seraphim.gtp.thinker import WAIT_SECONDS, Thinker
+from seraphim.players.external.move_names import action_named, uci_names
+from seraphim.players.opponent import Reading
+from seraphim.terminal.session import MOST_READOUTS
 
 _INTERVAL = 1.0  # seconds between two reports of a search without a limit
 _CHESS = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"  # its initial position

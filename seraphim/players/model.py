@@ -12,12 +12,12 @@ import numpy as np
 
 from seraphim.effects import Part, find_idle
 from seraphim.errors import GameError, ModelError, SettingsError, shown
-from seraphim.evaluation.players import Choose, raw_player, search_player
 from seraphim.game import AnyGame, Array, load_game, module_name
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import Count, Natural, SearchOptions, Threads, checked
+from seraphim.players.choose import Choose, raw_player, search_player
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
 from seraphim.search.traversal import TreePolicy

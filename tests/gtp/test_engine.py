@@ -20,18 +20,18 @@ import pytest
 from reference import ArbitraryNetwork
 
 from seraphim.errors import ModelError, SettingsError
-from seraphim.evaluation.engines.gtp import GtpEngine, gtp_player
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.players import random_player
 from seraphim.game import Game, load_game
+from seraphim.gtp import uci
+from seraphim.gtp.clock import FEWEST_MOVES, Clock
+from seraphim.gtp.gtp import GtpServer
+from seraphim.gtp.thinker import Thinker
+from seraphim.gtp.uci import UciServer
 from seraphim.options import SearchOptions
-from seraphim.play.engine import uci
-from seraphim.play.engine.clock import FEWEST_MOVES, Clock
-from seraphim.play.engine.gtp import GtpServer
-from seraphim.play.engine.thinker import Thinker
-from seraphim.play.engine.uci import UciServer
-from seraphim.play.opponent import Opponent, PlayOptions
-from seraphim.play.session import MOST_READOUTS
+from seraphim.players.choose import random_player
+from seraphim.players.external.gtp import GtpEngine, gtp_player
+from seraphim.players.opponent import Opponent, PlayOptions
+from seraphim.terminal.session import MOST_READOUTS
 
 GTP_COMMANDS = {
     *("protocol_version", "name", "version", "known_command", "list_commands", "quit", "boardsize", "clear_board"),

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.engines import gtp, player, uci
-from seraphim.evaluation.engines.gtp import gtp_player
-from seraphim.evaluation.engines.move_names import action_named, uci_names, vertex_names
-from seraphim.evaluation.engines.process import EngineLostError
-from seraphim.evaluation.engines.uci import uci_player
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.players import Choose, random_player
 from seraphim.evaluation.tournament import Roster
 from seraphim.game import Game, load_game
+from seraphim.players.choose import Choose, random_player
+from seraphim.players.external import gtp, player, uci
+from seraphim.players.external.gtp import gtp_player
+from seraphim.players.external.move_names import action_named, uci_names, vertex_names
+from seraphim.players.external.process import EngineLostError
+from seraphim.players.external.uci import uci_player
 
 # By game: the player's name, the program, and its Debian package.
 PROGRAMS = {

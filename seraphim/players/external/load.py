@@ -1,10 +1,10 @@
 """Programs of others as players, by name."""
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.engines.gtp import gtp_player
-from seraphim.evaluation.engines.player import EnginePlayer
-from seraphim.evaluation.engines.uci import uci_player
 from seraphim.game import Game
+from seraphim.players.external.gtp import gtp_player
+from seraphim.players.external.player import EnginePlayer
+from seraphim.players.external.uci import uci_player
 
 _PLAYERS = {"gtp": gtp_player, "uci": uci_player}
 

@@ -8,9 +8,9 @@ import re
 from types import ModuleType
 
 from seraphim.errors import RecordError, SeraphimError, SettingsError, how_to_install
-from seraphim.evaluation.engines.move_names import action_named, board_size, must_pass, vertex_names
 from seraphim.game import Game
 from seraphim.game.tree import GameTree, Node
+from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
 
 _NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
 _GO_SIZE = 19  # of a board, where a file does not say it

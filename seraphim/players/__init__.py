@@ -1,0 +1,9 @@
+"""Players: whatever chooses a move in a position, and a model in Python.
+
+In dependency order:
+
+    choose        functions that choose an action in each of many positions
+    external/     external engines as players, over GTP and UCI
+    opponent      the computer player of a game: searches positions and chooses moves
+    model         a model in Python, and what it finds in a position
+"""
