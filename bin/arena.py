@@ -16,6 +16,7 @@ import time
 sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
 from _installed import flags
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from seraphim import cli
@@ -39,23 +40,27 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.evaluation import match_csv, ratings, tournament
     from seraphim.game import load_game
+    from seraphim.players import roster as players
 
     if not (names := arguments[1:]):
         raise SettingsError("which players? Try: seraphim arena NAME random minimax:4")
     if PLOT.value:
         ratings.check_plot(Path(PLOT.value))
     cli.refuse_flags(FROM_START.value, "opening_plies", "plot", "csv", "forever", because="--from_start has no ratings")
-    cli.refuse_flags(not any(map(tournament.is_searching, names)), "readouts", because="no player searches")
-    cli.refuse_flags(not any(map(tournament.has_network, names)), "runtime", because="no player has a network")
+    cli.refuse_flags(not any(map(players.is_searching, names)), "readouts", because="no player searches")
+    cli.refuse_flags(not any(map(players.has_network, names)), "runtime", because="no player has a network")
     cli.check_folders(PLOT.value, CSV.value)
     conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
-    roster = tournament.Roster(cli.data_root(), GAME.value, conditions, RUNTIME.value, cli.FLAGS.trust)
+    roster = players.Roster(
+        cli.data_root(), GAME.value, GAMES.value, READOUTS.value, SEED.value, RUNTIME.value, cli.FLAGS.trust
+    )
     game = load_game(roster.game_of(names))
     if FROM_START.value:
         for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.show_match):
             print(f"{names[0]} moves first against {other}: {series}", flush=True)
         return
-    conditions, kept = roster.conditions_of(names), roster.folder_of(names) if FOREVER.value else None
+    conditions = replace(conditions, play=roster.fingerprint(names))
+    kept = roster.folder_of(names) if FOREVER.value else None
     arena = tournament.Tournament(game, conditions, kept, cli.show_match)
     if 2 * len(arena.openings.states) < GAMES.value:
         print(f"only {len(arena.openings.states)} distinct openings; raise --opening_plies")
@@ -69,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
 
     try:
         if FOREVER.value:
-            watched, reported = [tournament.all_snapshots(name) for name in names], 0
+            watched, reported = [players.all_snapshots(name) for name in names], 0
             for match in arena.play_on(lambda: roster.entrants(watched)):
                 if match:
                     print(f"{match.first} - {match.second}: {match.result}", flush=True)

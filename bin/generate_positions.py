@@ -73,11 +73,10 @@ def _of_connectfour(name: str, folder: Path, excluded: Any) -> Iterator[str]:
 
 def _of_othello(name: str, folder: Path, excluded: Any) -> Iterator[str]:
     from othello.positions.generator import SEEDS, generate
-    from seraphim.evaluation.match_csv import Conditions
-    from seraphim.evaluation.tournament import Roster
+    from seraphim.players.roster import Roster
 
     seed = SEEDS[SPLIT.value] if SEED.value is None else SEED.value
-    entrants = Roster(Path(), "othello", Conditions(2, 0, None, seed)).entrants(PLAYERS)
+    entrants = Roster(Path(), "othello", games=2, seed=seed).entrants(PLAYERS)
     yield from generate(name, COUNT.value, seed, folder, [each.load() for each in entrants], excluded)
 
 

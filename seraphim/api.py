@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 from seraphim.errors import SettingsError, shown
 from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
 from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
-from seraphim.evaluation.match_csv import Conditions
 from seraphim.evaluation.position_lists import default_split, load_sets
-from seraphim.evaluation.tournament import Roster
 from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
 from seraphim.game.features import Split
 from seraphim.game.saved_games import read_position
@@ -24,6 +22,7 @@ from seraphim.machine import count_cores
 from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check, checked
 from seraphim.players.choose import Choose
 from seraphim.players.model import Model, Move, PositionAnalysis, load, model_folder
+from seraphim.players.roster import Roster
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
 from seraphim.proof.proving import Decision, Limits
@@ -218,7 +217,7 @@ def match(
         The result of the first player: `.score` in [0, 1], its 95 % `.interval`, `.tally`; prints as one line.
 
     Raises:
-        SettingsError, ModelError, GameError: see `seraphim.evaluation.tournament`.
+        SettingsError, ModelError, GameError: see `seraphim.players.roster`.
 
     Examples:
         >>> import seraphim
@@ -229,7 +228,7 @@ def match(
         raise SettingsError(f"games must be an even number, as each opening is played twice, not {games}")
     models = [each for each in (first, second) if isinstance(each, Model)]
     given = models[0].origin if game is None and models else game
-    roster = Roster(Path(folder), given, Conditions(games, None, readouts, seed))
+    roster = Roster(Path(folder), given, games, readouts, seed)
     played = roster.game_of([each for each in (first, second) if isinstance(each, str)])
     for model in models:
         if not is_same(model.origin, played):
@@ -344,5 +343,5 @@ def _model(model: str | Model, folder: str | Path) -> Model:
 
 def _player(player: str | Model | Choose, roster: Roster) -> Choose:
     if isinstance(player, Model):
-        return player.player(roster.conditions.readouts, player.inferences(1 + roster.conditions.games // 2))
+        return player.player(roster.readouts, player.inferences(1 + roster.games // 2))
     return roster.entrant(player).load() if isinstance(player, str) else player

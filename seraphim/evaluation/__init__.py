@@ -10,5 +10,5 @@ In dependency order:
     ratings           Bradley-Terry ratings
     match_csv         matches in a CSV file
     gate              whether a new snapshot becomes the champion
-    tournament        players by name, and the tournament of a model's snapshots
+    tournament        all against all, and the tournament of a model's snapshots
 """

@@ -32,7 +32,7 @@ class Conditions:
     opening_plies: int | None = None  # most random moves at the beginning of a game; None takes `default_plies`
     readouts: int | None = None  # readouts of a model's search; None takes each model's own
     seed: int = 0  # seed of the openings, and of players that draw among equal actions
-    play: str = ""  # a hash of what else decides how the players play, see `Roster.conditions_of`
+    play: str = ""  # a hash of what else decides how the players play, see `Roster.fingerprint`
 
     def __str__(self) -> str:
         plies = "default" if self.opening_plies is None else self.opening_plies

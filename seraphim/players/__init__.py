@@ -4,6 +4,7 @@ In dependency order:
 
     choose        functions that choose an action in each of many positions
     external/     external engines as players, over GTP and UCI
+    roster        players by name
     opponent      the computer player of a game: searches positions and chooses moves
     model         a model in Python, and what it finds in a position
 """

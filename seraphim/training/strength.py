@@ -1,16 +1,17 @@
 """The strength of a model while it learns: short matches of its champions against fixed players, on the Elo scale."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from seraphim.evaluation.match import default_plies, make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import ANCHOR, Match, Rating, rate
-from seraphim.evaluation.tournament import Roster
 from seraphim.game import Array, load_game
 from seraphim.inference import Runtime
 from seraphim.players.choose import Choose
+from seraphim.players.roster import Roster
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 
@@ -38,9 +39,10 @@ class Strength:
         self._folder = folder
         self._file = folder.path / MATCHES
         self._game = load_game(settings.game)
-        self._roster = Roster(folder.path.parents[1], settings.game, _CONDITIONS, runtime, folder.trust)
+        root, games, readouts = folder.path.parents[1], _CONDITIONS.games, _CONDITIONS.readouts
+        self._roster = Roster(root, settings.game, games, readouts, runtime=runtime, trust=folder.trust)
         self._openings = make_openings(self._game, _CONDITIONS.games // 2, default_plies(self._game))
-        self._conditions = self._roster.conditions_of([folder.name])
+        self._conditions = replace(_CONDITIONS, play=self._roster.fingerprint([folder.name]))
         self._matches = read_matches(self._file, self._conditions)
         champions = [match.first for match in self._matches if match.first not in ANCHORS]
         self._rated = champions[-1] if champions else ""  # the champion that was rated last

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,18 @@ from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.evaluation.match import MatchResult, Tally
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
-from seraphim.evaluation.tournament import Entrant, Roster, Tournament, all_snapshots
+from seraphim.evaluation.tournament import Tournament
 from seraphim.inference import Runtime
 from seraphim.network.saved_model import LITERT
+from seraphim.players.roster import Entrant, Roster, all_snapshots
 from seraphim.storage.models import ModelFolder, Snapshot
 from tictactoe.game import GAME
 
 FEW = Conditions(games=6, readouts=5)
+
+
+def roster_of(root: Path, game: str | None, conditions: Conditions, runtime: Runtime = "auto") -> Roster:
+    return Roster(root, game, conditions.games, conditions.readouts, conditions.seed, runtime)
 
 
 def names(entrants: list[Entrant]) -> list[str]:
@@ -48,14 +54,14 @@ def another_snapshot(folder: ModelFolder, step: int) -> Snapshot:
     "name", ["random", "minimax:2", "mcts:5", "solver", "solver:0.5", "fresh", "fresh:raw", "fresh/champion"]
 )
 def test_every_kind_of_player_is_found_and_plays(root: Path, name: str) -> None:
-    (entrant,) = Roster(root, "tictactoe", FEW).entrants([name])
+    (entrant,) = roster_of(root, "tictactoe", FEW).entrants([name])
     states = GAME.initial(3)
     assert GAME.legal(states)[range(3), entrant.load()(states)].all()
 
 
 def test_snapshots_of_a_model_are_found_by_name_and_all_together(root: Path, folder: ModelFolder) -> None:
     first, second = folder.champion(), another_snapshot(folder, 8)
-    roster = Roster(root, None, FEW)
+    roster = roster_of(root, None, FEW)
     assert names(roster.entrants(["fresh/all"])) == [f"fresh/{first.name}", f"fresh/{second.name}"]
     assert names(roster.entrants([f"fresh/{second.name}"])) == [f"fresh/{second.name}"]
     assert names(roster.entrants(["fresh/all:raw"])) == [f"fresh/{first.name}:raw", f"fresh/{second.name}:raw"]
@@ -67,7 +73,7 @@ def test_snapshots_of_a_model_are_found_by_name_and_all_together(root: Path, fol
 
 
 def test_the_models_determine_the_game(root: Path) -> None:
-    assert Roster(root, None, FEW).game_of(["random", "fresh"]) == "tictactoe"
+    assert roster_of(root, None, FEW).game_of(["random", "fresh"]) == "tictactoe"
 
 
 @pytest.mark.parametrize(
@@ -87,30 +93,30 @@ def test_the_models_determine_the_game(root: Path) -> None:
 )
 def test_an_unknown_name_is_an_error(root: Path, name: str, message: str) -> None:
     with pytest.raises(SeraphimError, match=message):
-        Roster(root, "tictactoe", FEW).entrants([name])
+        roster_of(root, "tictactoe", FEW).entrants([name])
 
 
 def test_players_of_two_games_are_refused(root: Path) -> None:
     with pytest.raises(
         SettingsError, match="players must share a game, but --game is for connectfour and fresh for tictactoe"
     ):
-        Roster(root, "connectfour", FEW).entrants(["fresh"])
+        roster_of(root, "connectfour", FEW).entrants(["fresh"])
 
 
 def test_without_a_model_the_game_must_be_given(root: Path) -> None:
     with pytest.raises(SettingsError, match="which game\\? No model is among the players: give --game as well"):
-        Roster(root, None, FEW).entrants(["random", "minimax:2"])
+        roster_of(root, None, FEW).entrants(["random", "minimax:2"])
 
 
 def test_a_game_without_solver_is_refused(root: Path) -> None:
     with pytest.raises(GameError, match="games has no solver"):
-        Roster(root, "games", FEW).entrants(["solver"])
+        roster_of(root, "games", FEW).entrants(["solver"])
 
 
 def test_the_readouts_of_a_model_can_be_set(root: Path) -> None:
     # With one readout the search plays the action of the highest prior.
-    few, raw = Roster(root, None, Conditions(readouts=1)).entrants(["fresh", "fresh:raw"])
-    many = Roster(root, None, Conditions(readouts=50)).entrants(["fresh"])[0]
+    few, raw = roster_of(root, None, Conditions(readouts=1)).entrants(["fresh", "fresh:raw"])
+    many = roster_of(root, None, Conditions(readouts=50)).entrants(["fresh"])[0]
     states = GAME.initial(1)
     assert few.load()(states) == raw.load()(states)
     assert many.load()(states).shape == (1,)
@@ -134,7 +140,7 @@ def test_a_model_is_expanded_to_all_of_its_snapshots(name: str, all_of_it: str) 
 
 
 def field_of(*players: str) -> list[Entrant]:
-    return Roster(Path(), "tictactoe", FEW).entrants(players)
+    return roster_of(Path(), "tictactoe", FEW).entrants(players)
 
 
 def test_all_pairs_meet_once() -> None:
@@ -148,7 +154,7 @@ def test_all_pairs_meet_once() -> None:
 def test_the_same_seed_plays_the_same_matches_and_another_one_others() -> None:
     def played(seed: int) -> list[Match]:
         conditions = Conditions(games=30, seed=seed)
-        return list(Tournament(GAME, conditions).play_all(Roster(Path(), "tictactoe", conditions).entrants(WEAK)))
+        return list(Tournament(GAME, conditions).play_all(roster_of(Path(), "tictactoe", conditions).entrants(WEAK)))
 
     assert played(1) == played(1)
     assert played(1) != played(2)
@@ -168,7 +174,7 @@ def test_a_new_player_meets_its_neighbor_first() -> None:
 
 
 def standing(root: Path, folder: ModelFolder, conditions: Conditions = FEW) -> tuple[Tournament, Callable]:
-    roster = Roster(root, None, conditions)
+    roster = roster_of(root, None, conditions)
     tournament = Tournament(GAME, conditions, folder)
     return tournament, tournament.play_on(lambda: roster.entrants(["fresh/all", "random"])).__next__
 
@@ -218,7 +224,8 @@ def change_search(folder: ModelFolder, **options: float | str) -> None:
 
 def test_the_conditions_cover_all_that_decides_how_the_models_play(root: Path, folder: ModelFolder) -> None:
     def conditions(readouts: int | None = 5, runtime: Runtime = "auto", others: tuple[str, ...] = ()) -> str:
-        return str(Roster(root, None, Conditions(readouts=readouts), runtime).conditions_of(["fresh/all", *others]))
+        asked = Conditions(readouts=readouts)
+        return str(replace(asked, play=roster_of(root, None, asked, runtime).fingerprint(["fresh/all", *others])))
 
     before, own, settings = conditions(), conditions(None), folder.settings()
     assert before == conditions() == conditions(others=("random", "mcts:10"))
@@ -247,7 +254,7 @@ def test_matches_by_other_search_options_or_of_an_older_file_are_kept_but_do_not
 
 
 def test_a_snapshot_that_is_deleted_before_it_is_loaded_is_skipped(root: Path, folder: ModelFolder) -> None:
-    roster = Roster(root, None, FEW)
+    roster = roster_of(root, None, FEW)
     second = another_snapshot(folder, 8)
     asked = []
 
@@ -329,7 +336,7 @@ FEW_TO_RANK = Conditions(games=4, readouts=5)
 
 def to_rank(root: Path) -> Conditions:
     """The conditions of `rank`."""
-    return Roster(root, None, FEW_TO_RANK).conditions_of(["fresh", "random"])
+    return replace(FEW_TO_RANK, play=roster_of(root, None, FEW_TO_RANK).fingerprint(["fresh", "random"]))
 
 
 def rank(root: Path, until: str) -> str:

@@ -20,8 +20,6 @@ from archives import parts_of, with_config, write_parts
 from tensorflow.core.protobuf import saved_model_pb2
 
 from seraphim.errors import GameError, ModelError, SeraphimError
-from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.tournament import Roster
 from seraphim.export.formats import convert
 from seraphim.export.site import Chosen, Library, write_site
 from seraphim.game import load_game
@@ -30,6 +28,7 @@ from seraphim.inference import Runtime, load_inference, load_network
 from seraphim.network import architectures, safety, saved_model
 from seraphim.network.archive import read_archive
 from seraphim.options import NetworkOptions
+from seraphim.players.roster import Roster
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.training.trainer import Trainer
 from tictactoe.game import GAME
@@ -456,8 +455,8 @@ def test_a_champion_that_leads_out_of_models_needs_trust(root: Path, tmp_path: P
 def test_a_path_is_a_player_of_the_arena(root: Path, elsewhere: Path) -> None:
     names = [str(elsewhere), f"{elsewhere}:raw", "random"]
     with pytest.raises(ModelError, match="add --trust"):
-        Roster(root, "tictactoe", Conditions()).entrants(names)
-    entrants = Roster(root, "tictactoe", Conditions(readouts=5), trust=True).entrants(names)
+        Roster(root, "tictactoe").entrants(names)
+    entrants = Roster(root, "tictactoe", readouts=5, trust=True).entrants(names)
     assert [entrant.name for entrant in entrants] == names
     for entrant in entrants:
         assert GAME.legal(GAME.initial(2))[:, entrant.load()(GAME.initial(2))].all()

@@ -15,8 +15,6 @@ import pytest
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.tournament import Roster
 from seraphim.game import Game, load_game
 from seraphim.players.choose import Choose, random_player
 from seraphim.players.external import gtp, player, uci
@@ -24,6 +22,7 @@ from seraphim.players.external.gtp import gtp_player
 from seraphim.players.external.move_names import action_named, uci_names, vertex_names
 from seraphim.players.external.process import EngineLostError
 from seraphim.players.external.uci import uci_player
+from seraphim.players.roster import Roster
 
 # By game: the player's name, the program, and its Debian package.
 PROGRAMS = {
@@ -98,7 +97,7 @@ def installed(name: str) -> Choose:
     kind, _, text = player.partition(":")
     if not shutil.which(text.split()[0]):
         pytest.skip(f"not installed: apt install {package}")
-    roster = Roster(Path(), name, Conditions(2, 0, None, 0))
+    roster = Roster(Path(), name, games=2)
     (entrant,) = roster.entrants([player])
     assert kind in ("gtp", "uci")
     return entrant.load()

@@ -9,8 +9,7 @@ import pytest
 
 from seraphim import errors
 from seraphim.errors import ModelError, version
-from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.tournament import Roster
+from seraphim.players.roster import Roster
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import SHIPPED, find_model, own_model
 
@@ -49,7 +48,7 @@ def test_who_writes_is_told_how_to_copy_it(tmp_path: Path) -> None:
 
 
 def test_a_standing_tournament_does_not_write_into_it(tmp_path: Path) -> None:
-    roster = Roster(tmp_path, None, Conditions(2, None, None, 0))
+    roster = Roster(tmp_path, None, games=2)
     assert [entrant.name for entrant in roster.entrants(["tictactoe", "random"])] == ["tictactoe", "random"]
     with pytest.raises(ModelError, match="comes with Seraphim"):
         roster.folder_of(["tictactoe", "random"])
