@@ -48,6 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.proof.display import show, summarize
     from seraphim.proof.proving import Limits, prove
 
+    cli.check_folders(OUT.value)
     if GAME.value:
         if len(arguments) > 1:
             raise SettingsError("--game is for a proof without a model: leave it out, or the name")

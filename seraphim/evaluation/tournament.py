@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from seraphim.errors import ModelError, SettingsError, version
+from seraphim.errors import ModelError, SettingsError, shown, version
 from seraphim.evaluation import players
 from seraphim.evaluation.engines.load import is_engine, load_engine
 from seraphim.evaluation.match import SeriesResult, Watch, default_plies, make_openings, play_match, play_series
@@ -26,6 +26,7 @@ from seraphim.evaluation.ratings import Match
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
+from seraphim.options import check
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
@@ -192,6 +193,7 @@ class Roster:
             seconds = float(text) if text else None
             return self._seeded(name, lambda seed: players.solver_player(game, perfect_actions, seed, seconds))
         if kind == "proof" and text:
+            check(Path, proof=Path(text))
             return Entrant(name, lambda: proof_player(module, Path(text)))
         if is_engine(name):
             return Entrant(name, lambda: load_engine(game, name))
@@ -218,8 +220,9 @@ class Roster:
         path = Path(name.removesuffix(_RAW))
         with contextlib.suppress(RuntimeError):  # no such user
             path = path.expanduser()
+        check(Path, player=path)
         if not path.is_dir():
-            raise SettingsError(f"{name!r} is not a player: expected {_KINDS}, or the path of a snapshot")
+            raise SettingsError(f"{shown(name)} is not a player: expected {_KINDS}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
         snapshot = ModelFolder(self.root, "_", self.trust).elsewhere(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)
