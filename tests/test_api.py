@@ -443,6 +443,12 @@ class Network(Uniform):
         raise AssertionError("this is a network, and no function of states")
 
 
+@pytest.mark.parametrize("outputs", [None, 5, [[1], [1, 2]], ([[1], [1, 2]], [0.0]), ("x", "y"), ([1],)])
+def test_a_function_that_returns_no_arrays_is_refused(outputs: Any) -> None:
+    with pytest.raises(ModelError, match=r"<lambda> (must return logits and values, two arrays, not|returned logits)"):
+        seraphim.Model("tictactoe", lambda states: outputs).network(["b2"])
+
+
 def test_a_network_may_be_callable() -> None:
     assert seraphim.Model("tictactoe", Network(GAME)).play("a1 b1 a2 b2", readouts=100)
 
