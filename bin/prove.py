@@ -49,6 +49,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.proof.proving import Limits, prove
     from seraphim.search.evaluator import Inference, Uniform
 
+    cli.check_folders(OUT.value)
     if GAME.value:
         if len(arguments) > 1:
             raise SettingsError("--game is for a proof without a model: leave it out, or the name")

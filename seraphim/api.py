@@ -32,6 +32,7 @@ from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.window import read_window
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import default_settings
+from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import own_model
 
@@ -271,8 +272,9 @@ def evaluate(
     """
     asked = _model(model, folder)
     split = split or default_split(asked.origin)
-    if isinstance(searches, str) or not isinstance(searches, Iterable):
+    if isinstance(searches, str) or not isinstance(searches, Iterable) or getattr(searches, "shape", None) == ():
         raise SettingsError(f"searches must be a list of readouts, such as [0, 100], not {shown(searches)}")
+    searches = list(searches)
     for number in searches:
         check(Natural, readouts=number)
     sets = load_sets(asked.origin, split, max_positions)
@@ -312,7 +314,7 @@ def prove(
 
     Raises:
         GameError: it is no position, or the game is over in it.
-        SettingsError: it is not clear which game.
+        SettingsError: it is not clear which game, or the file has no name or folder.
         RecordError: the file is damaged, or holds something else.
 
     Examples:
@@ -325,6 +327,8 @@ def prove(
     guide = Model(game) if game is not None else _model(model, ".")  # type: ignore[arg-type]
     name = module_name(guide.origin) if out is not None else guide.origin
     file = None if out is None else Path(out)
+    if file is not None:
+        check_file_name(file)
     limits = Limits(math.inf if hours is None else 3600 * hours, megabytes)
     inferences = guide.inferences(LARGEST_BATCH, count_cores())
     asked = read_position(guide.origin, position)

@@ -22,8 +22,9 @@ from seraphim.effects import Part, find_idle, is_read
 from seraphim.errors import SeraphimError, SettingsError, shown, version
 from seraphim.inference import Runtime
 from seraphim.machine import leave_closed_pipe, prepare_streams
-from seraphim.options import MOST, MOST_SEED
+from seraphim.options import MOST, MOST_SEED, check
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings
+from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import SHIPPED, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
@@ -249,8 +250,10 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
 
 
 def check_folders(*files: str | None) -> None:
-    """Raise a SettingsError, before any work, if the folder of a file to be written does not exist."""
+    """Raise a SettingsError, before any work, if a file cannot be written: by its name, or as it has no folder."""
     for file in filter(None, files):
+        check(Path, file=Path(file))
+        check_file_name(Path(file))
         if not Path(file).parent.is_dir():
             raise SettingsError(f"cannot write {file}: there is no folder {Path(file).parent}")
 

@@ -4,8 +4,10 @@
 A game overrides some defaults in its `SETTINGS`; `seraphim.settings` reads and writes them.
 """
 
+import errno
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from os import PathLike
@@ -19,6 +21,7 @@ from seraphim.errors import SettingsError, shown
 
 _Parameters = ParamSpec("_Parameters")
 _Returned = TypeVar("_Returned")
+_INSIDE = 200  # bytes of the longest path inside a folder
 
 MOST = 10**9
 """The largest number where a range says no other."""
@@ -88,16 +91,28 @@ class Options:
 def _checked(option: str, value: Any, expected: Any) -> Any:
     kind, *ranges = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-    if isinstance(value, np.generic):  # a scalar of NumPy
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # a scalar of NumPy; times are no numbers
         value = value.item()
     if not any(_is(value, each) for each in kinds):
         raise SettingsError(f"{option} must be {' or '.join(map(_described, kinds))}, not {shown(value)}")
-    if Path in kinds and "\0" in str(value):
+    if Path in kinds and not _is_file_name(value):
         raise SettingsError(f"{option} must be the name of a file or folder, not {shown(value)}")
     for allowed in ranges:
         if not allowed.has(value):
             raise SettingsError(f"{option} must be {allowed.expected(value)}, not {shown(value)}")
     return float(value) if kind is float else value
+
+
+def _is_file_name(value: Any) -> bool:
+    # Whether the system takes a name of one line, also for what is inside if it is a folder.
+    try:
+        os.lstat(Path(value, _INSIDE * "x"))
+    except (TypeError, ValueError):  # a NUL, or a character that no name has
+        return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+    return len(str(value).splitlines()) <= 1
 
 
 def _is(value: Any, kind: Any) -> bool:

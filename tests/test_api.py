@@ -412,6 +412,8 @@ def test_models_and_functions_are_players(model: seraphim.Model) -> None:
         (lambda states: [4], "must return an action, an integer, for each of 2 states"),
         (lambda states: np.zeros(len(states)), "must return an action, an integer"),
         (lambda states: None, "must return an action, an integer"),
+        (lambda states: np.zeros(len(states), "m8[s]"), "must return an action, an integer"),
+        (lambda states: [[1], [1, 2]], r"must return an action, an integer, .*, not \[\[1\], \[1, 2\]\]"),
     ],
 )
 def test_what_is_no_action_is_refused(choose: Any, message: str) -> None:
@@ -440,6 +442,12 @@ def test_games_of_one_name_with_other_rules_do_not_meet() -> None:
 class Network(Uniform):
     def __call__(self, states: Array) -> tuple[Array, Array]:
         raise AssertionError("this is a network, and no function of states")
+
+
+@pytest.mark.parametrize("outputs", [None, 5, [[1], [1, 2]], ([[1], [1, 2]], [0.0]), ("x", "y"), ([1],)])
+def test_a_function_that_returns_no_arrays_is_refused(outputs: Any) -> None:
+    with pytest.raises(ModelError, match=r"<lambda> (must return logits and values, two arrays, not|returned logits)"):
+        seraphim.Model("tictactoe", lambda states: outputs).network(["b2"])
 
 
 def test_a_network_may_be_callable() -> None:
@@ -472,6 +480,23 @@ def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatc
         (lambda: seraphim.prove(game=GAME, goal="win"), "goal must be one of result, first"),  # type: ignore[arg-type]
         (lambda: seraphim.prove(game=GAME, megabytes=0), "megabytes must be at least 1"),
         (lambda: seraphim.prove(game="tictactoe", out="nowhere/proof"), "there is no folder nowhere"),
+        (lambda: seraphim.prove(game="tictactoe", out=""), "'.' is not the name of a file: expected one of 1 to 200"),
+        (lambda: seraphim.prove(game="tictactoe", out="/"), "'/' is not the name of a file"),
+        (lambda: seraphim.prove(game="tictactoe", out=240 * "x"), "x… is not the name of a file"),
+        (lambda: seraphim.prove(game="tictactoe", out=5000 * "x"), "out must be the name of a file or folder, not 'xx"),
+        (
+            lambda: seraphim.prove(game="tictactoe", out="\ud800"),
+            r"out must be the name of a file or folder, not '.ud8",
+        ),
+        (lambda: seraphim.load("mine", folder=5000 * "x"), "folder must be the name of a file or folder, not 'xxx"),
+        (lambda: seraphim.match("proof:a\nb", "random", game=GAME), "proof must be the name of a file or folder, not"),
+        (lambda: seraphim.match("proof:\0", "random", game=GAME), "proof must be the name of a file or folder, not"),
+        (lambda: seraphim.load("mine", folder="a\nb"), r"folder must be the name of a file or folder, not 'a.nb'"),
+        (lambda: seraphim.load("tictactoe", snapshot="./a\nb"), r"snapshot must be the name .*, not PosixPath\('a.nb'"),
+        (lambda: seraphim.evaluate("tictactoe", [np.timedelta64(5)]), "readouts must be int, not "),  # type: ignore[list-item]
+        (lambda: seraphim.load("tictactoe", cpuct=np.timedelta64(5)), "cpuct must be float, not "),
+        (lambda: seraphim.load("tictactoe", cpuct=np.datetime64(5, "ns")), "cpuct must be float, not "),
+        (lambda: seraphim.load("tictactoe").network(np.array(3)), "expected a list of positions"),
         (lambda: seraphim.learn("x", goal="netwrok", hours=0), "goal must be one of"),  # type: ignore[arg-type]
         (lambda: seraphim.learn("x", generations=0), "generations must be at least 1"),
         (lambda: seraphim.learn("x", hours=math.nan), "hours must be at least 0, not nan"),
@@ -523,7 +548,8 @@ def test_options_of_a_model_take_effect_or_are_refused(model: seraphim.Model) ->
 
 
 def test_what_is_no_position_or_no_question_is_refused(model: seraphim.Model) -> None:
-    for position in (np.zeros(3, np.int64), np.zeros((1, 2), np.int64), np.zeros(2)):
+    masked, times = np.ma.array([0, 0], mask=[1, 0]), np.zeros(2, "m8[s]")
+    for position in (np.zeros(3, np.int64), np.zeros((1, 2), np.int64), np.zeros(2), [[1], [1, 2]], masked, times):
         with pytest.raises(GameError, match="a position of tictactoe is its moves"):
             model.analyze(position)
     for arguments in ({}, {"game": GAME, "model": model}):
@@ -538,10 +564,18 @@ class Nameless:
         raise RuntimeError("this has no text")
 
 
+class Unreadable:
+    def __array__(self, *arguments: object, **options: object) -> Array:
+        raise RuntimeError("this is no array")
+
+
 ODD = [
     *(None, True, -1, 2.5, 10**12, 2**64, 10**5000, math.nan, math.inf, 1e-310, "", "x", "a\nb", "x\0y", b"x", 1j),
     *([], [1], (), {}, {1}, object(), Nameless(), len, type, range(3), iter([5]), Path("x\0y"), 200 * "x"),
     *(np.int64(-2), np.float32(2), np.bool_(1), np.array([]), np.arange(-1, 10000), np.zeros((3, 3))),
+    *(np.array(3), np.timedelta64(5), np.datetime64(5, "ns"), np.array([1, 2], "m8[s]"), np.array(["NaT"], "M8[s]")),
+    *([[1], [1, 2]], np.ma.array([1, 2], mask=[1, 0]), Unreadable(), "/", "..", "./a\nb", "\ud800", 5000 * "x"),
+    *(250 * "x", "./" + 5000 * "x", 19 * (200 * "x" + "/"), Path("\ud800")),
 ]
 CALLS: dict[str, tuple[Callable[..., object], str]] = {
     "load": (functools.partial(seraphim.load, "tictactoe"), "snapshot folder runtime trust readouts cpuct solver"),
@@ -554,9 +588,12 @@ CALLS: dict[str, tuple[Callable[..., object], str]] = {
     "self_play": (functools.partial(seraphim.self_play, "tictactoe"), "games seed folder"),
     "read_games": (functools.partial(seraphim.read_games, "tictactoe"), "max_positions folder"),
     "match": (functools.partial(seraphim.match, "random", "random"), "games readouts seed folder"),
+    "match_player": (functools.partial(seraphim.match, second="random", games=2, game="tictactoe"), "first"),
     "evaluate": (functools.partial(seraphim.evaluate, "tictactoe", max_positions=1), "searches split max_positions"),
-    "prove": (functools.partial(seraphim.prove, "a1 b1 a2 b2", game="tictactoe"), "goal hours"),
+    "prove": (functools.partial(seraphim.prove, "a1 b1 a2 b2", game="tictactoe"), "goal hours out"),
+    "prove_position": (functools.partial(seraphim.prove, game="tictactoe"), "position"),
     "analyze": (lambda **given: seraphim.Model("tictactoe").analyze("b2", **given), "readouts"),
+    "position": (lambda **given: seraphim.Model("tictactoe").analyze(**given), "position"),
     "network": (lambda **given: seraphim.Model("tictactoe").network(**given), "positions"),
     "player": (lambda **given: seraphim.Model("tictactoe").player(**given), "readouts inferences"),
     "inferences": (lambda **given: seraphim.load("tictactoe").inferences(**{"batch": 2} | given), "batch threads"),
@@ -576,7 +613,7 @@ def test_an_odd_argument_is_taken_or_refused_in_a_sentence(
                 call(**{parameter: value})
             except SeraphimError as error:
                 refused.append(str(error))
-    assert not [message for message in refused if "\n" in message.replace("a\nb", "")]  # a folder's name
+    assert not [message for message in refused if "\n" in message]
     assert len(refused) >= 10 * len(parameters.split())
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from seraphim import cli
 from seraphim.cli import PROGRAMS
+from seraphim.errors import SettingsError
 
 ROOT = Path(__file__).parents[1]
 SERAPHIM = [sys.executable, "-c", "import sys; from seraphim.cli import main; sys.exit(main())"]
@@ -192,3 +194,10 @@ def test_a_current_folder_that_was_removed_is_an_error_in_one_line(tmp_path: Pat
         1,
         "seraphim arena: No such file or directory (.): fix that, then run again; finished work is not lost\n",
     )
+
+
+@pytest.mark.parametrize("name", ["/", ".", "..", "a/..", 201 * "x", 5000 * "x", "a\nb", "a\0b", "\ud800"])
+def test_what_cannot_be_the_name_of_a_file_is_refused_before_any_work(name: str) -> None:
+    with pytest.raises(SettingsError, match="name of a file") as refused:
+        cli.check_folders(name)
+    assert "\n" not in str(refused.value)

@@ -5,13 +5,14 @@ twice, with the sides swapped. An opening may favor a side, so its two games dep
 unit of all statistics. Knows players; knows nothing of files or models.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, SettingsError, shown
 from seraphim.evaluation.intervals import score_interval
 from seraphim.game import Array, Game
 from seraphim.players.choose import Choose, DrawingPlayer, FollowsMoves
@@ -128,9 +129,13 @@ def play_games(
 
 
 def _legal_choices(game: Game, player: Choose, states: Array, lines: list[list[int]]) -> Array:
-    actions = np.asarray(player.after(lines) if isinstance(player, FollowsMoves) else player(states))
+    chosen: object = player.after(lines) if isinstance(player, FollowsMoves) else player(states)
+    actions = np.empty(0)
+    with contextlib.suppress(ValueError):  # lists of different lengths
+        actions = np.asarray(chosen)
     if actions.shape != (len(states),) or actions.dtype.kind not in "iu":
-        raise GameError(f"a player must return an action, an integer, for each of {len(states)} states, not {actions}")
+        expected = f"a player must return an action, an integer, for each of {len(states)} states"
+        raise GameError(f"{expected}, not {shown(chosen)}")
     inside = (actions >= 0) & (actions < game.num_actions)
     legal = inside & game.legal(states)[np.arange(len(states)), np.where(inside, actions, 0)]
     if not legal.all():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, RecordError, SeraphimError
+from seraphim.errors import GameError, RecordError, SeraphimError, shown
 from seraphim.game import AnyGame, Array, Game, load_features, load_game, name_of
 from seraphim.game.features import features_of
 from seraphim.game.notation import format_moves, parse_moves
@@ -48,7 +48,7 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
     """
     game, read_board = load_game(name), load_features(name).state_from_board
     if not isinstance(position, str):
-        return begin_at(game, np.asarray(position))
+        return begin_at(game, _to_array(game, position))
     text = position
     try:
         actions = parse_moves(game, text)
@@ -62,6 +62,19 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
         raise
     check_moves(game, actions)
     return Position(None, actions, [])
+
+
+def _to_array(game: Game, position: object) -> Array:
+    try:
+        if np.ma.is_masked(position):
+            raise ValueError("numbers that are masked would count")
+        return np.asarray(position)
+    except Exception as error:  # lists of different lengths, or the code of an object
+        raise GameError(f"{_describe_position(game)}, not {shown(position)}") from error
+
+
+def _describe_position(game: Game) -> str:
+    return f"a position of {game.name} is its moves, a drawn board or a state of {game.state_words} whole numbers"
 
 
 def begin_at(game: Game, state: Array) -> Position:
@@ -83,11 +96,8 @@ def check_position(game: Game, state: Array) -> None:
     Raises:
         GameError: it is no position of the game, or the game cannot tell, because it offers no `is_position`.
     """
-    if state.shape != (game.state_words,) or not np.issubdtype(state.dtype, np.integer):
-        raise GameError(
-            f"a position of {game.name} is its moves, a drawn board or a state of {game.state_words} whole numbers, "
-            f"not {state.dtype} of shape {state.shape}"
-        )
+    if state.shape != (game.state_words,) or state.dtype.kind not in "iu":
+        raise GameError(f"{_describe_position(game)}, not {state.dtype} of shape {state.shape}")
     is_position = features_of(game).is_position
     if np.array_equal(state, game.initial(1)[0]):
         return

@@ -243,7 +243,8 @@ class Model:
             GameError: one is no position, or the game is over in it.
             SettingsError: `positions` is a text, or empty.
         """
-        if not isinstance(positions, Sequence | np.ndarray) or isinstance(positions, str) or not len(positions):
+        is_list = isinstance(positions, Sequence | np.ndarray) and not isinstance(positions, str)
+        if not is_list or getattr(positions, "shape", None) == () or not len(positions):
             raise SettingsError(f"expected a list of positions, such as ['4453'], not {shown(positions)}")
         states = np.stack([self._unfinished(each) for each in positions])
         inputs, legal = inputs_of(self.game, self.inference, states), self.game.legal(states)

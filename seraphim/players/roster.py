@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim.errors import ModelError, SettingsError, version
+from seraphim.errors import ModelError, SettingsError, shown, version
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, load_inference
+from seraphim.options import check
 from seraphim.players import choose
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import is_engine, load_engine
@@ -188,6 +189,7 @@ class Roster:
             seconds = float(text) if text else None
             return self._seeded(name, lambda seed: choose.solver_player(game, perfect_actions, seed, seconds))
         if kind == "proof" and text:
+            check(Path, proof=Path(text))
             return Entrant(name, lambda: proof_player(module, Path(text)))
         if is_engine(name):
             return Entrant(name, lambda: load_engine(game, name))
@@ -214,8 +216,9 @@ class Roster:
         path = Path(name.removesuffix(_RAW))
         with contextlib.suppress(RuntimeError):  # no such user
             path = path.expanduser()
+        check(Path, player=path)
         if not path.is_dir():
-            raise SettingsError(f"{name!r} is not a player: expected {_KINDS}, or the path of a snapshot")
+            raise SettingsError(f"{shown(name)} is not a player: expected {_KINDS}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
         snapshot = ModelFolder(self.root, "_", self.trust).elsewhere(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, shown
 from seraphim.game import Array, Game
 
 _LARGEST_VALUE = 1 + 1e-5  # with room for rounding
@@ -64,10 +64,14 @@ class StateFunction:
         """See `Inference.infer`.
 
         Raises:
-            ModelError: the function returned arrays of other shapes, a NaN, or a value out of range.
+            ModelError: the function returned something else, arrays of other shapes, a NaN, or a value out of range.
         """
         with self._lock:
-            logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
+            outputs = self._evaluate(states.copy())
+        try:
+            logits, values = (np.array(output, np.float32) for output in outputs)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{self.name} must return logits and values, two arrays, not {shown(outputs)}") from error
         expected = (len(states), self._game.num_actions), (len(states),)
         if (logits.shape, values.shape) != expected:
             raise ModelError(

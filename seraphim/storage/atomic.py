@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import google_crc32c
 
-from seraphim.errors import SettingsError, read_json
+from seraphim.errors import SettingsError, read_json, shown
 
 try:
     import fcntl
@@ -36,6 +36,7 @@ MANIFEST = "snapshot.json"
 """The manifest of a folder; `files` in it has the size and the CRC32C of each file."""
 
 _CHUNK = 1 << 20
+_LONGEST_NAME = 200  # bytes; file systems take 255
 # What file systems answer that have no links or no locks.
 _UNSUPPORTED = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENOLCK)
 
@@ -118,6 +119,16 @@ def _checksum(path: Path) -> str:
 
 
 # ---------------------------------------------------------------- files
+
+
+def check_file_name(path: Path) -> None:
+    """Check that a path can be that of a file to write, which has a longer name until it is complete.
+
+    Raises:
+        SettingsError: it has no name, or a longer one.
+    """
+    if path.name in ("", "..") or len(os.fsencode(path.name)) > _LONGEST_NAME:
+        raise SettingsError(f"{shown(str(path))} is not the name of a file: expected one of 1 to {_LONGEST_NAME} bytes")
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """A game with branches: what one can walk to, what is kept, and how it is written and read again."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -325,11 +326,13 @@ def calls(text: str) -> int:
         nonlocal count
         count += event == "call"
 
+    gc.disable()  # others watch it by functions of their own
     sys.setprofile(watch)
     try:
         saved_games.from_text(HEX, text)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 

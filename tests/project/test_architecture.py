@@ -1,9 +1,12 @@
 """The rules of the design that no linter knows: who may import whom, and what library code does not do."""
 
 import ast
+import io
+import json
 import re
 import subprocess
 import sys
+import tokenize
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -236,6 +239,49 @@ def test_these_rules_see_what_they_forbid(
     (tmp_path / "broken.py").write_text(broken)
     with pytest.raises(AssertionError):
         check(tmp_path / "broken.py")
+
+
+# ---------------------------------------------------------------- size
+
+MOST_LINES_OF_CODE = 19_750
+"""Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
+
+
+def code_lines(text: str) -> int:
+    """The lines that hold code: neither blank, nor a comment or a docstring."""
+    strings = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    nothing = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    tokens = [each for each in tokenize.generate_tokens(io.StringIO(text).readline) if each.type not in nothing]
+    return len({line for each in tokens for line in range(each.start[0], each.end[0] + 1)} - strings)
+
+
+def test_lines_of_code_are_counted_without_what_explains_them() -> None:
+    assert code_lines('"""Says."""\n\n# Why.\nx = (  # one\n    1\n)\ny = """two\nlines"""\n') == 5
+
+
+def test_the_code_stays_within_its_budget() -> None:
+    lines = sum(code_lines(path.read_text()) for path in {*LIBRARY, *PROGRAMS, ROOT / "bin/_installed.py"})
+    assert lines <= MOST_LINES_OF_CODE
+
+
+def test_the_search_can_be_taken_out() -> None:
+    """It loads few modules of the library, and neither networks nor storage."""
+    program = (
+        "import json, sys, seraphim.search.search\n"
+        "print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if '__file__' in vars(module)}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = json.loads(done.stdout)
+    own = [Path(file) for name, file in loaded.items() if name.partition(".")[0] == "seraphim"]
+    assert len(own) <= 20
+    assert sum(len(path.read_text().splitlines()) for path in own) <= 3200
+    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+    assert not [name for name in loaded if name.startswith(("seraphim.network", "seraphim.storage"))]
 
 
 # ---------------------------------------------------------------- programs
