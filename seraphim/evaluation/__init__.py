@@ -4,7 +4,7 @@ In dependency order:
 
     intervals         95 % intervals of shares
     players           functions that choose an action in each of many positions
-    engines/          programs of others as players, by GTP and UCI
+    engines/          external engines as players, over GTP and UCI
     error_rates       error rates in solved positions, and calibration of values
     check             the check after each generation
     position_lists    solved positions of a game, and lists in files

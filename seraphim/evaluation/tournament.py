@@ -1,8 +1,8 @@
 """Tournaments: players by name, all against all; and the standing one, which ranks snapshots as they appear.
 
 A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (per position), `proof:FILE`,
-which plays the moves of a proof and knows only the positions that these lead to, `gtp:COMMAND` or `uci:COMMAND`, a
-program of others that the command starts (`uci:COMMAND go depth 5`: with this limit), or a model's:
+which plays the moves of a proof and knows only the positions that these lead to, `gtp:COMMAND` or `uci:COMMAND`, an
+external engine that the command starts (`uci:COMMAND go depth 5`: with this limit), or a model's:
 `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
 search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the game.
 """

@@ -1,4 +1,4 @@
-"""Programs of others as players, by the protocols that they speak.
+"""External engines as players, over GTP and UCI.
 
 In dependency order:
 

@@ -1,4 +1,4 @@
-"""Seraphim as an engine for the programs of others, by the protocols that they speak.
+"""Seraphim as an engine for other programs, over GTP and UCI.
 
 In dependency order:
 
