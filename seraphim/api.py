@@ -129,7 +129,7 @@ def learn(
     made = own_model(Path(folder), name)
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
-        raise SettingsError("this would never end: give hours or generations")
+        raise SettingsError("no stopping condition: pass hours or generations")
     return learn(made, settings, run, callback)
 
 
@@ -306,7 +306,7 @@ def prove(
         goal: `first` or `second`: whether that player wins; `draw`: whether neither does; `result`: whichever is true.
         hours: limit on the time; None: there is none.
         megabytes: memory for positions.
-        out: file for the certificate, which `bin/check_proof.py` checks; if it is there, the search goes on from it.
+        out: file for the certificate, which `seraphim check-proof` checks; if it is there, the search goes on from it.
 
     Returns:
         The `.claims` that are true, the `.value` that follows for the first player, and the `.evaluations`; prints as

@@ -37,7 +37,7 @@ class Calibration(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What a model gets wrong in solved positions; prints as `bin/evaluate.py` does."""
+    """What a model gets wrong in solved positions; prints as `seraphim evaluate` does."""
 
     errors: list[Errors]  # of the network and of each search in each set
     calibration: Calibration

@@ -103,7 +103,7 @@ def module_name(game: AnyGame) -> str:
     """
     if not isinstance(game, str) and _module_of(game) is None:
         raise GameError(
-            f"{game.name!r} is offered by no module, but what is written to disk names the module of its game: "
+            f"{game.name!r} has no importable module with GAME, and files on disk refer to a game by its module: "
             "put the game into a file such as mygame.py that ends with GAME = ..., and import it from there"
         )
     return name_of(game)

@@ -14,11 +14,11 @@ from seraphim.proof.proving import Decision, Report
 
 
 class Proof(NamedTuple):
-    """What was proven about a position; prints as `bin/prove.py` does."""
+    """What was proven about a position; prints as `seraphim prove` does."""
 
     claims: tuple[Claim, ...]  # that are true
     decisions: tuple[Decision, ...]  # how the search for each went; nothing for claims that a file held already
-    file: Path | None  # the certificate, which `bin/check_proof.py` checks
+    file: Path | None  # the certificate, which `seraphim check-proof` checks
 
     @property
     def value(self) -> int | None:

@@ -70,8 +70,8 @@ def prove(
     Args:
         name: the game.
         position: where the game is not over.
-        goal: `first` or `second`: whether that player wins; `draw`: both; `result`: that as well, the likelier claim
-            first by a short search, until one is a win.
+        goal: `first` or `second`: whether that player wins; `draw`: both; `result`: both as well, the likelier claim
+            first by a short search; stop after a win.
         inferences: copies of the model, one for each thread.
         limits: of time and memory.
         out: the file of the proofs; None keeps none.

@@ -83,8 +83,8 @@ class Search:
         """
         if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
             raise SettingsError(
-                f"the search has room for {MOST_ACTIONS} actions and {MOST_LEAVES} leaves, not for the "
-                f"{game.num_actions} of {game.name} and {leaves}"
+                f"too many actions or leaves: {game.name} has {game.num_actions:,} actions (at most {MOST_ACTIONS:,}), "
+                f"with {leaves} leaves (at most {MOST_LEAVES})"
             )
         expansion.check_offers(game, options)
         if tree_policy is not None and options.root == "gumbel":

@@ -111,7 +111,7 @@ def select_by(tree_policy: TreePolicy) -> Callable[..., tuple[int, int]]:
         else:
             chosen = tree_policy(node, own, own["prior"])
         if chosen is None or chosen < 0 or chosen >= count or chosen != int(chosen):
-            raise SettingsError("the tree policy returned no index of an edge: expected 0 to len(edges) - 1")
+            raise SettingsError("tree_policy must return an edge index, 0 to len(edges) - 1")
         return first + int(chosen)
 
     return with_function(select, "best_edge", compiled_like(tree_policy, edge_by))

@@ -55,7 +55,9 @@ class Quota:
             CapacityError: all places are taken.
         """
         if self._held[client] >= self._limit_of_client:
-            raise QuotaError(f"your address has {self._limit_of_client} {self._what}, its limit: try again later")
+            raise QuotaError(
+                f"too many {self._what} from your address (limit {self._limit_of_client}): try again later"
+            )
         if self.taken >= self._limit:
             raise CapacityError(f"server at capacity ({self._limit} {self._what}): try again later")
         self._held[client] += 1

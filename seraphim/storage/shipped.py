@@ -34,7 +34,7 @@ def own_model(root: Path, name: str, trust: bool = False) -> ModelFolder:
     if found.path != own.path:
         models = shlex.quote(str(own.path.parent))
         copy = f"mkdir -p {models} && cp -R {shlex.quote(str(found.path))} {models}"
-        raise ModelError(f"model {name!r} comes with Seraphim and stays as it is: copy it to go on with it: {copy}")
+        raise ModelError(f"model {name!r} is bundled and read-only: copy it first: {copy}")
     return own
 
 

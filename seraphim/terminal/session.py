@@ -75,7 +75,7 @@ class Session:
         _check_readouts(search.readouts)
         self.opponent = Opponent(self.game, inference, replace(search, root="puct"), play, generator)
         self._proof = proof
-        self.engine: FollowsMoves | None = None  # a program of others that makes the computer's moves
+        self.engine: FollowsMoves | None = None  # an external engine that makes the computer's moves
         self.tree = GameTree(self.game)
         self.root_replaced = search.root != "puct"
         self.reading: Reading | None = None  # of the current position
@@ -117,7 +117,7 @@ class Session:
         return next((known for known in found if known.action != NO_ACTION), None)
 
     def choose_by_engine(self, engine: FollowsMoves) -> int:
-        """Return the action that a program of others chooses in this position.
+        """Return the action that an external engine chooses in this position.
 
         Raises:
             GameError: it broke the rules, or the game did not begin at the initial position.

@@ -250,14 +250,13 @@ def test_the_game_of_the_readme_is_checked_and_learned_by_its_commands(tmp_path:
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     (name,) = re.findall(r"Save it as `(\w+\.py)`", text)
     (tmp_path / name).write_text(code)
-    (tmp_path / "bin").symlink_to(ROOT / "bin")
     commands = [each.words for each in COMMANDS if each.where == "README.md" and "nim" in each.line]
     assert len(commands) == 2
     small = ["--generations=1", "--games_per_generation=10", "--steps=2", "--workers=1"]
-    for (python, *arguments), more in zip(commands, ([], small), strict=True):
-        assert python == "python"
+    for (program, *arguments), more in zip(commands, ([], small), strict=True):
+        assert program == "seraphim"
         done = subprocess.run(
-            [sys.executable, *arguments, *more],
+            [Path(sys.executable).with_name(program), *arguments, *more],
             cwd=tmp_path,
             env={**os.environ, "SERAPHIM_DATA": ""},
             capture_output=True,

@@ -206,7 +206,7 @@ def test_the_model_that_comes_with_it_stays_as_it_is(run: Run, tmp_path: Path, e
         refused = run("seraphim", command, "tictactoe")
         assert refused.returncode == 1
         assert refused.stderr.count("\n") == 1
-        assert "tictactoe' comes with Seraphim and stays as it is: copy it to go on with it: mkdir" in refused.stderr
+        assert "tictactoe' is bundled and read-only: copy it first: mkdir" in refused.stderr
     assert {path: path.stat().st_mtime_ns for path in shipped.rglob("*")} == before
     subprocess.run(refused.stderr.rpartition(": ")[2], shell=True, cwd=tmp_path, check=True)
     learned = lines(run("seraphim", "learn", "tictactoe", "--generations=1", "--goal=none", "--workers=1", *SMALL[2:]))

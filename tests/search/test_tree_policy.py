@@ -149,7 +149,7 @@ def test_the_default_search_stays_itself() -> None:
 @pytest.mark.parametrize("policy", [beyond, before, *map(interpreted, (beyond, before, nothing, half))])
 def test_a_policy_that_names_no_edge_is_refused(policy: Any) -> None:
     game = GAMES["tictactoe"]
-    with pytest.raises(SettingsError, match="returned no index of an edge"):
+    with pytest.raises(SettingsError, match="tree_policy must return an edge index"):
         searched(game, Uniform(game), game.initial(2), SearchOptions(), policy)
 
 

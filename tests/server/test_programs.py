@@ -1,4 +1,4 @@
-"""Programs of others that pages play with: Rhino, an Othello program of Debian, and scripts that misbehave."""
+"""External engines that pages play with: Rhino, an Othello program of Debian, and scripts that misbehave."""
 
 import os
 import re
@@ -182,7 +182,7 @@ def test_the_processes_are_bounded_by_address(
     running = serve(root=fresh_root, programs=fool("a1"))
     first, second, third = running.opened("127.0.0.1"), running.opened("127.0.0.1"), running.opened("127.0.0.2")
     assert first.ask("move")["action"] == 0
-    assert second.ask("move")["message"] == "your address has 1 games with Fool, its limit: try again later"
+    assert second.ask("move")["message"] == "too many games with Fool from your address (limit 1): try again later"
     assert third.ask("move")["action"] == 0
     first.close()
     until(lambda: second.ask("move")["type"] == "move")

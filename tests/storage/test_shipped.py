@@ -38,7 +38,7 @@ def test_a_damaged_own_model_is_not_replaced_by_another(root: Path) -> None:
 def test_who_writes_is_told_how_to_copy_it(tmp_path: Path) -> None:
     root = tmp_path / "a folder"
     root.mkdir()
-    with pytest.raises(ModelError, match="model 'tictactoe' comes with Seraphim and stays as it is: copy it") as error:
+    with pytest.raises(ModelError, match="model 'tictactoe' is bundled and read-only: copy it first") as error:
         own_model(root, "tictactoe")
     assert not list(root.iterdir())
     subprocess.run(str(error.value).rpartition(": ")[2], shell=True, check=True)
@@ -50,7 +50,7 @@ def test_who_writes_is_told_how_to_copy_it(tmp_path: Path) -> None:
 def test_a_standing_tournament_does_not_write_into_it(tmp_path: Path) -> None:
     roster = Roster(tmp_path, None, games=2)
     assert [entrant.name for entrant in roster.entrants(["tictactoe", "random"])] == ["tictactoe", "random"]
-    with pytest.raises(ModelError, match="comes with Seraphim"):
+    with pytest.raises(ModelError, match="is bundled and read-only: copy it first"):
         roster.folder_of(["tictactoe", "random"])
 
 

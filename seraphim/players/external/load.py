@@ -1,4 +1,4 @@
-"""Programs of others as players, by name."""
+"""External engines as players, by name."""
 
 from seraphim.errors import SettingsError
 from seraphim.game import Game
@@ -10,7 +10,7 @@ _PLAYERS = {"gtp": gtp_player, "uci": uci_player}
 
 
 def is_engine(name: str) -> bool:
-    """Return whether a player's name stands for a program of others."""
+    """Return whether a player's name stands for an external engine."""
     return name.partition(":")[0] in _PLAYERS
 
 

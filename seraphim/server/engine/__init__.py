@@ -8,7 +8,7 @@ In dependency order:
     messages         messages to pages
     engine           runs the search in a thread
     model_host       the models that are served
-    programs         programs of others that clients can play with
+    programs         external engines that clients can play with
     shared           what all clients share
     client           one client
 """

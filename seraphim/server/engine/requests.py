@@ -8,7 +8,7 @@ Requests are JSON objects with an int `id`, which every answer repeats, and a `t
     stop
     load      text (moves, or a drawn board)
     truth
-    move      (of the program of others that the server was started with, in the position)
+    move      (of the external engine, `serve --engine`, in the position)
 
 The answers are in `seraphim.server.engine.messages`. A client that sends nothing for some minutes loses its session,
 and gets another one with its next message.

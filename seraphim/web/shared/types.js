@@ -26,7 +26,7 @@
  * @property {string} model
  * @property {string} snapshot
  * @property {string} engine description of the engine
- * @property {string | null} program of others that plays the game on the server
+ * @property {string | null} external engine that plays the game on the server
  * @property {GameInfo} game
  *
  * @typedef {object} Position

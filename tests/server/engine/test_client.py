@@ -305,7 +305,7 @@ def test_solver_requests_are_bounded_by_client_and_answered_in_turn() -> None:
         go_on.set()
         await asyncio.gather(*asked)
         half = MAX_SOLVER_REQUESTS // 2
-        refused = f"greedy: your address has {half} requests to the solver, its limit: try again later"
+        refused = f"greedy: too many requests to the solver from your address (limit {half}): try again later"
         assert order[:half] == [refused] * half
         assert sorted(order[half : half + 2]) == ["greedy: truth", "modest: truth"]
         assert order[half + 2 :] == ["greedy: truth"] * (half - 1)
