@@ -19,7 +19,8 @@ from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check, checked
+from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check
+from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose
 from seraphim.players.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.players.roster import Roster

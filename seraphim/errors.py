@@ -13,13 +13,10 @@ Programs print the message and exit with 1; only errors outside this tree show a
 """
 
 import configparser
-import json
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 _LONGEST = 60  # characters of a value in a message
-_MOST_JSON = 16 << 20  # bytes of a file
 
 DISTRIBUTION = "seraphim-zero"
 """The name by which pip knows Seraphim."""
@@ -51,26 +48,6 @@ def shown(value: object) -> str:
     except Exception:  # noqa: BLE001 - an int of thousands of digits, or a __repr__ that fails
         text = f"an object of type {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of at most 16 MiB.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: there is anything else in it.
-    """
-    with path.open("rb") as file:
-        data = file.read(_MOST_JSON + 1)
-    if len(data) > _MOST_JSON:
-        raise ValueError(f"it has more than {_MOST_JSON:,} bytes")
-    try:
-        content = json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if not isinstance(content, dict):
-        raise ValueError("it is not an object")
-    return content
 
 
 class SeraphimError(Exception):

@@ -5,22 +5,18 @@ A game overrides some defaults in its `SETTINGS`; `seraphim.settings` reads and 
 """
 
 import errno
-import functools
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from seraphim.errors import SettingsError, shown
 
-_Parameters = ParamSpec("_Parameters")
-_Returned = TypeVar("_Returned")
 _INSIDE = 200  # bytes of the longest path inside a folder
 
 MOST = 10**9
@@ -84,11 +80,12 @@ class Options:
         """
         hints = get_type_hints(type(self), include_extras=True)
         for field in fields(self):  # type: ignore[arg-type]
-            value = _checked(field.name, getattr(self, field.name), hints[field.name])
+            value = converted(field.name, getattr(self, field.name), hints[field.name])
             object.__setattr__(self, field.name, value)  # as the class is frozen
 
 
-def _checked(option: str, value: Any, expected: Any) -> Any:
+def converted(option: str, value: Any, expected: Any) -> Any:
+    """Return a value as the kind that is expected, such as `Count`; raise a SettingsError unless it is of that kind."""
     kind, *ranges = get_args(expected) if hasattr(expected, "__metadata__") else (expected,)
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # a scalar of NumPy; times are no numbers
@@ -134,37 +131,10 @@ def _described(kind: Any) -> str:
     return "a function" if get_origin(kind) is Callable else "None" if kind is NoneType else kind.__name__
 
 
-def checked(**ranges: Any) -> Callable[[Callable[_Parameters, _Returned]], Callable[_Parameters, _Returned]]:
-    """Let a public function refuse arguments whose types differ from its annotations, or that are out of `ranges`.
-
-    Args:
-        ranges: kinds such as `Count` by the names of arguments. Scalars of NumPy are numbers.
-    """
-
-    def decorate(function: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
-        signature = inspect.signature(function)
-        options = [each.name for each in signature.parameters.values() if each.kind == each.VAR_KEYWORD]
-
-        @functools.wraps(function)
-        def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Returned:
-            given = signature.bind(*arguments, **named)
-            for name, value in given.arguments.items():
-                kind = signature.parameters[name].annotation
-                if name not in options and kind != inspect.Parameter.empty and not isinstance(kind, str):
-                    given.arguments[name] = _checked(name, value, kind)
-                if name in ranges and value is not None:
-                    given.arguments[name] = _checked(name, value, ranges[name])
-            return function(*given.args, **given.kwargs)
-
-        return call
-
-    return decorate
-
-
 def check(kind: Any, **given: object) -> None:
     """Raise a SettingsError, which has its name, unless each value is of that kind, such as `Count`."""
     for name, value in given.items():
-        _checked(name, value, kind)
+        converted(name, value, kind)
 
 
 def check_optional(kind: Any, **given: object) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import SettingsError, read_json, shown
+from seraphim.errors import SettingsError, shown
 from seraphim.game import AnyGame, load_features, name_of
 from seraphim.options import (
     GateOptions,
@@ -29,6 +29,26 @@ from seraphim.options import (
     SelfPlayOptions,
     TrainingOptions,
 )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file of at most 16 MiB.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: there is anything else in it.
+    """
+    with path.open("rb") as file:
+        data = file.read(_MOST_JSON + 1)
+    if len(data) > _MOST_JSON:
+        raise ValueError(f"it has more than {_MOST_JSON:,} bytes")
+    try:
+        content = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(content, dict):
+        raise ValueError("it is not an object")
+    return content
 
 
 @dataclass(frozen=True)
@@ -86,6 +106,7 @@ class Settings:
         return {SELF_PLAY_SEARCH if name == "self_play_overrides" else name: each for name, each in content.items()}
 
 
+_MOST_JSON = 16 << 20  # bytes of a file
 SELF_PLAY_SEARCH = "self_play_search"
 """The section whose options override those of `search` in self-play."""
 

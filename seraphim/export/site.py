@@ -21,10 +21,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import GameError, SettingsError, read_json
+from seraphim.errors import GameError, SettingsError
 from seraphim.export.formats import Parity, convert
 from seraphim.game import load_features, load_game
-from seraphim.settings import Settings
+from seraphim.settings import Settings, read_json
 from seraphim.storage.models import Snapshot
 from seraphim.storage.shipped import SHIPPED
 

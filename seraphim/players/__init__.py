@@ -2,6 +2,7 @@
 
 In dependency order:
 
+    arguments     checks those of public functions
     choose        functions that choose an action in each of many positions
     external/     external engines as players, over GTP and UCI
     roster        players by name

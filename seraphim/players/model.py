@@ -16,7 +16,8 @@ from seraphim.game import AnyGame, Array, load_game, module_name
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
-from seraphim.options import Count, Natural, SearchOptions, Threads, checked
+from seraphim.options import Count, Natural, SearchOptions, Threads
+from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose, raw_player, search_player
 from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import RecordError, read_json
+from seraphim.errors import RecordError
 from seraphim.game import Array
 from seraphim.records.files import number_of, published_files, reading, removing
 from seraphim.records.schema import end_of
 from seraphim.records.tfrecord import DamageError, Feature, frame_bounds, parse_example
+from seraphim.settings import read_json
 from seraphim.storage import atomic
 
 _REMOVED = ".removed.json"

@@ -25,7 +25,8 @@ from typing import Any, BinaryIO
 
 import google_crc32c
 
-from seraphim.errors import SettingsError, read_json, shown
+from seraphim.errors import SettingsError, shown
+from seraphim.settings import read_json
 
 try:
     import fcntl

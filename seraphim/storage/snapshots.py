@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim.errors import SettingsError, read_json, shown
+from seraphim.errors import SettingsError, shown
+from seraphim.settings import read_json
 from seraphim.storage import atomic
 
 MAX_NAME = 64

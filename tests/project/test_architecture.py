@@ -243,7 +243,7 @@ def test_these_rules_see_what_they_forbid(
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 19_750
+MOST_LINES_OF_CODE = 19_950
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
 
 
@@ -273,7 +273,7 @@ def test_the_search_can_be_taken_out() -> None:
     """It loads few modules of the library, and neither networks nor storage."""
     program = (
         "import json, sys, seraphim.search.search\n"
-        "print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if '__file__' in vars(module)}))"
+        "print(json.dumps({name: vars(each).get('__file__') or '' for name, each in sys.modules.items()}))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     loaded = json.loads(done.stdout)
