@@ -134,9 +134,12 @@ def test_moves_are_the_best_from_the_tempering_point_on(first: int) -> None:
 
 def test_a_game_that_is_cut_off_has_no_result() -> None:
     game = PlainRules(games.Endless())
-    for record in played(game, 5):
+    records = played(game, 5)
+    for record in records:
         assert record.result is None
         assert len(record.actions) == game.max_plies
+    # The next game of a tree begins without what is left of one that was cut off.
+    assert all(same(mine, other) for mine, other in zip(records, played(game, 5, concurrent=2), strict=True))
 
 
 def test_players_who_move_twice_get_their_own_values() -> None:

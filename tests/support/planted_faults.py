@@ -302,7 +302,7 @@ FAULTS = (
         "othello/game.py",
         '"random_plies": 12',
         '"random_plies": 120',
-        "othello/test_othello.py",
+        "test_presets.py -k shipped",
     ),
     Fault(
         "gumbel-plays-proven-losses",

@@ -162,6 +162,13 @@ def test_symmetries_move_observation_and_policy_together() -> None:
     assert cells == {1.0: {0, 2, 6, 8}, -1.0: {1, 3, 5, 7}}
 
 
+def test_no_positions_stay_in_memory_after_a_training() -> None:
+    tf, source = architectures.tensorflow(), batches(IDENTITY)
+    assert drawn_from(random_positions(10), source, steps=1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        source.draw(tf.constant(0, tf.int64))
+
+
 def test_batches_hold_the_positions_as_they_are_under_the_identity() -> None:
     positions = random_positions(50)
     weights = np.arange(50, dtype=np.float32)  # tells which position it is
