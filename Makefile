@@ -27,11 +27,11 @@ HAS_VENV = import venv, ensurepip
 # The stamps of what was set up mean nothing once the Python behind it is gone.
 _ := $(shell test -x $(BIN)/python || rm -f $(VENV)/.created $(VENV)/.installed $(VENV)/.playable $(VENV)/.documentable)
 
-.PHONY: help setup play learn docs notebooks test test-all licenses audit faults format lock
+.PHONY: help setup play learn docs notebooks test test-all licenses audit faults planted-faults format lock
 .DEFAULT_GOAL = help
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: $(VENV)/.installed ## Set up .venv with everything needed to train and to run the tests
 
@@ -70,6 +70,9 @@ audit: setup ## Check the pinned versions against the list of known vulnerabilit
 
 faults: setup ## Fault injection: 200 kills, damaged files, full disks; takes 20 minutes, less with KILLS=20
 	$(BIN)/python tests/support/faults.py --kills=$(KILLS)
+
+planted-faults: setup ## Plant classic mistakes, one at a time: the tests catch >= 90 %; takes 20 minutes; ONLY=NAME for one
+	$(BIN)/python tests/support/plant.py $(if $(ONLY),--only=$(ONLY))
 
 format: setup ## Format the code the way `make test` expects
 	$(BIN)/ruff check --select=I --fix

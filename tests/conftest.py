@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from skips import ALLOWED_SKIPS
 
 from seraphim.settings import Settings, default_settings
@@ -29,6 +29,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 # The same examples in every run, so that a red test stays red until its cause is mended.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile(
+    "unshrunk", parent=settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate]
+)
 settings.load_profile("repeatable")
 
 

@@ -6,14 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
+from one_of_each import one_of_each
 
 from seraphim import cli
 from seraphim.cli import PROGRAMS
 from seraphim.errors import SettingsError
 
 ROOT = Path(__file__).parents[1]
-SERAPHIM = [sys.executable, "-c", "import sys; from seraphim.cli import main; sys.exit(main())"]
+SERAPHIM = [sys.executable, *programs.SERAPHIM]
 
 RAISES = {
     "raise KeyboardInterrupt": "",
@@ -32,7 +34,7 @@ def test_ctrl_c_ends_a_program_without_a_traceback_even_inside_of_c_code(stateme
 
 
 def seraphim(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*SERAPHIM, *arguments], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    return programs.run([*SERAPHIM, *arguments], cwd=ROOT)
 
 
 def test_every_program_is_a_command() -> None:
@@ -70,7 +72,7 @@ def test_a_seed_that_is_too_large_is_refused(command: str) -> None:
 def test_a_command_is_its_program() -> None:
     file = [sys.executable, "bin/check_game.py"]
     for arguments in (["--help"], ["chess9000"], ["tictactoe", "--games=3", "--seed=5", "--solve=0"]):
-        alone = subprocess.run([*file, *arguments], capture_output=True, text=True, cwd=ROOT)
+        alone = programs.run([*file, *arguments], cwd=ROOT)
         done = seraphim("check-game", *arguments)
         assert done.returncode == alone.returncode
         assert done.stderr == alone.stderr.replace("check_game.py", "seraphim check-game")
@@ -110,7 +112,7 @@ def test_a_command_names_itself_in_what_it_says() -> None:
 def test_a_number_that_makes_no_sense_is_refused_before_anything_is_made(
     command: str, message: str, tmp_path: Path
 ) -> None:
-    done = subprocess.run([*SERAPHIM, *command.split()], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    done = programs.run([*SERAPHIM, *command.split()], cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
@@ -126,9 +128,8 @@ SAYS = [
 ]
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
-@pytest.mark.parametrize("command", SAYS, ids=lambda command: command[0])
-def test_a_terminal_gets_what_it_can_show(command: list[str], encoding: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("encoding", "command"), one_of_each(["ascii", "latin-1", "cp437"], SAYS), ids=str)
+def test_a_terminal_gets_what_it_can_show(encoding: str, command: list[str], tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONUTF8": "0", "PYTHONIOENCODING": encoding}
     arguments = {"capture_output": True, "cwd": tmp_path, "timeout": 300, "input": "board\nboàrd ✓\nq\nquit\n".encode()}
     done = subprocess.run([*SERAPHIM, *command], env=environment, **arguments)  # type: ignore[call-overload]
@@ -137,9 +138,8 @@ def test_a_terminal_gets_what_it_can_show(command: list[str], encoding: str, tmp
     assert done.stdout.decode("utf-8" if command[0] == "engine" else encoding) or command[0] == "view"
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("command", SAYS[:2], ids=lambda command: command[0])
-def test_closed_streams_are_like_empty_ones(command: list[str], closed: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("closed", "command"), one_of_each(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], SAYS[:2]), ids=str)
+def test_closed_streams_are_like_empty_ones(closed: str, command: list[str], tmp_path: Path) -> None:
     script = f'exec "$@" {closed}'
     done = subprocess.run(
         ["sh", "-c", script, "sh", *SERAPHIM, *command], capture_output=True, cwd=tmp_path, timeout=300
@@ -150,7 +150,7 @@ def test_closed_streams_are_like_empty_ones(command: list[str], closed: str, tmp
 
 def test_a_proof_is_checked_where_the_board_cannot_be_drawn(tmp_path: Path) -> None:
     prove = [*SERAPHIM, "prove", "--game=tictactoe", "--position=a1 b1 a2 b2", "--out=x.proof"]
-    assert subprocess.run(prove, cwd=tmp_path, capture_output=True, timeout=300).returncode == 0
+    assert programs.run(prove, cwd=tmp_path).returncode == 0
     check = [sys.executable, ROOT / "bin" / "check_proof.py", "x.proof"]
     environment = os.environ | {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=300)

@@ -15,7 +15,7 @@ from seraphim.network.saved_model import load_model
 from seraphim.records.examples import encode
 from seraphim.records.writer import GameWriter
 from seraphim.search.evaluator import Uniform
-from seraphim.selfplay.games import SelfPlay
+from seraphim.selfplay.games import SelfPlay, check_options
 from seraphim.settings import Settings, default_settings, load_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import Trainer, bootstrap
@@ -46,6 +46,18 @@ def test_a_preset_makes_settings_that_remember_its_name(game: str, preset: str, 
     assert settings.preset == preset
     assert load_settings(folder.path / "settings.json") == settings
     assert settings != default_settings(game)
+
+
+SHIPPED = [(game, "") for game in ("connectfour", "hex", "othello", "tictactoe")]
+
+
+@pytest.mark.parametrize(("game", "preset"), [*SHIPPED, *ALL])
+def test_the_shipped_settings_play(game: str, preset: str) -> None:
+    settings, rules = default_settings(game, preset), load_game(game)
+    check_options(rules, settings.self_play_search, settings.self_play)
+    few = settings.override({"readouts": 3, "self_play_readouts": 3, "concurrent_games": 2, "cache_megabytes": 0})
+    played = SelfPlay(rules, Uniform(rules), few.self_play_search, few.self_play, "a").play(iter(range(2)))
+    assert len([record for record in played if record.result is not None]) == 2
 
 
 def test_deepfour_is_what_its_author_describes() -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import programs
 import pytest
 from mlflow.tracking import MlflowClient
 
@@ -28,13 +29,8 @@ def run(root: Path) -> Run:
     """Return a function that runs a program with the test's data root."""
 
     def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, program, *arguments],
-            env={**os.environ, "SERAPHIM_DATA": str(root), **environment},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        variables = {**os.environ, "SERAPHIM_DATA": str(root), **environment}
+        return programs.run([sys.executable, program, *arguments], env=variables, timeout=120)
 
     return run
 

@@ -120,10 +120,11 @@ def test_a_proof_is_accepted(draw: bytes, capsys: pytest.CaptureFixture[str], tm
     ]
 
 
-def test_changes_are_refused_unless_they_are_proofs(draw: bytes) -> None:
+@pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_changes_are_refused_unless_they_are_proofs(draw: bytes, count: int) -> None:
     header, moves = opened(draw)
     rng, kept = np.random.default_rng(0), 0
-    for _ in range(2_000):
+    for _ in range(count):
         changed, changed_header = moves.copy(), json.loads(json.dumps(header))
         place, claim = int(rng.integers(len(moves))), changed_header["claims"][rng.integers(2)]
         match rng.integers(8):
@@ -148,7 +149,7 @@ def test_changes_are_refused_unless_they_are_proofs(draw: bytes) -> None:
         expected = is_proof(TICTACTOE, changed_header, changed)
         assert accepts(sealed(changed_header, changed)) == expected, (changed_header, changed)
         kept += expected
-    assert 0 < kept < 500  # another move that draws, for example, as the last one
+    assert 0 < kept < count / 4  # another move that draws, for example, as the last one
 
 
 def test_damaged_files_are_refused(draw: bytes) -> None:

@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 
 import seraphim
@@ -21,7 +22,7 @@ COMMAND = [sys.executable, str(ROOT / "bin" / "prove.py")]
 
 
 def prove(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=folder)
+    return programs.run([*COMMAND, *arguments], cwd=folder)
 
 
 def test_tic_tac_toe_is_a_draw(tmp_path: Path) -> None:
@@ -35,7 +36,7 @@ def test_tic_tac_toe_is_a_draw(tmp_path: Path) -> None:
     again = prove(tmp_path, "--game=tictactoe")
     assert again.stdout == "tictactoe-start.proof holds this proof already: seraphim check-proof checks it\n"
     check = [sys.executable, str(ROOT / "bin" / "check_proof.py"), "tictactoe-start.proof"]
-    assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 0
+    assert programs.run(check, cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord, encode_games
 from seraphim.search import naive
 from seraphim.search.evaluator import Uniform
+from seraphim.search.rng import dirichlet
 from seraphim.selfplay.games import PURPOSES, SelfPlay, game_id, number_in, ply_streams
 from seraphim.selfplay.pool import play_games, play_together
 from seraphim.settings import Settings
@@ -101,6 +102,23 @@ def test_the_temperature_of_play_leaves_the_recorded_policy_alone() -> None:
     assert any(mine.actions[0] != other.actions[0] for mine, other in zip(warm, cold, strict=True))
 
 
+def test_what_is_recorded_is_what_naive_searches_find_under_the_noise_of_each_ply() -> None:
+    options = SearchOptions(readouts=20, tempering_point=4, noise_coefficient=0.5, dirichlet_alpha=0.6)
+    for record in played(GAME, 4, options=options):
+        numbers, plies = np.full(len(record.actions), number_in(record.game_id)), np.arange(len(record.actions))
+        root = None
+        for ply, key in enumerate(ply_streams("a", numbers, plies, purpose=PURPOSES[0])):
+            noise = np.zeros(GAME.legal(record.states[ply : ply + 1]).sum())
+            dirichlet(options.dirichlet_alpha, key, noise)
+            root = reference.search(GAME, ArbitraryNetwork(GAME), record.states[ply], options, root, noise)
+            policy = np.zeros(GAME.num_actions)
+            for edge, weight in reference.policy_of(root, options).items():
+                policy[edge.action] = weight
+            np.testing.assert_allclose(record.policies[ply], policy, atol=1e-6)
+            assert record.root_values[ply] == pytest.approx(reference.value_of(root, options), abs=1e-6)
+            (root,) = (edge.child for edge in root.edges if edge.action == record.actions[ply])
+
+
 @pytest.mark.parametrize("first", [0, 4])
 def test_moves_are_the_best_from_the_tempering_point_on(first: int) -> None:
     options = SearchOptions(readouts=20, tempering_point=first, noise_coefficient=0.0)
@@ -116,9 +134,12 @@ def test_moves_are_the_best_from_the_tempering_point_on(first: int) -> None:
 
 def test_a_game_that_is_cut_off_has_no_result() -> None:
     game = PlainRules(games.Endless())
-    for record in played(game, 5):
+    records = played(game, 5)
+    for record in records:
         assert record.result is None
         assert len(record.actions) == game.max_plies
+    # The next game of a tree begins without what is left of one that was cut off.
+    assert all(same(mine, other) for mine, other in zip(records, played(game, 5, concurrent=2), strict=True))
 
 
 def test_players_who_move_twice_get_their_own_values() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from event_files import shown
+from one_of_each import one_of_each
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
@@ -162,6 +163,13 @@ def test_symmetries_move_observation_and_policy_together() -> None:
     assert cells == {1.0: {0, 2, 6, 8}, -1.0: {1, 3, 5, 7}}
 
 
+def test_no_positions_stay_in_memory_after_a_training() -> None:
+    tf, source = architectures.tensorflow(), batches(IDENTITY)
+    assert drawn_from(random_positions(10), source, steps=1)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        source.draw(tf.constant(0, tf.int64))
+
+
 def test_batches_hold_the_positions_as_they_are_under_the_identity() -> None:
     positions = random_positions(50)
     weights = np.arange(50, dtype=np.float32)  # tells which position it is
@@ -208,9 +216,9 @@ def test_batches_depend_only_on_seed_and_step() -> None:
     assert not set(drawn(seed=2, first=0, steps=6)) & set(whole)
 
 
-@pytest.mark.parametrize("average_decay", [0.0, 0.9])
-@pytest.mark.parametrize("optimizer", ["muon", "adam", "sgd"])
-@KINDS
+@pytest.mark.parametrize(
+    ("network", "optimizer", "average_decay"), one_of_each([MLP, RESNET], ["muon", "adam", "sgd"], [0.9, 0.0])
+)
 def test_training_that_was_saved_and_loaded_continues_as_if_never_stopped(
     network: NetworkOptions, optimizer: Optimizer, average_decay: float, tmp_path: Path
 ) -> None:
@@ -295,10 +303,11 @@ def test_the_mean_of_the_weights_plays_and_training_goes_on_from_the_last() -> N
     positions, decay = random_positions(100), 0.7
     plain, averaged_weights = (replace(OPTIONS, average_decay=each) for each in (0.0, decay))
     last, mean = prepared(MLP, plain), prepared(MLP, averaged_weights)
-    source, expected = batches(IDENTITY, plain), dict[str, Any]()
+    expected = dict[str, Any]()
+    trainings = [TrainingSteps(model, batches(IDENTITY, plain)) for model in (last, mean)]
     for step in range(6):
-        train(last, positions, source, steps=1)
-        train(mean, positions, source, steps=1)
+        for training in trainings:
+            training.train(positions, 1, quiet=True)
         for weight in last.trainable_variables:
             before = expected.get(weight.path, weight.numpy())
             expected[weight.path] = decay * before + (1 - decay) * weight.numpy() if step else weight.numpy()
@@ -537,8 +546,10 @@ def test_bfloat16_learns_what_float32_learns() -> None:
     assert losses[1][1] < 0.9 * losses[1][0]
 
 
-@pytest.mark.parametrize("network", [MLP, RESNET, replace(RESNET, activation="silu")], ids=["mlp", "resnet", "silu"])
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("network", "precision"),
+    one_of_each([MLP, replace(RESNET, activation="silu"), RESNET], ["float32", "bfloat16"]),
+)
 def test_what_xla_compiles_learns_what_tensorflow_alone_does(network: NetworkOptions, precision: Any) -> None:
     positions = random_positions(64)
     losses, weights = [], []

@@ -53,13 +53,20 @@ def add_games(folder: ModelFolder, count: int, first: int = 0) -> None:
             writer.add(encode(GAME, random_game(number)))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> ModelFolder:
-    """Return the folder of a model with random weights and game data."""
-    folder = ModelFolder(tmp_path, "first")
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a model `first` with random weights and game data once, and return its data root."""
+    folder = ModelFolder(tmp_path_factory.mktemp("first"), "first")
     bootstrap(folder, GAME, SETTINGS, seed=0)
     add_games(folder, 20)
-    return folder
+    return folder.path.parents[1]
+
+
+@pytest.fixture
+def folder(first: Path, tmp_path: Path) -> ModelFolder:
+    """Return the folder of a copy of that model."""
+    shutil.copytree(first, tmp_path, symlinks=True, dirs_exist_ok=True)
+    return ModelFolder(tmp_path, "first")
 
 
 def weights(path: Path) -> list[Array]:

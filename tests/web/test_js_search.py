@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from games import Wait
 from node import GAMES, ROOT, HashNetwork, ask_node, in_words, needs_node, random_games
+from one_of_each import one_of_each
 from reference import random_states
 
 from seraphim.game import Array, Board, Game, PlainRules, board_of, load_features
@@ -108,12 +109,12 @@ def assert_equal(ours: list[list[dict[str, Any]]], theirs: list[list[dict[str, A
 # ---------------------------------------------------------------- search
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("solver", [False, True], ids=["", "solver"])
-def test_visits_equal_those_of_the_python_search(name: str, solver: bool) -> None:
+@pytest.mark.parametrize("count", [10, pytest.param(52, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "solver"), one_of_each(list(GAMES), [False, True]))
+def test_visits_equal_those_of_the_python_search(name: str, solver: bool, count: int) -> None:
     game, rules = GAMES[name]
     options = SearchOptions(solver=solver, cache_megabytes=1)
-    states = random_states(game, 52, seed=1)
+    states = random_states(game, count, seed=1)
     ours = searched(game, HashNetwork(game), options, states, readouts=300)
     assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=300))
     assert any(result["proven"] for results in ours for result in results) == solver
@@ -132,15 +133,22 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
+def games_for(changed: dict[str, Any]) -> list[str]:
+    """The games that an option is for: not every game tells how far it has got, or knows results."""
+    needed = [
+        name for name, option in (("progress", "fast_wins"), ("known_results", "known_results")) if option in changed
+    ]
+    return [name for name in GAMES if all(getattr(features_of(GAMES[name][0]), each) for each in needed)]
+
+
 @pytest.mark.parametrize(
     ("name", "changed"),
-    # Not every game tells how far it has got, or knows results.
     [
-        (name, changed)
-        for name in GAMES
-        for changed in CHANGES
-        if ("fast_wins" not in changed or features_of(GAMES[name][0]).progress)
-        and ("known_results" not in changed or features_of(GAMES[name][0]).known_results)
+        # Each change in one game, and each game with one; the others only in `make test-all`.
+        pytest.param(name, changed, marks=() if place == number % len(names) else pytest.mark.slow)
+        for number, changed in enumerate(CHANGES)
+        for names in [games_for(changed)]
+        for place, name in enumerate(names)
     ],
     ids=str,
 )
@@ -152,8 +160,7 @@ def test_every_option_that_matters_without_noise_matters_alike(name: str, change
     assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=150))
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("readouts", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize(("name", "readouts"), one_of_each(list(GAMES), [1, 2, 3, 5, 8]))
 def test_few_readouts_find_alike(name: str, readouts: int) -> None:
     game, rules = GAMES[name]
     known_results = features_of(game).known_results is not None
