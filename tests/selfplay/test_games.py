@@ -110,12 +110,12 @@ def test_what_is_recorded_is_what_naive_searches_find_under_the_noise_of_each_pl
         for ply, key in enumerate(ply_streams("a", numbers, plies, purpose=PURPOSES[0])):
             noise = np.zeros(GAME.legal(record.states[ply : ply + 1]).sum())
             dirichlet(options.dirichlet_alpha, key, noise)
-            root = reference.search(GAME, ArbitraryNetwork(GAME), record.states[ply], options, root, noise)
+            root = naive.search(GAME, ArbitraryNetwork(GAME), record.states[ply], options, root, noise)
             policy = np.zeros(GAME.num_actions)
-            for edge, weight in reference.policy_of(root, options).items():
+            for edge, weight in naive.policy_of(root, options).items():
                 policy[edge.action] = weight
             np.testing.assert_allclose(record.policies[ply], policy, atol=1e-6)
-            assert record.root_values[ply] == pytest.approx(reference.value_of(root, options), abs=1e-6)
+            assert record.root_values[ply] == pytest.approx(naive.value_of(root, options), abs=1e-6)
             (root,) = (edge.child for edge in root.edges if edge.action == record.actions[ply])
 
 

@@ -123,10 +123,10 @@ FAULTS = (
     Fault(
         "noise-in-evaluation",
         4,
-        "seraphim/evaluation/players.py",
+        "seraphim/players/choose.py",
         "search.begin(trees, chunk)",
         "search.begin(trees, chunk, np.arange(len(chunk)).astype(np.uint64))",
-        "evaluation/test_players.py evaluation/test_check.py test_api.py",
+        "players/test_players.py evaluation/test_check.py test_api.py",
     ),
     Fault(
         "same-noise-each-ply",
@@ -397,8 +397,8 @@ FAULTS = (
         "kernel-key-without-callees",
         22,
         "seraphim/jit.py",
-        "                self._add(scope[name], names)\n",
-        "                self._add(0, names)\n",
+        "sources = sorted({_source(str(module.__file__)) for module in _modules(function)})",
+        "sources = sorted({_source(str(module.__file__)) for module in _modules(function)[:1]})",
         "test_jit.py",
     ),
     # ---------------------------------------------------------------- a sample of mutants: search
@@ -480,7 +480,7 @@ FAULTS = (
         "illegal-policy-accepted",
         0,
         "seraphim/records/examples.py",
-        "    searched &= np.abs(np.where(legal, policies, 0).sum(axis=1) - 1) <= POLICY_TOLERANCE\n",
+        "    found &= np.abs(np.where(legal, policies, 0).sum(axis=1) - 1) <= POLICY_TOLERANCE\n",
         "",
         RECORDS,
     ),

@@ -27,7 +27,7 @@ _IMPORTED = (
     "numpy",
     "seraphim.cli",
     "seraphim.evaluation.tournament",
-    "seraphim.play.terminal",
+    "seraphim.terminal.terminal",
     "seraphim.selfplay.processes",
     "seraphim.records.viewer",
     "seraphim.storage.models",
