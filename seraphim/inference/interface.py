@@ -4,11 +4,11 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, shown
 from seraphim.game import Array, Game
 
 Runtime = Literal["auto", "openvino", "litert", "tensorflow", "jax"]
@@ -77,10 +77,14 @@ class StateFunction:
         """See `Inference.infer`.
 
         Raises:
-            ModelError: the function returned arrays of other shapes, a NaN, or a value out of range.
+            ModelError: the function returned something else, arrays of other shapes, a NaN, or a value out of range.
         """
         with self._lock:
-            logits, values = (np.array(output, np.float32) for output in self._evaluate(states.copy()))
+            found: Any = self._evaluate(states.copy())
+        try:
+            logits, values = (np.array(output, np.float32) for output in found)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{self.name} returned {shown(found)}, but logits and values are expected") from error
         expected = (len(states), self._game.num_actions), (len(states),)
         if (logits.shape, values.shape) != expected:
             raise ModelError(
