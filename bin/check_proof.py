@@ -185,6 +185,8 @@ def main(arguments: list[str]) -> int:
     start = time.perf_counter()
     try:
         (path,) = arguments[1:] or [""]
+        if Path(path).is_char_device() or Path(path).is_block_device():
+            raise RefusedError("it is a device, which may have no end")
         for line in check(Path(path).read_bytes(), GAME.value):
             print(line.encode(name := getattr(sys.stdout, "encoding", "utf-8"), "replace").decode(name), flush=True)
     except Exception as error:  # noqa: BLE001  # of the rules, and of the module that the file names, too

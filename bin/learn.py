@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from seraphim import cli
 from seraphim.effects import Part, has_checks
+from seraphim.machine import INTERRUPTED
 from seraphim.options import MOST_SEED
 from seraphim.training.loop import Goal
 
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         print(result.timing)
     if result.interrupted:
         print("interrupted: all finished games are kept; the same command continues from here")
-        return 130
+        return INTERRUPTED
     perfect = " plays perfectly" if result.evaluation and result.evaluation.perfect else ""
     print(f"champion {result.champion.path}{perfect} after {result.generations} generations, {result.seconds:.0f} s")
     return 0

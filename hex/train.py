@@ -11,6 +11,8 @@ try:
     from seraphim.training.command import define_command
 except ModuleNotFoundError as error:
     raise SystemExit(f"train.py: {error}: source .venv/bin/activate, or run make setup first") from None
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
 
 main = define_command("hex", {})
 

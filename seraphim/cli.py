@@ -9,9 +9,8 @@ import contextlib
 import dataclasses
 import errno
 import os
-import signal
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
@@ -21,7 +20,7 @@ from absl import app, flags, logging
 from seraphim.effects import Part, find_idle, is_read
 from seraphim.errors import SeraphimError, SettingsError, shown, version
 from seraphim.inference import Runtime
-from seraphim.machine import leave_closed_pipe, prepare_streams
+from seraphim.machine import INTERRUPTED, leave_closed_pipe, leave_interrupted, prepare_streams, raise_interrupts
 from seraphim.options import MOST, MOST_SEED, check
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings
 from seraphim.storage.atomic import check_file_name
@@ -70,18 +69,13 @@ def main() -> int:
     """
     prepare_streams()
     command, *arguments = sys.argv[1:] or ["--help"]
-    if command == "--version":
-        print(f"seraphim {version()}")
-        return 0
-    if command in ("--help", "-h"):
+    if command in ("--version", "--help", "-h"):
         lines = ["usage: seraphim COMMAND …; seraphim COMMAND --help explains its flags", ""]
         for name, program in PROGRAMS.items():
             docstring = ast.get_docstring(ast.parse((SHIPPED / "bin" / f"{program}.py").read_bytes())) or ""
             lines.append(f"  {name:18}  {docstring.splitlines()[0]}")
-        try:
-            print("\n".join(lines), flush=True)
-        except BrokenPipeError:
-            return leave_closed_pipe()
+        with _unwritten_refused():
+            print(f"seraphim {version()}" if command == "--version" else "\n".join(lines), flush=True)
         return 0
     if command not in PROGRAMS:
         print(f"seraphim: there is no command {command!r}: expected one of {', '.join(PROGRAMS)}", file=sys.stderr)
@@ -250,10 +244,12 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
 
 
 def check_folders(*files: str | None) -> None:
-    """Raise a SettingsError, before any work, if a file cannot be written: by its name, or as it has no folder."""
+    """Raise a SettingsError, before any work, if a file cannot be written: by its name, a folder, or as it has none."""
     for file in filter(None, files):
         check(Path, file=Path(file))
         check_file_name(Path(file))
+        if Path(file).is_dir():
+            raise SettingsError(f"cannot write {file}: it is a folder")
         if not Path(file).parent.is_dir():
             raise SettingsError(f"cannot write {file}: there is no folder {Path(file).parent}")
 
@@ -262,9 +258,11 @@ def data_root() -> Path:
     """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder.
 
     Raises:
-        SettingsError: it is a URL, such as that of a bucket.
+        SettingsError: it is a URL, such as that of a bucket; or a name that TensorFlow cannot be given.
     """
     root = os.environ.get("SERAPHIM_DATA") or "."
+    if root.encode(errors="ignore").decode() != root:
+        raise SettingsError(f"SERAPHIM_DATA is {shown(root)}, which is not UTF-8: rename it, or set LC_ALL=C.UTF-8")
     if "://" in root:
         raise SettingsError(f"SERAPHIM_DATA must be a folder, not {root}: buckets are for copies, see docs/storage.md")
     return Path(root)
@@ -297,18 +295,21 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
 
     def guarded(arguments: Sequence[str]) -> int | None:
         logging.set_verbosity(logging.WARNING)
-        # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        raise_interrupts()
         try:
             _check_numbers()
             code = main(arguments)
             sys.stdout.flush()
             return code
         except SeraphimError as error:
-            return _failed(arguments, str(error))
+            return INTERRUPTED if _is_interruption(error) else _failed(arguments, str(error))
         except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
             return leave_closed_pipe()
         except OSError as error:  # a full disk, a read-only folder
+            try:
+                sys.stdout.flush()
+            except OSError:  # it cannot be written when Python ends, either
+                leave_closed_pipe()
             where = error.filename or data_root()
             with contextlib.suppress(OSError):  # the current folder is gone
                 where = error.filename or data_root().resolve()
@@ -317,17 +318,33 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         except MemoryError as error:
             return _failed(arguments, f"not enough memory ({error}): ask for less")
         except KeyboardInterrupt:
-            return 130
-        except SystemError as error:  # Ctrl-C inside of Numba's C code
+            return INTERRUPTED
+        except Exception as error:  # Ctrl-C inside of Numba's C code, or of an import
             if not _is_interruption(error):
                 raise
-            return 130
+            return INTERRUPTED
 
     prepare_streams()
+    if "" not in sys.path:
+        sys.path.append("")  # a game in the current folder needs no installation
+    with _unwritten_refused():
+        try:
+            app.run(guarded)
+        except SystemExit as end:
+            if end.code == INTERRUPTED:
+                leave_interrupted()
+            sys.stdout.flush()
+            raise
+
+
+@contextlib.contextmanager
+def _unwritten_refused() -> Iterator[None]:
+    # Ends the program if what is printed, such as --help, cannot be written.
     try:
-        app.run(guarded)
-    except OSError as error:  # of what absl prints, such as --help
-        sys.exit(leave_closed_pipe() if isinstance(error, BrokenPipeError) else f"cannot write: {error.strerror}")
+        yield
+    except OSError as error:
+        code = leave_closed_pipe()
+        sys.exit(code if isinstance(error, BrokenPipeError) else f"cannot write: {error.strerror}")
 
 
 def _check_numbers() -> None:
@@ -339,7 +356,10 @@ def _check_numbers() -> None:
 
 
 def _is_interruption(error: BaseException | None) -> bool:
-    return isinstance(error, KeyboardInterrupt) or (error is not None and _is_interruption(error.__cause__))
+    # Whether Ctrl-C caused an error.
+    return isinstance(error, KeyboardInterrupt) or (
+        error is not None and _is_interruption(error.__cause__ or error.__context__)
+    )
 
 
 def _failed(arguments: Sequence[str], message: str) -> int:

@@ -1,17 +1,22 @@
-"""The processor, the cores of it that this process may use, the quota of its container included; signals; streams.
+"""What this process may use of the processor, the quota of its container included; and what all of its code shares.
+
+That is signals, streams, environment variables, random states and loggers.
 
 `docker --cpus=2` and Kubernetes' `limits.cpu` leave all cores visible and limit the time on them, by Linux's control
 groups: in version 2 by `cpu.max`, in version 1 by `cpu.cfs_quota_us` and `cpu.cfs_period_us`. A group's quota also
 applies to the groups inside it: the smallest on the way up counts.
 """
 
+import atexit
 import codecs
 import contextlib
 import functools
 import io
+import logging
 import math
 import os
 import platform
+import random
 import re
 import signal
 import sys
@@ -19,9 +24,14 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
+
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended, as shells give it."""
 
 _BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # as Linux calls them
 _PIPE_CLOSED = 128 + 13  # the exit code that a shell gives for SIGPIPE, a signal that Windows lacks
+_SECONDS_UNTIL_RAISED_AGAIN = 0.05
 _PLAIN = str.maketrans({"·": ".", "µ": "u", "▸": ">", "×": "x", "−": "-", "…": "...", "█": "#"})
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
@@ -117,6 +127,98 @@ def on_interrupt(action: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         restore()
+
+
+def end_on_interrupt() -> None:
+    """Let Ctrl-C end this program at once and without a word, while it is imported; unless it ignores Ctrl-C."""
+    _handle_sigint(lambda *_: os._exit(INTERRUPTED))
+
+
+def raise_interrupts() -> None:
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt in this program, and again where that was dropped.
+
+    Python drops what is raised in finalizers and in callbacks of the garbage collector, which TensorFlow and JAX have.
+    """
+    _handle_sigint(signal.default_int_handler)
+    # A container stops its program with SIGTERM: end as cleanly as on Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    report = sys.unraisablehook
+
+    def raise_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if dropped.exc_type is KeyboardInterrupt:
+            threading.Timer(_SECONDS_UNTIL_RAISED_AGAIN, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            report(dropped)
+
+    sys.unraisablehook = raise_again
+
+
+def leave_interrupted() -> None:
+    """End this program, which Ctrl-C ended, before Python takes libraries apart: half imported ones crash then."""
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):  # nobody reads it
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
+def _handle_sigint(handler: Callable[[int, FrameType | None], Any]) -> None:
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # as a shell starts programs in the background
+        signal.signal(signal.SIGINT, handler)
+
+
+@contextlib.contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back from this thread during the block, and for good from the processes that it starts."""
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def environment(**defaults: str) -> Iterator[None]:
+    """Set environment variables during the block, but for those that are set already."""
+    added = {name: value for name, value in defaults.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def same_random_state() -> Iterator[None]:
+    """Leave the random states of Python and NumPy, which belong to the program that uses Seraphim, as they are.
+
+    For imports alone: other threads may draw numbers during the block.
+    """
+    import numpy as np  # which takes a tenth of a second
+
+    state, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(of_numpy)  # noqa: NPY002
+
+
+@contextlib.contextmanager
+def no_root_handler() -> Iterator[None]:
+    """Keep absl from giving the root logger a handler, as it does where there is none: the program may want its own."""
+    if logging.root.handlers or logging.lastResort is None:
+        yield
+        return
+    logging.root.addHandler(logging.lastResort)  # which shows the same
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(logging.lastResort)
 
 
 def prepare_streams() -> None:

@@ -19,6 +19,7 @@ SERAPHIM = [sys.executable, *programs.SERAPHIM]
 
 RAISES = {
     "raise KeyboardInterrupt": "",
+    "raise SettingsError('TensorFlow does not start') from KeyboardInterrupt()": "",
     "raise SystemError('in C code') from KeyboardInterrupt()": "",
     "raise SystemError('in C code') from RuntimeError()": "SystemError: in C code\n",
 }
@@ -26,11 +27,81 @@ RAISES = {
 
 @pytest.mark.parametrize("statement", RAISES)
 def test_ctrl_c_ends_a_program_without_a_traceback_even_inside_of_c_code(statement: str) -> None:
-    program = f"from seraphim import cli\ndef main(arguments):\n    {statement}\ncli.run(main)"
+    imports = "from seraphim import cli\nfrom seraphim.errors import SettingsError"
+    program = f"{imports}\ndef main(arguments):\n    {statement}\ncli.run(main)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == ""
     assert done.stderr.endswith(RAISES[statement])
     assert (done.returncode, bool(done.stderr)) == ((1, True) if RAISES[statement] else (130, False))
+
+
+DROPS = """
+import gc, signal, time
+from seraphim import cli
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def main(arguments):
+    {drop}
+    time.sleep(60)
+
+cli.run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    "drop",
+    ["Finalized()", "gc.callbacks.append(lambda *_: gc.callbacks.clear() or signal.raise_signal(2)); gc.collect()"],
+)
+def test_ctrl_c_that_python_drops_ends_a_program(drop: str) -> None:
+    program = DROPS.format(drop=drop)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+# Ctrl-C while numpy, and so all that a program needs, is being imported.
+INTERRUPTED_IMPORT = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+"""
+
+
+@pytest.mark.parametrize(
+    "program", ["bin/learn.py", "bin/check_proof.py", "bin/train.py", "tictactoe/train.py", "seraphim/__main__.py"]
+)
+def test_ctrl_c_ends_a_program_that_is_imported_without_a_traceback(program: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IMPORT)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, ROOT / program, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("arguments", ["--version", "--help", "prove --help", "check-game tictactoe --games=3"])
+@pytest.mark.parametrize("buffering", ["1", ""])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments: str, buffering: str) -> None:
+    command, environment = [*SERAPHIM, *arguments.split()], os.environ | {"PYTHONUNBUFFERED": buffering}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=300)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["--version", "--help", "prove --help"])
+def test_a_reader_that_left_ends_a_program_without_a_word(arguments: str) -> None:
+    script = '"$@" | (exec <&-; sleep 1); exit ${PIPESTATUS[0]}'
+    command = ["bash", "-c", script, "bash", *SERAPHIM, *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.stderr == ""
+    assert done.returncode in (0, 1, 141)  # it may have written before the reader left
 
 
 def seraphim(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -201,3 +272,52 @@ def test_what_cannot_be_the_name_of_a_file_is_refused_before_any_work(name: str)
     with pytest.raises(SettingsError, match="name of a file") as refused:
         cli.check_folders(name)
     assert "\n" not in str(refused.value)
+
+
+ODD = os.fsdecode(b"\xff")  # no UTF-8
+
+
+def test_a_proof_may_have_any_name(tmp_path: Path) -> None:
+    prove = [*SERAPHIM, "prove", "--game=tictactoe", "--position=a1 b1 a2 b2"]
+    ascii_only = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for name, environment in ((f"{ODD}.proof", os.environ), ("é ü.proof", ascii_only)):
+        done = subprocess.run(
+            [*prove, f"--out={name}"], cwd=tmp_path, capture_output=True, env=environment, timeout=300
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (tmp_path / name).is_file()
+
+
+def test_a_data_root_that_tensorflow_cannot_be_given_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ODD).mkdir()
+    command = [*SERAPHIM, "learn", "mine", "--game=tictactoe", "--generations=1"]
+    environment = os.environ | {"SERAPHIM_DATA": ODD}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=300)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "seraphim learn: SERAPHIM_DATA is '\\udcff', which is not UTF-8: rename it, or set LC_ALL=C.UTF-8\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "prove --game=tictactoe --position=a1b1a2b2 --out=device",
+        "prove --game=tictactoe --position=a1b1a2b2 --out=.",
+        "play tictactoe --proof=device",
+        "check-proof device",
+        "evaluate tictactoe --positions=device",
+        "arena random mcts:2 --game=tictactoe --games=2 --csv=device",
+        "arena random mcts:2 --game=tictactoe --games=2 --csv=/",
+    ],
+)
+def test_a_device_or_a_folder_in_place_of_a_file_is_refused_and_stays(command: str, tmp_path: Path) -> None:
+    # By links, lest a program that fails this test replaces a device of the machine.
+    (tmp_path / "device").symlink_to("/dev/zero")
+    limited = ["sh", "-c", 'ulimit -v 8000000; exec "$@"', "sh", *SERAPHIM, *command.split()]
+    done = subprocess.run(limited, cwd=tmp_path, capture_output=True, text=True, timeout=300, input="")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    refusals = ("not a regular file", "a device", "is a folder", "is not the name of a file")
+    assert any(each in done.stderr for each in refusals), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["device"]
+    assert (tmp_path / "device").is_symlink()

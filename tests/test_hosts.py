@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import json
 import multiprocessing
+import os
 import pickle
 import shutil
 import subprocess
@@ -277,3 +278,47 @@ def test_games_can_be_pickled(name: str) -> None:
     assert np.array_equal(again.legal(states), game.legal(states))
     assert np.array_equal(again.observe(states), game.observe(states))
     assert again.render(states[0]) == game.render(states[0])
+
+
+# ---------------------------------------------------------------- what a host has to itself
+
+SEEN_BY_A_HOST = """
+import logging, os, random, sys, numpy
+
+NAMES = ("KERAS", "TF_CPP", "TF_ENABLE", "SERAPHIM")
+
+def seen():
+    environment = {name: value for name, value in os.environ.items() if name.startswith(NAMES)}
+    numbers = random.getstate(), numpy.random.get_state()[1].tolist()
+    return {"random": numbers, "logging": [*logging.root.handlers], "environment": environment, "path": [*sys.path]}
+
+def check(step):
+    after = seen()
+    print(step, *(name for name in before if before[name] != after[name]))
+
+sys.path.remove("")
+before = seen()
+import seraphim.api
+check("import")
+small = {"width": 8, "games_per_generation": 8, "concurrent_games": 8, "steps": 2}
+seraphim.new("mine", "tictactoe", **small)
+check("new")
+seraphim.learn("mine", generations=1, callback=lambda line: None)
+check("learn")
+seraphim.load("mine", runtime="tensorflow").network([""])
+seraphim.load("tictactoe").play("")
+check("load")
+seraphim.prove("a1 b1 a2 b2", game="tictactoe")
+check("prove")
+logging.basicConfig(format="host: %(message)s")
+logging.warning("hello")
+"""
+
+
+def test_a_host_keeps_its_loggers_random_numbers_environment_and_path(tmp_path: Path) -> None:
+    # Not the variables of coverage or pytest, and as a user has it: conftest.py sets one of TensorFlow's.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
+    command = [sys.executable, "-c", SEEN_BY_A_HOST]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split("\n") == ["import", "new", "learn", "load", "prove", ""], done.stderr
+    assert done.stderr == "host: hello\n"

@@ -13,6 +13,8 @@ try:
     from tictactoe.presets import PRESETS
 except ModuleNotFoundError as error:
     raise SystemExit(f"train.py: {error}: source .venv/bin/activate, or run make setup first") from None
+except KeyboardInterrupt:
+    raise SystemExit(130) from None
 
 main = define_command("tictactoe", PRESETS)
 

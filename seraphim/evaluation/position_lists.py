@@ -16,6 +16,7 @@ from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
 from seraphim.game.solved import check_position_sets
 from seraphim.search.roots import Result
+from seraphim.storage.atomic import check_regular
 
 COLUMNS = ("position", "network_move", "search_move", "root_value", "visits")
 
@@ -68,7 +69,8 @@ def read_positions(name: str, file: Path) -> PositionList:
     """
     game = load_game(name)
     try:
-        lines = file.read_text().splitlines()
+        check_regular(file, pipes=True)
+        lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise GameError(f"cannot read positions from {file}: {error}") from error
     names, states = [], []

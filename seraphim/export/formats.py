@@ -17,6 +17,7 @@ from seraphim.game import Array, Game, random_actions
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.inference.tensorflow import load_module
+from seraphim.machine import no_root_handler
 from seraphim.network import architectures, saved_model
 from seraphim.storage import atomic
 
@@ -103,6 +104,7 @@ def random_positions(game: Game, count: int) -> Array:
     return chosen[np.sort(rng.permutation(len(chosen))[:count])]
 
 
+@no_root_handler()
 def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     tf = architectures.tensorflow()
     module = load_module(snapshot, game, 1, trust)
@@ -121,6 +123,7 @@ def _to_litert(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     return content, infer
 
 
+@no_root_handler()
 def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
     architectures.tensorflow()  # quietly, before another library imports it
     try:

@@ -43,8 +43,6 @@ def load_game_module(name: AnyGame) -> ModuleType:
         return _family(family)(name)
     if not all(part.isidentifier() for part in name.split(".")):
         raise GameError(f"{shown(name)} is not a game: {cure}")
-    if "" not in sys.path:
-        sys.path.append("")  # a game in the current folder needs no installation
     check_game_module(name)  # a settings.json may name any module there is
     try:
         module = importlib.import_module(name)

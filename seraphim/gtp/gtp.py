@@ -20,6 +20,7 @@ from seraphim.gtp.clock import Clock
 from seraphim.gtp.thinker import Thinker
 from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
 from seraphim.players.opponent import Reading
+from seraphim.storage.atomic import check_regular
 from seraphim.terminal.sgf import bare_name, from_sgf, is_in_sgf
 
 _COLORS = {"b": 0, "black": 0, "w": 1, "white": 1}
@@ -221,6 +222,7 @@ class GtpServer:
             raise _CommandError("syntax error: expected a file and perhaps the number of a move")
         before = _integers(words[1:], 1)[0] if len(words) > 1 else None
         try:
+            check_regular(Path(words[0]), pipes=True)
             text = Path(words[0]).read_text(errors="replace")
         except OSError as error:
             raise _CommandError(f"cannot load file: {error.strerror}") from error

@@ -18,6 +18,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError, how_to_install
 from seraphim.game import Game
+from seraphim.machine import environment, no_root_handler, same_random_state
 from seraphim.network.native_log import without_native_log
 from seraphim.options import NetworkOptions
 
@@ -39,16 +40,25 @@ def tensorflow() -> ModuleType:
         return _start()
 
 
+@contextlib.contextmanager
+def _importing() -> Iterator[None]:
+    # As TensorFlow and Keras are to be imported, which leaves the rest of the program as it was.
+    settings = {
+        "KERAS_BACKEND": "tensorflow",
+        "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
+        # The kernels of oneDNN, which are TensorFlow's default on some processors only, with AVX-512 VNNI or later.
+        # With AVX2 alone they train a residual network in two thirds of the time.
+        "TF_ENABLE_ONEDNN_OPTS": "1",
+    }
+    if os.path.expanduser("~") == "~":  # noqa: PTH111  # a user without a home, which Keras would make here, as ./~
+        settings["KERAS_HOME"] = os.devnull
+    with environment(**settings), same_random_state(), no_root_handler():
+        yield
+
+
 @functools.cache
 def _start() -> ModuleType:
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    if os.path.expanduser("~") == "~":  # noqa: PTH111  # a user without a home, which Keras would make here, as ./~
-        os.environ.setdefault("KERAS_HOME", os.devnull)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
-    # The kernels of oneDNN, which are TensorFlow's default on some processors only, with AVX-512 VNNI or later. With
-    # AVX2 alone they train a residual network in two thirds of the time.
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    with without_native_log(_NATIVE_LOG):
+    with _importing(), without_native_log(_NATIVE_LOG):
         try:
             import tensorflow as tf
         except ModuleNotFoundError as error:
@@ -89,7 +99,8 @@ def standard_keras() -> Iterator[None]:
     """
     tensorflow()
     try:
-        import keras
+        with _importing():
+            import keras
     except (ImportError, *_BY_CONFIGURATION) as error:
         raise _does_not_start("Keras", error) from error
 

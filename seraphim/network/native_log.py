@@ -17,7 +17,7 @@ def without_native_log(noise: bytes) -> Iterator[None]:
     """Drop lines that match `noise`, a regular expression, at their beginning from what is written to stderr.
 
     All other lines, from all threads, appear at the end of the block or of the process; if the block raises an error,
-    so does the noise. Start no process inside the block: it would inherit the redirection.
+    other than Ctrl-C, so does the noise. Start no process inside the block: it would inherit the redirection.
     """
     with _ONE_AT_A_TIME, tempfile.TemporaryFile() as kept, contextlib.ExitStack() as end:
         stderr = os.dup(2)
@@ -26,7 +26,7 @@ def without_native_log(noise: bytes) -> Iterator[None]:
         atexit.register(end.close)  # the process may end while another thread is in the block
         try:
             yield
-        except BaseException:
+        except Exception:
             end.pop_all()
             _restore(stderr, kept, noise=b"\0")
             raise

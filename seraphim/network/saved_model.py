@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import ModelError
+from seraphim.machine import no_root_handler
 from seraphim.network import architectures, safety
 from seraphim.network.muon import muon
 
@@ -32,6 +33,7 @@ _ERROR_NUMBERS = {8: errno.ENOSPC, 7: errno.EACCES}
 
 
 @architectures.standard_keras()
+@no_root_handler()
 def save_snapshot(model: Any, path: Path) -> None:
     """Write a model into the folder `path`: a SavedModel, the same for LiteRT, and a Keras archive for training.
 
@@ -110,6 +112,7 @@ def to_module(model: Any, batch: int | None = None, compiled: str | None = None)
     return module
 
 
+@no_root_handler()
 def load_saved_model(path: Path, batch: int | None = None) -> Any:
     """Return the SavedModel of a snapshot as a module like that of `to_module`.
 

@@ -19,7 +19,7 @@ from seraphim.game import Array, Game
 from seraphim.game.saved_games import Position, check_moves
 from seraphim.proof.claims import Claim
 from seraphim.proof.keys import playable_symmetries
-from seraphim.storage.atomic import replace_file
+from seraphim.storage.atomic import check_regular, replace_file
 
 MAGIC = b"seraphim proof 2\n"
 _OF_FORMAT_1 = b"seraphim proof 1\n"
@@ -207,6 +207,7 @@ def read_certificate(path: Path) -> Certificate:
         RecordError: it cannot be read, is damaged, or is no such file.
     """
     try:
+        check_regular(path)
         data = path.read_bytes()
     except OSError as error:
         raise RecordError(f"cannot read the proof {path}: {error.strerror}") from error

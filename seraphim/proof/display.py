@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from seraphim.proof.claims import Claim
 from seraphim.proof.prover import Counts
 from seraphim.proof.proving import Decision, Report
@@ -42,6 +39,9 @@ class Proof(NamedTuple):
 @contextlib.contextmanager
 def show() -> Iterator[Report]:
     """Show how far a search is, on a terminal; yields what `prove` reports to."""
+    from rich.console import Console  # which draws a random number when it is imported
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     console = Console()
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:

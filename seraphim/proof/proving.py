@@ -22,7 +22,7 @@ from seraphim.proof.prover import Counts
 from seraphim.proof.question import Question
 from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
-from seraphim.storage.atomic import HeldError, hold
+from seraphim.storage.atomic import HeldError, check_regular, hold
 
 Goal = Literal["result", "first", "second", "draw"]
 
@@ -86,12 +86,16 @@ def prove(
         GameError: the game is over in the position; it is longer than its `max_plies`; or a file must be written, and
             the moves that lead to the position are not known.
         SettingsError: another program proves into this file, or it has no folder.
+        OSError: it cannot be written, or is a folder or a device.
     """
     game, deadline = load_game(name), time.perf_counter() + limits.seconds
     state = check_moves(game, position.actions).node.state if position.start is None else position.start
     if game.outcome(state[None])[0][0]:
         raise GameError("the game is over in this position: there is nothing to prove")
-    part = None if out is None else out.with_name(f"{out.name}.part")
+    part = None
+    if out is not None:
+        check_regular(out)
+        part = out.with_name(f"{out.name}.part")
     with _certificate(out, name_of(name), game, position) as found:
         certificate = found
         for claim in _claims(goal, game, state, inferences[0]):

@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from seraphim.machine import on_interrupt
+from seraphim.machine import on_interrupt, same_random_state
 from seraphim.records.index import played_numbers
 from seraphim.records.writer import GameWriter
 from seraphim.selfplay.pool import ENDLESS, Pool, Work
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking.tensorboard import Log
+
+with same_random_state():  # of which Rich takes a number
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 _GAMES_BETWEEN_CHECKS = 100  # for a new champion
 _SECONDS_BETWEEN_METRICS = 60
@@ -86,7 +87,7 @@ def generate_games(
         RecordError: another program plays the same stream.
         WorkerError: a worker died.
     """
-    interrupted = False
+    champion, interrupted = folder.champion(), False
 
     def stop() -> None:
         nonlocal interrupted

@@ -26,7 +26,7 @@ from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import load_game
 from seraphim.inference import Runtime, uses_gpu
 from seraphim.jit import UNCACHED
-from seraphim.machine import count_cores
+from seraphim.machine import count_cores, environment, held_interrupts
 from seraphim.records.writer import Journal
 from seraphim.selfplay.pool import (
     ENDLESS,
@@ -98,6 +98,7 @@ class WorkerPool:
         self._runtime = runtime
         self._work: dict[Any, Work] = {}
         self._stopped = False
+        self._silent = contextlib.ExitStack()
         self._shared = _Shared(context.Value("q", 0), context.Value("q", 0), context.Array("q", self.num_workers))
         self._connections: list[Connection] = []
         self._processes: list[SpawnProcess] = []
@@ -105,9 +106,9 @@ class WorkerPool:
             ours, theirs = context.Pipe()
             arguments = (theirs, index, settings, self._shared)
             process = context.Process(target=_run_worker, args=arguments, name=f"worker {index}", daemon=True)
-            with _main_left_out():
+            with _main_left_out(), held_interrupts():
                 process.start()
-            os.environ.setdefault(UNCACHED, "1")  # the first worker says it for all
+            self._silent.enter_context(environment(**{UNCACHED: "1"}))  # the first worker says it for all
             theirs.close()
             self._connections.append(ours)
             self._processes.append(process)
@@ -116,6 +117,7 @@ class WorkerPool:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._silent.close()
         self._end_workers()
         for connection in self._connections:
             connection.close()

@@ -148,7 +148,7 @@ def replace_file(path: Path, content: bytes, unfinished: str | None = None) -> N
     Until it is complete, it is named `unfinished`, by default after the file.
 
     Raises:
-        OSError: the disk is full, for example; the old file is still there.
+        OSError: the disk is full, for example, the old file is still there; or that is a folder or a device.
     """
     with replacing(path, unfinished) as file:
         write(file.fileno(), content)
@@ -157,6 +157,7 @@ def replace_file(path: Path, content: bytes, unfinished: str | None = None) -> N
 @contextlib.contextmanager
 def replacing(path: Path, unfinished: str | None = None) -> Iterator[BinaryIO]:
     """Yield a file to write; as `replace_file`, when the block ends without an error."""
+    check_regular(path)
     temporary = path.with_name(unfinished or f".{path.name}.unfinished")
     try:
         with temporary.open("wb") as file:
@@ -168,6 +169,15 @@ def replacing(path: Path, unfinished: str | None = None) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def check_regular(path: Path, pipes: bool = False) -> None:
+    """Raise an OSError if a path is a folder or a device, which may have no end, and which no file should replace.
+
+    One that is not there passes, and so do `pipes` where they may be read.
+    """
+    if path.exists() and not (path.is_file() or (pipes and path.is_fifo())):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def write(file: int, content: bytes) -> None:
@@ -227,7 +237,7 @@ def hold(path: Path, remove: bool = False) -> Iterator[None]:
         HeldError: another process holds it, or this one already does.
         OSError: the file cannot be written.
     """
-    with path.open("a+") as file:
+    with path.open("a+", encoding="utf-8", errors="backslashreplace") as file:  # of arguments that may be anything
         try:
             lock_file(file.fileno(), wait=False)
         except BlockingIOError:

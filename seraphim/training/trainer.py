@@ -202,13 +202,16 @@ class Trainer:
             return self._model
 
     def preload(self) -> None:
-        """Start loading the model in the background; an error is raised where the model is used."""
+        """Start loading the model in the background; an error is raised where the model is used.
+
+        No program ends before it is loaded: TensorFlow would crash.
+        """
 
         def load() -> None:
             with contextlib.suppress(SeraphimError):
                 _ = self.model
 
-        threading.Thread(target=load, daemon=True).start()
+        threading.Thread(target=load).start()
 
     @functools.cached_property
     def _training(self) -> fit.TrainingSteps:

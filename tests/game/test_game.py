@@ -1,5 +1,7 @@
 """How games are found, and what the adapter makes of plain rules."""
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -264,12 +266,19 @@ def test_a_plain_game_is_found_behind_its_adapter() -> None:
     assert game.name == "nim"
 
 
-def test_a_game_in_the_current_folder_needs_no_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "wheel.py").write_text("import games\nGAME = games.ENDLESS\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
-    assert load_game("mine.wheel").name == "endless"
+def test_a_program_finds_a_game_in_the_current_folder_that_is_not_installed(tmp_path: Path) -> None:
+    shutil.copyfile(Path(games.__file__).parents[2] / "tictactoe" / "plain.py", tmp_path / "mine.py")
+    seraphim = [sys.executable, "-P", "-m", "seraphim"]  # without the folder of the program
+    prove = [*seraphim, "prove", "--game=mine", "--position=a1 b1 a2 b2", "--out=x.proof"]
+    for command in (prove, [*seraphim, "check-proof", "x.proof"]):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_loading_a_game_leaves_the_path_of_imports_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", before := [entry for entry in sys.path if entry])
+    load_game("tictactoe.plain")
+    assert sys.path == before and "" not in sys.path
 
 
 @pytest.mark.parametrize("name", ["nosuchgame", "tictactoe.nosuchgame", "nosuchgame.mine"])

@@ -24,6 +24,13 @@ def test_everything_appears_after_an_error(capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr().err == "INFO: started\n"
 
 
+def test_noise_is_dropped_on_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(KeyboardInterrupt), without_native_log(b"INFO"):
+        os.write(2, b"INFO: started\nout of memory\n")
+        raise KeyboardInterrupt
+    assert capfd.readouterr().err == "out of memory\n"
+
+
 def test_standard_error_is_as_it_was_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(3):
         with without_native_log(b"INFO"):

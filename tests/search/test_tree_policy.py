@@ -177,6 +177,12 @@ def test_other_shapes_and_what_is_not_finite_are_refused(returned: tuple[Array, 
         seraphim.Model("tictactoe", lambda states: returned).analyze("b2", readouts=3)
 
 
+@pytest.mark.parametrize("returned", [None, 5, "no arrays", ("a", "b"), (1, 2, 3), (np.zeros((1, 9)),), ([[1], []], 0)])
+def test_what_is_no_pair_of_arrays_is_refused(returned: Any) -> None:
+    with pytest.raises(ModelError, match="returned .*logits"):
+        seraphim.Model("tictactoe", lambda states: returned).analyze("b2", readouts=3)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1.5])
 def test_values_out_of_range_are_refused(value: float) -> None:
     def nowhere(states: Array) -> tuple[Array, Array]:

@@ -1,5 +1,6 @@
 """Worker processes play the same games, however many there are, and nothing hangs when one dies."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -10,19 +11,21 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from seraphim.errors import ModelError, RecordError, WorkerError
 from seraphim.game import load_game
+from seraphim.jit import UNCACHED
 from seraphim.options import RecordOptions
 from seraphim.records.files import published_files, read_examples, whole_games
 from seraphim.records.index import played_numbers, total_positions
 from seraphim.records.tfrecord import parse_example
 from seraphim.records.window import read_window
 from seraphim.records.writer import GameWriter
-from seraphim.selfplay import processes
+from seraphim.selfplay import generate, processes
 from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings
@@ -379,3 +382,52 @@ def test_an_interrupt_publishes_all_finished_games(root: Path, folder: ModelFold
     games = int(output.splitlines()[1].split(" games")[0].replace(",", ""))
     assert games == len(played_numbers(folder.game_data, "3")) > 0
     assert not list(folder.game_data.glob(".*partial"))
+
+
+def test_an_interrupt_before_the_first_game_ends_generating(
+    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return played_numbers(*arguments)
+
+    monkeypatch.setattr(generate, "played_numbers", interrupted)
+    with WorkerPool(small_settings, num_workers=1) as pool:
+        generated = generate_games(pool, folder, small_settings, "a", 10)
+    assert (generated.interrupted, generated.games) == (True, 0)
+
+
+# Workers get Ctrl-C as well, as all of a terminal's process group does, at any time of their start.
+STARTED = """
+import signal, sys, time
+from seraphim.selfplay.processes import WorkerPool
+from seraphim.settings import default_settings
+with WorkerPool(default_settings("tictactoe"), num_workers=2) as pool:
+    print(*pool.process_ids(), flush=True)
+    list(pool.play(None, "a", end=8))
+"""
+
+
+def test_workers_that_are_starting_ignore_an_interrupt() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout
+        workers = [int(number) for number in program.stdout.readline().split()]
+        for _ in range(20):
+            for worker in workers:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGINT)
+            time.sleep(0.05)
+        _, errors = program.communicate(timeout=120)
+    assert (program.returncode, errors) == (0, "")
+
+
+def test_a_pool_leaves_the_environment_and_signals_as_they_were(
+    small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(UNCACHED, raising=False)
+    before = dict(os.environ), signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    with WorkerPool(small_settings, num_workers=2):
+        pass
+    assert (dict(os.environ), signal.pthread_sigmask(signal.SIG_BLOCK, [])) == before
