@@ -31,7 +31,7 @@ INTERRUPTED = 130
 
 _BFLOAT16 = {"avx512_bf16", "amx_bf16", "bf16"}  # as Linux calls them
 _PIPE_CLOSED = 128 + 13  # the exit code that a shell gives for SIGPIPE, a signal that Windows lacks
-_SECONDS_UNTIL_RAISED_AGAIN = 0.05
+_SECONDS_UNTIL_RAISED_AGAIN = 0.5
 _PLAIN = str.maketrans({"·": ".", "µ": "u", "▸": ">", "×": "x", "−": "-", "…": "...", "█": "#"})
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
