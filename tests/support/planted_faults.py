@@ -321,12 +321,12 @@ FAULTS = (
         f"{SOLVER} {NAIVE}",
     ),
     Fault(
-        "journal-cleared-too-early",
+        "killed-writers-forgotten",
         16,
-        "seraphim/selfplay/processes.py",
-        "            if shared.stored[index] == written:\n",
-        "            if written >= 0:\n",
-        "selfplay/test_processes.py -k killed_parent",
+        "seraphim/records/writer.py",
+        "self._publish_new(whole_games(partial.read_bytes()))",
+        "self._publish_new(whole_games(partial.read_bytes())[:-1])",
+        RECORDS,
     ),
     Fault(
         "saturated-value",
@@ -427,11 +427,11 @@ FAULTS = (
         NAIVE,
     ),
     Fault(
-        "win-settles-slowly",
+        "loss-settles-fast",
         0,
         f"{SEARCH}/solver.py",
         "(plies < distance if value >= WIN else plies > distance)",
-        "plies > distance",
+        "plies < distance",
         SOLVER,
     ),
     Fault(
