@@ -113,7 +113,7 @@ def test_every_move_near_the_end_is_worth_what_minimax_finds(plies: int) -> None
         assert solver.solve_weakly(state) == best.result, moves
 
 
-@pytest.mark.parametrize("plies", [28, 29, 30, 31, 32])
+@pytest.mark.parametrize("plies", [*(pytest.param(plies, marks=pytest.mark.slow) for plies in (28, 29)), 30, 31, 32])
 def test_every_move_of_the_last_third_is_worth_what_minimax_finds(plies: int, solver: Solver) -> None:
     for moves in random_positions(plies, 10 if plies > 28 else 2):
         state = position_from_moves(moves)
