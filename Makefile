@@ -53,7 +53,8 @@ test: setup ## Lint, type check and run the tests that a person waits for; cover
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile --durations=30 --cov --cov-report=
+	$(BIN)/python tests/support/cpu_seconds.py \
+		$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile --durations=30 --cov --cov-report=
 	$(BIN)/coverage report --fail-under=90
 
 test-all: test node_modules/.installed ## Also the slow tests: browser, cluster, solver, kernels interpreted and bounds-checked

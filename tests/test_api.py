@@ -16,6 +16,7 @@ from typing import Any
 
 import games
 import numpy as np
+import programs
 import pytest
 from pages import DOCS, run_page
 
@@ -252,13 +253,8 @@ def test_self_play_stops_when_its_iterator_is_closed(model: seraphim.Model) -> N
 
 def test_an_evaluation_has_the_tables_of_the_program() -> None:
     found = seraphim.evaluate("tictactoe", [20, 0], max_positions=300)
-    done = subprocess.run(
-        [sys.executable, "bin/evaluate.py", "tictactoe", "--searches=0,20", "--max_positions=300"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "SERAPHIM_DATA": ""},
-    )
+    command = [sys.executable, "bin/evaluate.py", "tictactoe", "--searches=0,20", "--max_positions=300"]
+    done = programs.run(command, env={**os.environ, "SERAPHIM_DATA": ""})
     assert str(found).splitlines() == done.stdout.splitlines()[1:]
     assert [each.player for each in found.errors] == ["network", "20 readouts"]
 
@@ -285,7 +281,7 @@ def test_a_proof_is_what_the_solver_says_and_its_file_passes_the_checker(tmp_pat
     assert proof.evaluations > 0
     assert proof.file == file
     assert str(proof).startswith("the first player wins: proven in ")
-    checked = subprocess.run([sys.executable, "bin/check_proof.py", file], capture_output=True, text=True, check=True)
+    checked = programs.run([sys.executable, "bin/check_proof.py", file])
     assert "the first player wins" in checked.stdout
     again = seraphim.prove("b2 a2", model="tictactoe", out=file)
     assert (again.value, again.evaluations, str(again)) == (1, 0, f"the first player wins: proven in {file}")

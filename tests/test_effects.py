@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import pytest
 from knows_the_end import GAME
 from reference import ArbitraryNetwork, random_states
@@ -465,7 +466,7 @@ def test_programs_accept_the_flags_that_have_an_effect_and_refuse_the_others(nam
 def test_the_help_shows_the_options_that_a_program_may_read() -> None:
     assert has_two_searches(["self_play", "checks"]) and not has_two_searches(["self_play"])
     for program, parts in (("bin/generate_games.py", ["self_play"]), ("bin/evaluate.py", ["evaluation"])):
-        done = subprocess.run([sys.executable, program, "--help"], capture_output=True, text=True, timeout=100)
+        done = programs.run([sys.executable, program, "--help"], timeout=100)
         for option in OPTIONS:
             shown = f"\n  --{option}:" in done.stdout or f"\n  --[no]{option}:" in done.stdout
             assert shown == is_read(option, parts), option

@@ -1,11 +1,13 @@
 """Presets: named settings, what they fix, and models that start from one, train, and resume."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import pytest
 
 from seraphim.errors import SettingsError
@@ -155,8 +157,7 @@ def test_another_optimizer_than_that_of_the_model_is_refused(tmp_path: Path) -> 
 
 
 def program(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, env={"SERAPHIM_DATA": str(root)}, capture_output=True, text=True, timeout=100)
+    return programs.run([sys.executable, *arguments], env={**os.environ, "SERAPHIM_DATA": str(root)}, timeout=100)
 
 
 def test_the_programs_know_the_presets(tmp_path: Path) -> None:

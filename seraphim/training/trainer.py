@@ -84,10 +84,10 @@ def bootstrap(folder: ModelFolder, game: Game, settings: Settings, seed: int) ->
             f"{folder.game_data} holds games of an earlier model of this name, from which the new one would learn: "
             "choose another name, or remove that folder"
         )
-    model = architectures.build(game, settings.network, seed)
-    fit.prepare(model, settings.training)
     check_offers(game, settings.search)
     check_options(game, settings.self_play_search, settings.self_play)
+    model = architectures.build(game, settings.network, seed)
+    fit.prepare(model, settings.training)
     with folder.learner(), folder.lock():
         folder.create(settings)
         return folder.publish(0, lambda path: saved_model.save_snapshot(model, path), promote=lambda: True)

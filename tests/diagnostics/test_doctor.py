@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 from rich.console import Console
 
@@ -29,6 +30,7 @@ from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[2]
+SUPPORT = ROOT / "tests/support"
 FREE = 1 << 40
 
 
@@ -42,9 +44,7 @@ def add_games(folder: ModelFolder, count: int = 6) -> list[Path]:
 
 def run(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     given = {**os.environ, "SERAPHIM_DATA": str(root), **environment}
-    return subprocess.run(
-        [sys.executable, "bin/doctor.py", *arguments], env=given, capture_output=True, text=True, cwd=ROOT
-    )
+    return programs.run([sys.executable, "bin/doctor.py", *arguments], env=given, cwd=ROOT)
 
 
 # ---------------------------------------------------------------- models
@@ -119,7 +119,7 @@ for game in player.play(iter(range(2))):
     writer.add(t.encode(t.GAME, game))
 os._exit(9)
 """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT)])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (Path(__file__).parent, SUPPORT, ROOT)))}
     assert subprocess.run([sys.executable, "-c", program, folder.game_data], env=environment).returncode == 9
     (folder.path / ".unfinished-00000007-20250101T000000Z").mkdir()
     report = check_model(folder, FREE, True)

@@ -1,13 +1,13 @@
 """Series: the first player moves first, and its result is exact, or that of games with different seeds."""
 
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from fractions import Fraction
 
 import games
 import numpy as np
+import programs
 import pytest
 
 from connectfour import GAME as CONNECTFOUR
@@ -184,7 +184,7 @@ def test_there_must_be_another_player_and_it_must_have_a_seed() -> None:
 
 def test_the_program_prints_a_line_for_each_of_the_others() -> None:
     command = [sys.executable, "bin/arena.py", "minimax:9", "random", "solver", "--game=tictactoe", "--from_start"]
-    done = subprocess.run([*command, "--games=20"], capture_output=True, text=True, timeout=100)
+    done = programs.run([*command, "--games=20"], timeout=100)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert re.fullmatch(

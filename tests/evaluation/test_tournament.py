@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import programs
 import pytest
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
@@ -288,7 +289,7 @@ def arena(root: Path, *arguments: str) -> list[str]:
 
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SERAPHIM_DATA": str(root)}
-    return subprocess.run(arena(root, *arguments), env=environment, capture_output=True, text=True, timeout=120)
+    return programs.run(arena(root, *arguments), env=environment, timeout=120)
 
 
 def test_the_program_prints_matches_and_ratings_and_writes_them(root: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import games
 import knows_the_end
 import numpy as np
+import programs
 import pytest
 
 from seraphim.errors import GameError
@@ -724,7 +725,7 @@ def test_plain_actions_that_do_not_exist_are_found(actions: Sequence[int], shown
 
 def check(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     program = [sys.executable, str(ROOT / "bin" / "check_game.py"), *arguments]
-    return subprocess.run(program, capture_output=True, text=True, cwd=tmp_path)
+    return programs.run(program, cwd=tmp_path)
 
 
 def test_the_program_prints_what_was_played(tmp_path: Path) -> None:

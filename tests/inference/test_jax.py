@@ -41,7 +41,12 @@ def scattered(model: Any) -> Any:
     return model
 
 
-@pytest.fixture(scope="module", params=list(NETWORKS))
+# Together the others have all kinds of layers.
+RARE = [pytest.param(name, marks=pytest.mark.slow) for name in ("mlp", "resnet")]
+COMMON = [name for name in NETWORKS if name not in ("mlp", "resnet")]
+
+
+@pytest.fixture(scope="module", params=[*COMMON, *RARE])
 def snapshot(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of a network of each kind that Seraphim builds.
 

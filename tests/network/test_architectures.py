@@ -251,12 +251,13 @@ def test_a_model_learns_in_float32_whatever_keras_is_set_to_and_leaves_that_alon
     ("config", "backend", "message"),
     [
         ('{"floatx": "bfloat16"}', "", "TensorFlow does not start (AssertionError): check KERAS_BACKEND, ~/.keras/"),
-        (
+        pytest.param(
             "[]",
             "",
             "TensorFlow does not start (AttributeError: 'list' object has no attribute 'get'): check KERAS_BACK",
+            marks=pytest.mark.slow,
         ),
-        ("{}", "theano", "TensorFlow does not start (ValueError: "),
+        pytest.param("{}", "theano", "TensorFlow does not start (ValueError: ", marks=pytest.mark.slow),
         (
             "{}",
             "numpy",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import pytest
 from checker import PROGRAM, check_proof
 from games import MOVES_TWICE, NIM
@@ -374,7 +375,7 @@ def test_known_moves_win_against_every_reply(tmp_path: Path) -> None:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=ROOT)
+    return programs.run([sys.executable, PROGRAM, *map(str, arguments)], cwd=ROOT)
 
 
 def test_the_program(draw: bytes, tmp_path: Path) -> None:
@@ -393,9 +394,9 @@ def test_a_proof_is_a_player(draw: bytes, tmp_path: Path) -> None:
     file = tmp_path / "draw"
     file.write_bytes(draw)
     arena = [sys.executable, ROOT / "bin" / "arena.py", f"proof:{file}", "solver", "--game=tictactoe", "--games=10"]
-    done = subprocess.run([*arena, "--from_start"], capture_output=True, text=True, cwd=ROOT)
+    done = programs.run([*arena, "--from_start"], cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
     assert "wins 0%, draws 100%, losses 0%: exact" in done.stdout
-    lost = subprocess.run(arena, capture_output=True, text=True, cwd=ROOT)
+    lost = programs.run(arena, cwd=ROOT)
     assert lost.returncode == 1
     assert "its player must play from where the proof begins" in lost.stderr

@@ -8,7 +8,7 @@ from games import ENDLESS, MOVES_TWICE, NIM, Results
 
 from connectfour.game import ConnectFour
 from seraphim.errors import GameError, ModelError
-from seraphim.game import Array, Game, PlainRules
+from seraphim.game import Array, Game, PlainRules, load_game
 from seraphim.game.exhaustive import Solution, solve
 from seraphim.game.saved_games import Position
 from seraphim.proof import prover as provers
@@ -105,8 +105,9 @@ def test_a_full_memory_is_compacted_and_the_proof_goes_on(monkeypatch: pytest.Mo
     assert list(walk(game, Position(game.initial(1)[0], [], []), Claim(1, wins=False), True, prover.choose))
 
 
-def test_a_memory_that_is_too_small_is_reported() -> None:
-    game = ConnectFour()
+@pytest.mark.parametrize("name", ["othello", pytest.param("connectfour", marks=pytest.mark.slow)])
+def test_a_memory_that_is_too_small_is_reported(name: str) -> None:
+    game = load_game(name)
     prover = Prover(game, [Uniform(game)], Claim(0, wins=True), game.initial(1)[0], megabytes=1)
     while prover.advance():
         assert prover.verdict == UNDECIDED

@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import programs
 import pytest
 from pairs import GAME, PLIES, play
 from rich.console import Console
@@ -298,7 +299,7 @@ def root(folder):
 def view(root, *arguments, **environment):
     environment = {**os.environ, "SERAPHIM_MODEL_NAME": "", "SERAPHIM_DATA": "", **environment}
     command = [sys.executable, PROGRAM, *arguments]
-    return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
+    return programs.run(command, cwd=root, env=environment)
 
 
 def test_a_models_name_stands_for_its_games(root, tmp_path_factory):

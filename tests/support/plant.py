@@ -21,7 +21,7 @@ from planted_faults import FAULTS, MISTAKES, Fault
 
 ROOT = Path(__file__).parents[2]
 SOUGHT = 0.9
-SECONDS = 600  # that the tests of a fault may take: one that hangs is caught
+SECONDS = 300  # that the tests of a fault may take: one that hangs is caught
 LEFT_OUT = (".git", ".venv", "node_modules", "site", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis")
 
 

@@ -278,7 +278,7 @@ FAULTS = (
         "seraphim/training/fit.py",
         "                variable.assign(variable[:0])\n",
         "                variable.assign(variable)\n",
-        FIT,
+        f"{FIT} -k stay_in_memory",
     ),
     Fault(
         "forked-workers",
@@ -321,12 +321,12 @@ FAULTS = (
         f"{SOLVER} {NAIVE}",
     ),
     Fault(
-        "journal-cleared-too-early",
+        "killed-writers-forgotten",
         16,
-        "seraphim/selfplay/processes.py",
-        "            if shared.stored[index] == written:\n",
-        "            if written >= 0:\n",
-        "selfplay/test_processes.py -k killed_parent",
+        "seraphim/records/writer.py",
+        "self._publish_new(whole_games(partial.read_bytes()))",
+        "self._publish_new(whole_games(partial.read_bytes())[:-1])",
+        RECORDS,
     ),
     Fault(
         "saturated-value",
@@ -334,7 +334,7 @@ FAULTS = (
         "seraphim/training/fit.py",
         "lambda gradient: 0.5 * gradient",
         "lambda gradient: gradient * (1 - tf.square(tf.tanh(logits)))",
-        FIT,
+        f"{FIT} -k 'one_everywhere or gradient'",
     ),
     Fault(
         "averages-not-swapped",
@@ -350,7 +350,7 @@ FAULTS = (
         "seraphim/training/fit.py",
         "outputs = model(observations, training=True)",
         "outputs = model(observations, training=False)",
-        f"{FIT} training/test_trainer.py",
+        f"{FIT} -k batch_normalization",
     ),
     Fault(
         "any-words-are-a-position",
@@ -427,11 +427,11 @@ FAULTS = (
         NAIVE,
     ),
     Fault(
-        "win-settles-slowly",
+        "loss-settles-fast",
         0,
         f"{SEARCH}/solver.py",
         "(plies < distance if value >= WIN else plies > distance)",
-        "plies > distance",
+        "plies < distance",
         SOLVER,
     ),
     Fault(
@@ -443,11 +443,11 @@ FAULTS = (
         SOLVER,
     ),
     Fault(
-        "moved-root-keeps-parents",
+        "ended-game-keeps-its-tree",
         0,
         f"{SEARCH}/roots.py",
-        '            nodes[child]["parent_edge"] = first_edge + k\n',
-        '            nodes[child]["parent_edge"] = before + k\n',
+        '        if root == NO_CHILD or nodes[root]["num_edges"] == 0:\n',
+        "        if root == NO_CHILD:\n",
         NAIVE,
     ),
     # ---------------------------------------------------------------- self-play
@@ -499,7 +499,7 @@ FAULTS = (
         "seraphim/training/fit.py",
         "(1 - share) * positions.values + share * positions.root_values",
         "share * positions.values + (1 - share) * positions.root_values",
-        FIT,
+        f"{FIT} -k 'mixture or losses_are'",
     ),
     Fault(
         "merged-without-weights",
@@ -507,7 +507,7 @@ FAULTS = (
         "seraphim/training/averaging.py",
         "value_weights=value_weights * growth,",
         "value_weights=value_weights,",
-        FIT,
+        f"{FIT} -k merged",
     ),
     Fault(
         "window-without-maximum",
@@ -515,7 +515,7 @@ FAULTS = (
         "seraphim/training/fit.py",
         "return min(int(start * (1 + beta * growth)), options.max_window)",
         "return int(start * (1 + beta * growth))",
-        FIT,
+        f"{FIT} -k window",
     ),
     Fault(
         "rejected-is-promoted",

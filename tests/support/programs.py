@@ -1,8 +1,8 @@
 """Runs programs as `subprocess.run` does, each in a process of its own that is forked where Python has started already.
 
-A start of Python with NumPy, Numba and absl takes a second of processor time, of which most tests of programs need
-nothing. The processes are forked from one that has imported these and nothing that starts a thread; everything else is
-as if Python ran the file: the main module, arguments, environment, folder, streams and the end of the process.
+A start of Python with NumPy, Numba and the kernels' machine code takes a second of processor time. The processes are
+forked from one that has all of these and has started no thread; everything else is as if Python ran the file: the main
+module, arguments, environment, folder, streams and the end of the process.
 """
 
 import atexit
@@ -129,9 +129,23 @@ def _become(request: dict[str, Any]) -> None:
     runpy.run_path(program, run_name="__main__")
 
 
+def _warm_up() -> None:
+    # Loads the machine code of the kernels that most programs call.
+    from seraphim.game.saved_games import Position
+    from seraphim.inference import Uniform
+    from seraphim.proof.proving import Limits, prove
+    from tictactoe.game import GAME
+
+    for _ in prove(
+        "tictactoe", Position(None, [], []), "result", [Uniform(GAME)], Limits(60, 8), None, lambda *_: None
+    ):
+        pass
+
+
 if __name__ == "__main__":
     for name in _IMPORTED:
         importlib.import_module(name)
+    _warm_up()
     gc.freeze()  # or the first collection of each process would copy all memory
     asked = _serve(os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"))
     if asked:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import programs
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -744,14 +745,8 @@ def test_ctrl_c_stops_a_search_and_then_leaves(terminal: Callable[..., TerminalS
 
 
 def run(root: Path, *arguments: str, lines: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "bin/interactive.py", *arguments],
-        input=lines,
-        env={**os.environ, "SERAPHIM_DATA": str(root)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    environment = {**os.environ, "SERAPHIM_DATA": str(root)}
+    return programs.run([sys.executable, "bin/interactive.py", *arguments], input=lines, env=environment, timeout=120)
 
 
 def test_lines_from_a_pipe_are_executed_and_echoed(root: Path) -> None:

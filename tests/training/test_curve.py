@@ -1,10 +1,10 @@
 """The learning curve: totals, and figures that change between lines."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
+import programs
 import pytest
 
 from seraphim.errors import SettingsError
@@ -62,9 +62,9 @@ def test_the_curve_of_a_model_elsewhere_is_drawn_with_trust(root: Path, tmp_path
     picture = tmp_path / "curve.svg"
     command = [sys.executable, "bin/curve.py", "fresh", f"--out={picture}"]
     environment = os.environ | {"SERAPHIM_DATA": str(root)}
-    refused = subprocess.run(command, env=environment, capture_output=True, text=True)
+    refused = programs.run(command, env=environment)
     assert (refused.returncode, picture.exists()) == (1, False)
     assert "if you trust the source, add --trust" in refused.stderr
-    drawn = subprocess.run([*command, "--trust"], env=environment, capture_output=True, text=True)
+    drawn = programs.run([*command, "--trust"], env=environment)
     assert (drawn.returncode, drawn.stdout) == (0, f"{picture}\n"), drawn.stderr
     assert picture.exists()

@@ -315,6 +315,16 @@ def test_the_mean_of_the_weights_plays_and_training_goes_on_from_the_last() -> N
         np.testing.assert_allclose(weight.numpy(), expected[weight.path], atol=1e-6)
 
 
+def test_the_averages_of_batch_normalization_follow_the_batches_of_training() -> None:
+    model = prepared(replace(RESNET, normalization="batch"))
+    before = {weight.path: weight.numpy() for weight in model.weights if "moving" in weight.path}
+    train(model, random_positions(32), batches(IDENTITY), steps=1)
+    after = {weight.path: weight.numpy() for weight in model.weights if weight.path in before}
+    assert before
+    for path, values in after.items():  # by a share of what the batch has, which differs from 0 and 1
+        assert (values != before[path]).any(), path
+
+
 def test_steps_follow_from_the_new_positions() -> None:
     options = TrainingOptions(batch_size=100, samples_per_position=4)
     assert [count_steps(new, options) for new in (1, 100, 1000, 1010)] == [1, 4, 40, 40]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import pytest
 
 from seraphim.errors import ModelError, RecordError, SettingsError
@@ -350,8 +351,7 @@ def test_interrupted_training_leaves_the_champion(folder: ModelFolder, monkeypat
 
 def train_program(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "tictactoe/train.py", *arguments]
-    environment = {"SERAPHIM_DATA": str(root), "PYTHONPATH": ".", "PATH": ""}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
+    return programs.run(command, env={**os.environ, "SERAPHIM_DATA": str(root)})
 
 
 @pytest.mark.slow
