@@ -132,8 +132,8 @@ def _become(request: dict[str, Any]) -> None:
 def _warm_up() -> None:
     # Loads the machine code of the kernels that most programs call.
     from seraphim.game.saved_games import Position
-    from seraphim.inference import Uniform
     from seraphim.proof.proving import Limits, prove
+    from seraphim.search.evaluator import Uniform
     from tictactoe.game import GAME
 
     for _ in prove(
