@@ -523,7 +523,7 @@ FAULTS = (
         "seraphim/training/trainer.py",
         "promote=lambda: judged[0][0].passed)",
         "promote=lambda: True)",
-        "training/test_trainer.py training/test_loop.py training/test_strength.py",
+        "training/test_trainer.py -k gate",
     ),
     # ---------------------------------------------------------------- proofs
     Fault(
@@ -550,7 +550,7 @@ FAULTS = (
         "seraphim/proof/certificate.py",
         "        if not claim.holds(results[ended]).all():\n",
         "        if False and not claim.holds(results[ended]).all():\n",
-        "proof/test_prove.py proof/test_knowledge.py",
+        "proof/test_check_proof.py proof/test_prover.py proof/test_keys.py -k 'reader or last_ply or proofs'",
     ),
     Fault(
         "keys-without-the-player",

@@ -164,10 +164,12 @@ def test_the_steps_count_no_more_positions_than_the_window_has(folder: ModelFold
 
 
 def test_each_match_of_the_gate_has_openings_of_its_own(folder: ModelFolder) -> None:
+    champion = folder.champion()
     # All networks are equal, so the results would be as well.
     settings = SETTINGS.override({"gate": "score", "gate_games": 20, "readouts": 4, "learning_rate": 1e-30})
     training = Trainer(folder, GAME, settings, seed=0, quiet=True)
     assert len({str(training.retrain().verdict.result) for _ in range(3)}) > 1
+    assert folder.champion() == champion  # as no better one has passed
 
 
 @pytest.mark.slow
