@@ -1,5 +1,7 @@
 """The runtime `jax`: it computes what the processor's runtimes do, and says which networks it does not know."""
 
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -22,6 +24,7 @@ from seraphim.selfplay.games import SelfPlay
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
+ROOT = Path(__file__).parents[2]
 NETWORKS = {
     "mlp": NetworkOptions("mlp", depth=2, width=16, value_width=8),
     "leaky mlp": NetworkOptions("mlp", depth=1, width=16, value_width=8, activation="leaky_relu"),
@@ -78,12 +81,16 @@ def test_it_is_close_to_that_in_bfloat16(snapshot: Path) -> None:
     assert_close(model.infer(seen), expected)
 
 
+def probabilities(logits: Array) -> Array:
+    weights: Array = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
 def assert_close(found: tuple[Array, Array], expected: tuple[Array, Array]) -> None:
     """Logits by their largest, probabilities and values differ by at most 0.01, but they differ."""
     assert not np.array_equal(found[0], expected[0])
     assert found[0] == pytest.approx(expected[0], abs=1e-2 * float(np.abs(expected[0]).max()))
-    probabilities = [np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) for logits in (found[0], expected[0])]
-    assert probabilities[0] == pytest.approx(probabilities[1], abs=1e-2)
+    assert probabilities(found[0]) == pytest.approx(probabilities(expected[0]), abs=1e-2)
     assert found[1] == pytest.approx(expected[1], abs=1e-2)
 
 
@@ -120,6 +127,54 @@ def test_batches_are_of_few_sizes() -> None:
     sizes = [fixed_size(number) for number in range(1, FIXED_SIZES[-1] + 1)]
     assert all(size >= number for number, size in enumerate(sizes, 1))
     assert sorted(set(sizes)) == list(FIXED_SIZES)
+
+
+@pytest.fixture
+def without_others(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a process that cannot import TensorFlow, Keras, OpenVINO and LiteRT."""
+    names = ("tensorflow", "keras", "openvino", "ai_edge_litert")
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({names}))\n")
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+
+
+COMPUTE = """
+import sys, numpy as np
+from connectfour.game import GAME
+from pathlib import Path
+from seraphim.inference import load_inference
+folder, snapshot = map(Path, sys.argv[1:])
+seen = np.load(folder / "seen.npy")
+for precision in ("float32", "bfloat16"):
+    logits, values = load_inference(snapshot, GAME, "jax", precision).infer(seen)
+    np.savez(folder / precision, logits=logits, values=values)
+"""
+
+
+def test_it_needs_no_other_runtime(snapshot: Path, tmp_path: Path, without_others: dict[str, str]) -> None:
+    seen = observations(CONNECT_FOUR, 100)
+    np.save(tmp_path / "seen.npy", seen)
+    subprocess.run([sys.executable, "-c", COMPUTE, tmp_path, snapshot], env=without_others, check=True)
+    expected = load_inference(snapshot, CONNECT_FOUR, "openvino", "float32").infer(seen)
+    found = {each: np.load(tmp_path / f"{each}.npz") for each in ("float32", "bfloat16")}
+    exact, rounded = ((each["logits"], each["values"]) for each in found.values())
+    assert exact[0] == pytest.approx(expected[0], abs=1e-4)
+    assert probabilities(exact[0]) == pytest.approx(probabilities(expected[0]), abs=1e-5)
+    assert exact[1] == pytest.approx(expected[1], abs=1e-5)
+    assert_close(rounded, expected)
+
+
+@pytest.mark.parametrize(
+    "command", ["generate_games.py fresh --games=4 --workers=1", "arena.py fresh random --games=2"]
+)
+def test_programs_need_no_other_runtime(command: str, root: Path, without_others: dict[str, str]) -> None:
+    program, *arguments = command.split()
+    done = subprocess.run(
+        [sys.executable, ROOT / "bin" / program, *arguments, "--runtime=jax"],
+        env=without_others | {"SERAPHIM_DATA": str(root)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def other_model(layer: Any) -> Any:
