@@ -9,8 +9,9 @@ from pathlib import Path
 try:
     from seraphim.machine import end_on_interrupt
 
-    end_on_interrupt()
-    sys.path.append("")  # a game in the current folder needs no installation
+    if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:  # else a host runs the program's file
+        end_on_interrupt()
+        sys.path.append("")  # a game in the current folder needs no installation
     from absl import app, flags
 except ModuleNotFoundError as error:
     program = Path(sys.argv[0]).name

@@ -322,3 +322,15 @@ def test_a_host_keeps_its_loggers_random_numbers_environment_and_path(tmp_path: 
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.stdout.split("\n") == ["import", "new", "learn", "load", "prove", ""], done.stderr
     assert done.stderr == "host: hello\n"
+
+
+def test_a_host_that_runs_a_programs_file_keeps_its_ctrl_c() -> None:
+    script = """
+import runpy, signal, sys
+sys.path.insert(0, "bin")
+before = signal.getsignal(signal.SIGINT)
+runpy.run_path("bin/check_proof.py")
+print(signal.getsignal(signal.SIGINT) is before)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout == "True\n"

@@ -86,7 +86,7 @@ def test_new_model_has_settings_and_a_champion_at_step_0(tmp_path: Path) -> None
 
 def test_network_that_does_not_fit_the_game_starts_no_model(tmp_path: Path) -> None:
     class Line:
-        name, observation_shape, num_actions = "line", (7,), 3
+        name, observation_shape, num_actions, max_plies = "line", (7,), 3, 7
 
     folder = ModelFolder(tmp_path, "first")
     with pytest.raises(SettingsError, match="choose --kind=mlp"):
