@@ -9,7 +9,8 @@ from pathlib import Path
 try:
     from seraphim.machine import end_on_interrupt
 
-    if Path(sys.argv[0]).resolve().parent == Path(__file__).resolve().parent:  # else a host runs the program's file
+    main = getattr(sys.modules["__main__"], "__file__", None) or ""
+    if Path(main).resolve().parent == Path(__file__).resolve().parent:  # else a host runs the program's file
         end_on_interrupt()
         sys.path.append("")  # a game in the current folder needs no installation
     from absl import app, flags
