@@ -54,7 +54,7 @@ def empty_graph(state_words: int, megabytes: int) -> Graph:
     try:
         return _allocate(state_words, megabytes)
     except MemoryError as error:
-        raise SettingsError("no memory for so many positions: lower megabytes") from error
+        raise SettingsError("not enough memory for that many positions: lower megabytes") from error
 
 
 def _allocate(state_words: int, megabytes: int) -> Graph:

@@ -149,9 +149,9 @@ def test_other_programs_print_what_the_page_says(program: str, printed: dict[str
 
 
 def test_both_forms_play_the_same_games_and_learn_the_same(printed: dict[str, str]) -> None:
-    learnt = [re.findall(r"trained .*loss [^;]*", printed[command]) for command in COMMANDS if "learn" in command]
-    assert len(learnt[0]) == 1
-    assert learnt[0] == learnt[1]
+    learned = [re.findall(r"trained .*loss [^;]*", printed[command]) for command in COMMANDS if "learn" in command]
+    assert len(learned[0]) == 1
+    assert learned[0] == learned[1]
 
 
 def test_the_mistake_that_the_page_shows_is_found_as_it_is_shown(tmp_path: Path) -> None:
