@@ -54,14 +54,14 @@ test: setup ## Lint, type check and run the tests that a person waits for; cover
 	$(BIN)/mypy
 	$(BIN)/coverage erase
 	$(BIN)/python tests/support/cpu_seconds.py \
-		$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile --durations=30 --cov --cov-report=
+		$(BIN)/python -m pytest -m "not slow" --numprocesses=2 --dist=loadfile --max-worker-restart=0 --durations=30 --cov --cov-report=
 	$(BIN)/coverage report --fail-under=90
 
 test-all: test node_modules/.installed ## Also the slow tests: browser, cluster, solver, kernels interpreted and bounds-checked
-	$(BIN)/python -m pytest -m slow --numprocesses=2 --dist=loadfile --durations=30 --cov --cov-append --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --numprocesses=2 --dist=loadfile --cov --cov-append --cov-report=
+	$(BIN)/python -m pytest -m slow --numprocesses=2 --dist=loadfile --max-worker-restart=0 --durations=30 --cov --cov-append --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m kernels --numprocesses=2 --dist=loadfile --max-worker-restart=0 --cov --cov-append --cov-report=
 	COMPILED='(?!)' $(BIN)/coverage report --fail-under=90
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels --numprocesses=2 --dist=loadfile
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -m kernels --numprocesses=2 --dist=loadfile --max-worker-restart=0
 
 licenses: setup ## List the licenses of the dependencies; fails if one is not compatible with Seraphim's
 	$(BIN)/python .ci/licenses

@@ -4,7 +4,6 @@ import asyncio
 import copy
 import dataclasses
 import json
-import multiprocessing
 import os
 import pickle
 import shutil
@@ -180,11 +179,6 @@ def test_a_model_learns_in_a_worker_thread(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- pickles, and other processes
 
 
-def best_move(arguments: tuple[seraphim.Model, str]) -> str:
-    model, position = arguments
-    return model.play(position, readouts=60)
-
-
 def test_a_model_is_pickled_as_its_path(model: seraphim.Model, alone: dict[str, Any]) -> None:
     changed = seraphim.load("connectfour", folder=ROOT, cpuct=3.0)
     data = pickle.dumps([model, changed])
@@ -197,11 +191,29 @@ def test_a_model_is_pickled_as_its_path(model: seraphim.Model, alone: dict[str, 
     assert copy.deepcopy(model).analyze("44", readouts=60) == alone["44"]
 
 
+# A host of its own: a fork of the tests' process, with the threads of whatever ran there, might wait forever.
+POOL = """
+import multiprocessing, sys
+import seraphim
+
+def best_move(arguments):
+    model, position = arguments
+    return model.play(position, readouts=60)
+
+if __name__ == "__main__":
+    model = seraphim.load("connectfour")
+    model.play("44", readouts=60)
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(*pool.map(best_move, [(model, position) for position in sys.argv[2:]]))
+"""
+
+
 @pytest.mark.parametrize("start", ["spawn", "fork"])
-def test_processes_may_be_given_a_model(start: str, model: seraphim.Model, alone: dict[str, Any]) -> None:
-    with multiprocessing.get_context(start).Pool(2) as pool:
-        found = pool.map(best_move, [(model, position) for position in POSITIONS])
-    assert found == [alone[position].best for position in POSITIONS]
+def test_processes_may_be_given_a_model(start: str, alone: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "host.py").write_text(POOL)
+    command = [sys.executable, tmp_path / "host.py", start, *POSITIONS]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    assert done.stdout.split() == [alone[position].best for position in POSITIONS], done.stderr
 
 
 @pytest.mark.parametrize("runtime", ["tensorflow", "jax"])

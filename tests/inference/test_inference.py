@@ -203,6 +203,28 @@ def test_two_threads_of_a_new_process_may_evaluate_their_first_batches_at_once(s
             program.wait()
 
 
+INTERRUPTED = """
+import signal, sys, threading
+from pathlib import Path
+from seraphim.inference import load_inference
+from tictactoe.game import GAME
+
+signal.signal(signal.SIGINT, lambda *_: print("handled"))
+models = [load_inference(Path(sys.argv[1]), GAME, sys.argv[2]) for _ in range(2)]
+while models:
+    del models[0]
+signal.raise_signal(signal.SIGINT)
+"""
+
+
+@pytest.mark.parametrize("runtime", ["openvino", "litert", "tensorflow", "jax"])
+def test_signals_are_handled_after_models_were_released(snapshot: Path, runtime: str) -> None:
+    # Two cores of OpenVINO, released in turn, left a stack for signal handlers that was gone.
+    command = [sys.executable, "-c", INTERRUPTED, str(snapshot), runtime]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "handled\n"), done.stderr
+
+
 MEMORY = """
 import gc
 import sys
