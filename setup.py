@@ -13,7 +13,7 @@ OF_A_MODEL = ("settings.json", "README.md", "*.png", "curve.csv", "*.proof")
 
 
 class BuildWithShipped(build_py):
-    """Adds the programs and the models to the packages."""
+    """Adds the models to the packages."""
 
     def run(self) -> None:
         """Build."""
@@ -24,7 +24,6 @@ class BuildWithShipped(build_py):
         super().run()
         shipped = Path(self.build_lib, "seraphim", "shipped")
         copy([Path("package.json")], shipped)
-        copy(Path("bin").glob("*.py"), shipped / "bin")
         copy_models(shipped)
 
 

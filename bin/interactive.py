@@ -1,91 +1,10 @@
-"""Play against a model at the terminal, or inspect its search.
-
-    seraphim play NAME                     # you play first; help lists the commands
-    seraphim play NAME --human=second --readouts=800
-    seraphim play NAME --debug             # show each candidate's priors, visits, Q, U and variation
-    seraphim play NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
-    seraphim play NAME --engine="gtp:gtp-rhino --level=3"             # against another program
-    seraphim play connectfour --human=second --proof=models/connectfour/start.proof   # you will lose
-
-Moves are written in the game's notation. Input may also come from a pipe.
-"""
+"""The command `seraphim play` as a program."""
 
 import sys
-
-sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
-from _installed import flags
-from collections.abc import Sequence
 from pathlib import Path
 
-from seraphim import cli
-from seraphim.effects import Part
-from seraphim.inference import Runtime
-from seraphim.players.opponent import Chooser, Temperature
-from seraphim.terminal.session import Human
-
-HUMAN = cli.define_choice("human", Human, "first", "Your side.")
-DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")
-COMPUTER = cli.define_choice(
-    "computer", Chooser, "search", "How the computer chooses its moves; raw: the network without a search."
-)
-TEMPERATURE = cli.define_choice(
-    "temperature",
-    Temperature,
-    "cold",
-    "cold: play the best move; hot: sample in proportion to visits; auto: as in self-play, by ply.",
-)
-NOISE = flags.DEFINE_bool("noise", False, "Add noise to the root's priors, as in self-play.")
-LOAD = flags.DEFINE_string("load", None, "The initial position.")
-PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads (seraphim prove).")
-ENGINE = flags.DEFINE_string("engine", None, "A program that plays for the computer: gtp:COMMAND or uci:COMMAND.")
-SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
-RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
-cli.define_options(["analysis", "analysis_noise", "analysis_draws"])
-cli.define_trust()
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Play."""
-    import numpy as np
-    from rich.console import Console
-
-    from seraphim.game import load_game
-    from seraphim.inference import load_inference
-    from seraphim.players.external.load import load_engine
-    from seraphim.players.opponent import PlayOptions
-    from seraphim.proof.known_moves import read_moves
-    from seraphim.search.analysis import LEAVES
-    from seraphim.terminal.repl import Interactive
-    from seraphim.terminal.session import Session, SessionOptions
-
-    folder = cli.model_to_read(arguments)
-    parts: dict[Part, bool] = {
-        "analysis": True,
-        "analysis_noise": NOISE.value,
-        "analysis_draws": TEMPERATURE.value == "auto",
-    }
-    settings = cli.with_flags(folder.settings(), [part for part, happens in parts.items() if happens])
-    snapshot = folder.choose(SNAPSHOT.value)
-    game, trust = load_game(settings.game), cli.FLAGS.trust
-    inference = load_inference(snapshot.path, game, RUNTIME.value, batch=LEAVES, trust=trust)
-    session = Session(
-        settings.game,
-        inference,
-        settings.search,
-        PlayOptions(COMPUTER.value, TEMPERATURE.value, NOISE.value),
-        SessionOptions(HUMAN.value, DEBUG.value),
-        np.random.default_rng(SEED.value),
-        read_moves(settings.game, game, Path(PROOF.value)) if PROOF.value else None,
-    )
-    if ENGINE.value:
-        cli.refuse_flags(True, "computer", "temperature", "noise", "proof", because="--engine makes the moves")
-        session.engine = load_engine(game, ENGINE.value)
-    if LOAD.value:
-        session.load(LOAD.value)
-        session.waiting = False
-    Interactive(session, ENGINE.value or folder.name, Console(highlight=False)).run()
-
+sys.path.append(str(Path(__file__).parents[1]))  # where Seraphim is not installed
+from seraphim.__main__ import run
 
 if __name__ == "__main__":
-    cli.run(main)
+    run("play")

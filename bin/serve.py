@@ -1,69 +1,10 @@
-"""Serves a page in the browser: play the models, watch their searches, browse the games that they learned from.
+"""The command `seraphim serve` as a program."""
 
-    seraphim serve NAME --open
-    seraphim serve NAME --engine="gtp:gtp-rhino --level=3"    # to play with another program, too
-
-All models are there; NAME is shown first, and may be left out. Only this machine can reach the page, unless --host says
-otherwise: there is no password. Ctrl-C stops the server.
-"""
-
-import os
 import sys
-import threading
-import webbrowser
+from pathlib import Path
 
-sys.path.insert(0, __file__.rpartition("/")[0])  # for PYTHONSAFEPATH, too
-from _installed import flags
-from collections.abc import Sequence
-
-from seraphim import cli
-
-HOST = flags.DEFINE_string("host", "127.0.0.1", "Address of this machine to serve at; 0.0.0.0 is all of them.")
-PORT = flags.DEFINE_integer("port", 8080, "Port to serve at; 0 is any free one.", lower_bound=0, upper_bound=65535)
-ALLOWED_HOSTS = flags.DEFINE_list(
-    "allowed_hosts", [], "Names by which browsers reach this machine, such as play.example.org; by default its own."
-)
-ORIGINS = flags.DEFINE_list(
-    "origins", [], "Other origins whose pages may use the server, such as https://play.example.org:8443."
-)
-PROXY = flags.DEFINE_list("proxy", [], "Addresses or networks of proxies whose X-Forwarded-For is trusted.")
-ENGINE = flags.DEFINE_string(
-    "engine", None, "A program that plays the game of NAME on the page, too: gtp:COMMAND or uci:COMMAND."
-)
-OPEN = flags.DEFINE_bool("open", False, "Open the page in a browser.")
-cli.define_trust()
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Serve."""
-    from seraphim.errors import SettingsError, how_to_install
-
-    try:
-        from seraphim.server import run
-    except ModuleNotFoundError as error:
-        raise SettingsError(f"serving needs {error.name}: {how_to_install('serve')}") from error
-    from seraphim.game import load_game
-    from seraphim.server.engine.model_host import ModelHost
-    from seraphim.server.engine.programs import Programs
-    from seraphim.server.middleware import Access
-
-    named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
-    host = ModelHost(cli.data_root(), cli.model_name(arguments) if named else None, trust=cli.FLAGS.trust)
-    allowed_hosts = frozenset(name.lower() for name in ALLOWED_HOSTS.value)
-    access = Access(allowed_hosts or None, frozenset(ORIGINS.value), tuple(PROXY.value))
-    if ENGINE.value and not named:
-        raise SettingsError("--engine plays the game of one model: name it, seraphim serve NAME --engine=...")
-    programs = Programs(load_game(cli.model_to_read(arguments).settings().game), ENGINE.value) if ENGINE.value else None
-    server = run.bind(host, HOST.value, PORT.value, access, programs=programs)
-    print(f"{', '.join(model.name for model in host.models())} at {server.url} (Ctrl-C to stop)", flush=True)
-    if programs:
-        print(f"{programs.title} plays {programs.game.name}", flush=True)
-    if not run.is_loopback(HOST.value):
-        print("anyone who can reach this machine can use the page", flush=True)
-    if OPEN.value:
-        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
-    server.run()
-
+sys.path.append(str(Path(__file__).parents[1]))  # where Seraphim is not installed
+from seraphim.__main__ import run
 
 if __name__ == "__main__":
-    cli.run(main)
+    run("serve")

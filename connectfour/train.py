@@ -7,16 +7,11 @@
 TensorBoard shows models/NAME/logs.
 """
 
-try:
-    from connectfour.presets import PRESETS
-    from seraphim import cli
-    from seraphim.training.command import define_command
-except ModuleNotFoundError as error:
-    raise SystemExit(f"train.py: {error}: source .venv/bin/activate, or run make setup first") from None
-except KeyboardInterrupt:
-    raise SystemExit(130) from None
+import sys
+from pathlib import Path
 
-main = define_command("connectfour", PRESETS)
+sys.path.append(str(Path(__file__).parents[1]))  # where Seraphim is not installed
+from seraphim.__main__ import run
 
 if __name__ == "__main__":
-    cli.run(main)
+    run("train", game="connectfour")

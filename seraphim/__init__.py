@@ -22,11 +22,12 @@ In dependency order (each folder or module imports only from those above it):
     terminal       a game at the terminal
     gtp            Seraphim as an engine of other programs
     selfplay       many games at once, on every core and machine
-    cli            what the programs in bin/ share
     training       training, and the loop of self-play and training
     server         the server of the pages
     diagnostics    doctor and benchmark
     api            Seraphim as a library; what it offers is offered here
+    cli            what the commands share
+    commands       the commands of `seraphim`, each a module
 
     >>> import seraphim
     >>> round(seraphim.load("tictactoe").analyze("b2 a2").value)  # X wins

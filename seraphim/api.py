@@ -19,7 +19,7 @@ from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check
+from seraphim.options import Count, Goal, MatchGames, Natural, NotNegative, Seed, check
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose
 from seraphim.players.model import Model, Move, PositionAnalysis, load, model_folder
@@ -38,7 +38,7 @@ from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import own_model
 
 if TYPE_CHECKING:
-    from seraphim.training.loop import Goal, LearnResult
+    from seraphim.training.loop import LearnResult
 
 __all__ = [
     "Model",
@@ -96,7 +96,7 @@ def learn(
     *,
     hours: float | None = None,
     generations: int | None = None,
-    goal: "Goal" = "network",
+    goal: Goal = "network",
     seed: int = 0,
     folder: str | Path = ".",
     callback: Callable[[str], None] = print,

@@ -1,10 +1,8 @@
-"""What the programs in bin/ share: flags from the option classes, model names, and errors in one line.
+"""What the commands share: flags from the option classes, model names, and errors in one line.
 
-The only module that imports absl. It defines no flag by itself: programs call its `define_` functions. `main` is the
-command `seraphim`, which runs each of them by a name.
+It defines no flag by itself: commands call its `define_` functions.
 """
 
-import ast
 import contextlib
 import dataclasses
 import errno
@@ -12,20 +10,19 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from absl import app, flags, logging
 
 from seraphim.effects import Part, find_idle, is_read
-from seraphim.errors import SeraphimError, SettingsError, shown, version
+from seraphim.errors import SeraphimError, SettingsError, shown
 from seraphim.inference import Runtime
 from seraphim.machine import INTERRUPTED, leave_closed_pipe, leave_interrupted, prepare_streams, raise_interrupts
 from seraphim.options import MOST, MOST_SEED, check
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings
 from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import SHIPPED, find_model, own_model
+from seraphim.storage.shipped import find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
 
 FLAGS = flags.FLAGS
@@ -37,57 +34,6 @@ _CURES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free the disk"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "fix the permissions"),
 }
-
-
-PROGRAMS = {
-    "learn": "learn",
-    "generate": "generate_games",
-    "train": "train",
-    "view": "tfrecord_viewer",
-    "play": "interactive",
-    "serve": "serve",
-    "engine": "engine",
-    "evaluate": "evaluate",
-    "arena": "arena",
-    "curve": "curve",
-    "prove": "prove",
-    "check-proof": "check_proof",
-    "export": "export_model",
-    "doctor": "doctor",
-    "benchmark": "benchmark",
-    "check-game": "check_game",
-    "generate-positions": "generate_positions",
-}
-"""The file in bin/ of each command of `seraphim`."""
-
-
-def main() -> int:
-    """Run the program that the command line names, such as `seraphim learn NAME`.
-
-    Returns:
-        The exit code of `seraphim` alone; a program exits by itself.
-    """
-    prepare_streams()
-    command, *arguments = sys.argv[1:] or ["--help"]
-    if command in ("--version", "--help", "-h"):
-        lines = ["usage: seraphim COMMAND …; seraphim COMMAND --help explains its flags", ""]
-        for name, program in PROGRAMS.items():
-            docstring = ast.get_docstring(ast.parse((SHIPPED / "bin" / f"{program}.py").read_bytes())) or ""
-            lines.append(f"  {name:18}  {docstring.splitlines()[0]}")
-        with _unwritten_refused():
-            print(f"seraphim {version()}" if command == "--version" else "\n".join(lines), flush=True)
-        return 0
-    if command not in PROGRAMS:
-        print(f"seraphim: there is no command {command!r}: expected one of {', '.join(PROGRAMS)}", file=sys.stderr)
-        return 2
-    # The program is the main module, as if Python ran its file; what it prints about itself says `seraphim learn`.
-    file = SHIPPED / "bin" / f"{PROGRAMS[command]}.py"
-    sys.argv = [f"seraphim {command}", *arguments]
-    sys.modules["__main__"] = module = ModuleType("__main__")
-    module.__file__ = str(file)
-    sys.path.append(str(file.parent))
-    exec(compile(file.read_bytes(), file, "exec"), vars(module))
-    return 0
 
 
 def define_options(parts: Collection[Part]) -> None:
@@ -325,9 +271,11 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             return INTERRUPTED
 
     prepare_streams()
+    for flag in FLAGS.get_key_flags_for_module(main.__module__):  # which --help shows
+        FLAGS.register_key_flag_for_module(sys.argv[0], flag)
     if "" not in sys.path:
         sys.path.append("")  # a game in the current folder needs no installation
-    with _unwritten_refused():
+    with unwritten_refused():
         try:
             app.run(guarded)
         except SystemExit as end:
@@ -338,8 +286,8 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
 
 
 @contextlib.contextmanager
-def _unwritten_refused() -> Iterator[None]:
-    # Ends the program if what is printed, such as --help, cannot be written.
+def unwritten_refused() -> Iterator[None]:
+    """End the program if what is printed during the block, such as --help, cannot be written."""
     try:
         yield
     except OSError as error:

@@ -149,6 +149,7 @@ Leaf = Literal["value", "playout"]
 Root = Literal["puct", "gumbel"]
 FirstPlayUrgency = Literal["zero", "parent", "reduction"]
 TrainingPrecision = Literal["float32", "bfloat16"]
+Goal = Literal["search", "network", "none"]  # of learning
 Optimizer = Literal["muon", "adam", "sgd"]
 Gate = Literal["off", "score", "sprt"]
 

@@ -11,7 +11,7 @@ import pytest
 from one_of_each import one_of_each
 
 from seraphim import cli
-from seraphim.cli import PROGRAMS
+from seraphim.__main__ import COMMANDS
 from seraphim.errors import SettingsError
 
 ROOT = Path(__file__).parents[1]
@@ -109,14 +109,16 @@ def seraphim(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_program_is_a_command() -> None:
-    assert sorted(PROGRAMS.values()) == sorted(path.stem for path in (ROOT / "bin").glob("[!_]*.py"))
+    modules = {path.stem.replace("_", "-") for path in (ROOT / "seraphim" / "commands").glob("[!_]*.py")}
+    assert set(programs.FILES) == set(COMMANDS) == modules
+    assert len(programs.FILES) == len(list(ROOT.glob("bin/*.py")))
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
 def test_alone_it_lists_its_commands(arguments: list[str]) -> None:
     done = seraphim(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.findall(r"^  ([a-z-]+)  +[A-Z]", done.stdout, re.MULTILINE) == list(PROGRAMS)
+    assert re.findall(r"^  ([a-z-]+)  +[A-Z]", done.stdout, re.MULTILINE) == list(COMMANDS)
 
 
 def test_it_tells_its_version() -> None:

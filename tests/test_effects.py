@@ -348,14 +348,17 @@ def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothin
 # Runs a program with one flag at a time, on a model without a champion, or with --init on one that exists: a flag that
 # is not refused as idle is refused for that reason.
 CALLS = """
-import json, pathlib, runpy, sys
-from seraphim.errors import SeraphimError
+import json, runpy, sys
+from seraphim import cli
 from seraphim.cli import FLAGS
+from seraphim.errors import SeraphimError
 
 program, flags, always = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3:]
 sys.argv = [program]
-sys.path.append(str(pathlib.Path(program).parent))
-main = runpy.run_path(program, run_name="program")["main"]
+mains = []
+cli.run = mains.append
+runpy.run_path(program, run_name="__main__")
+(main,) = mains
 said = {}
 for name, value in flags.items():
     for flag in FLAGS:

@@ -1,7 +1,8 @@
 """A proof as a file, and the positions that follow from its moves.
 
-`bin/check_proof.py` defines the file, and checks it with code of its own. A proof has a move for each position that its
-player can be led to; the positions follow from the moves, and the first of them from the moves that lead to it.
+`seraphim/commands/check_proof.py` defines the file, and checks it with code of its own. A proof has a move for each
+position that its player can be led to; the positions follow from the moves, and the first of them from the moves that
+lead to it.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""What comes with Seraphim: the programs in `bin/` and the trained models in `models/`.
+"""What comes with Seraphim: the trained models in `models/`.
 
-A clone has them beside the package, an installation inside of it, as `seraphim/shipped/`, which nothing writes.
+A clone has them beside the package, an installation inside of it, in `seraphim/shipped/`, which nothing writes.
 """
 
 import shlex
@@ -10,7 +10,7 @@ from seraphim.errors import CLONE, ModelError
 from seraphim.storage.models import ModelFolder
 
 SHIPPED = CLONE or Path(__file__).parents[1] / "shipped"
-"""The folder that holds `bin/` and `models/`."""
+"""The folder that holds `models/`."""
 
 
 def find_model(root: Path, name: str, trust: bool = False) -> ModelFolder:

@@ -9,5 +9,4 @@ In dependency order:
     strength     matches of a model while it learns
     timing       where the time of learning goes
     loop         generate, train, check, repeat
-    command      the program train.py, of one game or of any
 """

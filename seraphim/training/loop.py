@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from textwrap import indent
-from typing import Literal
 
 from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, SEARCHED, Evaluation, evaluate
@@ -17,7 +16,7 @@ from seraphim.game.features import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime, load_inference
 from seraphim.machine import count_cores
-from seraphim.options import Count, NotNegative, Seed, check, check_optional
+from seraphim.options import Count, Goal, NotNegative, Seed, check, check_optional
 from seraphim.players.choose import raw_player, search_player
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
@@ -28,8 +27,6 @@ from seraphim.training.curve import CURVE, add_to_curve, read_curve
 from seraphim.training.strength import Strength
 from seraphim.training.timing import Timing, time_generation
 from seraphim.training.trainer import Trainer
-
-Goal = Literal["search", "network", "none"]
 
 _SAMPLE = 64  # positions of each set checked after every generation, where the sets are not a whole game
 _MAX_READOUTS = 100  # of a search that is checked

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checker import check_proof
 
 from connectfour.game import GAME
 from connectfour.solver import Solver
+from seraphim.commands import check_proof
 from seraphim.proof.certificate import Layer, read_certificate
 from seraphim.proof.claims import Claim
 from seraphim.proof.known_moves import KnownMoves

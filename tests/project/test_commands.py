@@ -305,7 +305,7 @@ def test_a_full_disk_is_reported_and_loses_nothing(run: Run, root: Path, folder:
     program = (
         "import resource, runpy, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); sys.argv = sys.argv[1:];"
-        "sys.path.append('bin'); runpy.run_path(sys.argv[0], run_name='__main__')"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "bin/generate_games.py", "fresh", "--games=500", "--games_per_file=400"],
@@ -369,7 +369,7 @@ def test_the_benchmark_refuses_flags_that_it_would_not_use(run: Run, flags: list
     [
         "PYTHONPATH=tests/support PYTHON bin/check_game.py games",
         "PYTHON bin/arena.py --help",
-        "PYTHON -c 'from seraphim.cli import main; raise SystemExit(main())' --help",
+        "PYTHON -c 'from seraphim.__main__ import main; raise SystemExit(main())' --help",
     ],
 )
 def test_a_program_ends_silently_when_its_output_pipe_is_closed(command: str) -> None:

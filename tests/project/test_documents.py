@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import nbformat
+import programs
 import pytest
-
-from seraphim.cli import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -24,7 +23,9 @@ PAGES = sorted(
     for path in ROOT.glob(pattern)
 )
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
-SOURCES = sorted(path for folder in ("bin", "benchmarks", "docs") for path in ROOT.glob(f"{folder}/[!_]*.py"))
+SOURCES = sorted(
+    path for folder in ("seraphim/commands", "benchmarks", "docs") for path in ROOT.glob(f"{folder}/[!_]*.py")
+)
 SOURCES += sorted(ROOT.glob("*/train.py"))
 OTHERS = {  # programs that are not ours, whose arguments nobody checks here
     *("git", "source", "ray", "scp", "export", "tensorboard", "gcloud", "aws", "jupyter", "apt", "gogui-twogtp"),
@@ -115,7 +116,7 @@ def called(command: Command) -> tuple[str, list[str]] | None:
     """The file and the arguments of a program of ours; None for a module that Python runs."""
     first, *rest = command.words[1:]
     if command.program == "seraphim":
-        return (f"bin/{PROGRAMS[first]}.py", rest) if not first.startswith("--") else None
+        return (programs.FILES[first], rest) if not first.startswith("--") else None
     if command.program == "docker":  # what follows the image's name is for the program of the image
         image = next(each for each in command.words[2:] if each in ("train", "play"))
         (entry,) = re.findall(r"^ENTRYPOINT (.*)$", (ROOT / image / "Dockerfile").read_text(), re.MULTILINE)
@@ -126,9 +127,10 @@ def called(command: Command) -> tuple[str, list[str]] | None:
 def test_the_documents_have_commands_of_every_kind() -> None:
     assert len(COMMANDS) > 150
     pages = {command.where for command in COMMANDS}
-    assert pages >= {"README.md", "docs/commands.md", "docs/install.md", "notebooks/README.md", "bin/learn.py"}
+    documents = {"README.md", "docs/commands.md", "docs/install.md", "notebooks/README.md"}
+    assert pages >= documents | {"seraphim/commands/learn.py"}
     assert {command.program for command in COMMANDS} >= OURS
-    assert {f"bin/{program}.py" for program in PROGRAMS.values()} <= {
+    assert set(programs.FILES.values()) <= {
         call[0] for command in of("python", "seraphim") if len(command.words) > 1 and (call := called(command))
     }
 

@@ -17,6 +17,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from seraphim.__main__ import COMMANDS
 from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ PACKAGES = ("seraphim", "connectfour", "hex", "othello", "tictactoe")
 MODELS = ("connectfour", "hex", "othello", "tictactoe")
 # All that the build reads.
 FILES = ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in", "LICENSE", "package.json", "docs/install.md")
-FOLDERS = ("bin", *PACKAGES, *(f"models/{name}" for name in MODELS))
+FOLDERS = (*PACKAGES, *(f"models/{name}" for name in MODELS))
 SMALL = ("--depth=1", "--width=16", "--steps=4", "--readouts=10", "--games_per_generation=20")
 MOST_BYTES = 30_000_000
 LIMIT = 600  # seconds, for a machine that does other things as well
@@ -123,9 +124,7 @@ def test_it_holds_what_it_needs_and_nothing_else(wheel: Path, source: Path) -> N
             card = archive.read(f"{there}/README.md").decode()
             assert {f"{there}/{picture}" for picture in re.findall(r"!\[[^]]*\]\(([^)]*)\)", card)} <= names
     shipped = {name.removeprefix("seraphim/shipped/") for name in names if name.startswith("seraphim/shipped/")}
-    assert {name for name in shipped if name.startswith("bin/")} == {
-        f"bin/{path.name}" for path in ROOT.glob("bin/*.py")
-    }
+    assert {name.split("/")[0] for name in shipped} == {"models", "package.json"}
     assert {name.split("/")[1] for name in shipped if name.startswith("models/")} == set(MODELS)
     assert not [name for name in shipped if "logs" in name or ".." in name]
     assert {name.split("/")[0] for name in names} - set(PACKAGES) == {
@@ -164,7 +163,7 @@ def test_the_wheel_answers_and_not_the_clone(run: Run, environment: Path) -> Non
     assert all(Path(file).is_relative_to(environment) for file in files)
     assert str(ROOT) + "'" not in path
     assert re.fullmatch(r"seraphim \d+\.\d+\.\d+", *lines(run("seraphim", "--version")))
-    assert len(lines(run("seraphim"))) == 2 + len(list(ROOT.glob("bin/[!_]*.py")))
+    assert len(lines(run("seraphim"))) == 2 + len(COMMANDS)
 
 
 def test_a_person_plays_against_the_model_that_comes_with_it(run: Run) -> None:
@@ -261,7 +260,7 @@ def test_the_line_that_installs_an_extra_asks_no_index_for_seraphim(environment:
 
 
 def test_missing_packages_are_named_as_pip_knows_them(environment: Path, tmp_path: Path) -> None:
-    code = "import sys; sys.modules.update(uvicorn=None, fastapi=None); from seraphim.cli import main; sys.exit(main())"
+    code = "import sys; sys.modules.update(uvicorn=None, fastapi=None); from seraphim.__main__ import main; main()"
     command = [environment / "bin" / "python", "-c", code, "serve"]
     done = subprocess.run(command, env=outside(), cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
     assert re.fullmatch(r"seraphim serve: serving needs \w+: pip install 'seraphim-zero\[serve\]'\n", done.stderr)

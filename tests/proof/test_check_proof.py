@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import programs
 import pytest
-from checker import PROGRAM, check_proof
 from games import MOVES_TWICE, NIM
 
 from connectfour.game import ConnectFour
+from seraphim.commands import check_proof
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries
 from seraphim.game.saved_games import Position
@@ -375,7 +375,7 @@ def test_known_moves_win_against_every_reply(tmp_path: Path) -> None:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return programs.run([sys.executable, PROGRAM, *map(str, arguments)], cwd=ROOT)
+    return programs.run([sys.executable, "bin/check_proof.py", *map(str, arguments)], cwd=ROOT)
 
 
 def test_the_program(draw: bytes, tmp_path: Path) -> None:

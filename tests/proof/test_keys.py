@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checker import check_proof
 from games import NIM
 
 from connectfour.game import ConnectFour
+from seraphim.commands import check_proof
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules, Symmetries
 from seraphim.game.exhaustive import solve

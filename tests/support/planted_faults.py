@@ -529,7 +529,7 @@ FAULTS = (
     Fault(
         "checker-skips-replies",
         0,
-        "bin/check_proof.py",
+        "seraphim/commands/check_proof.py",
         "        legal[own] = False\n        legal[own, chosen] = True\n",
         "        legal &= np.cumsum(legal, axis=1) <= 1\n"
         "        legal[own] = False\n"
@@ -539,7 +539,7 @@ FAULTS = (
     Fault(
         "checker-takes-draws-for-wins",
         0,
-        "bin/check_proof.py",
+        "seraphim/commands/check_proof.py",
         'results > 0 if claim["wins"] else',
         'results >= 0 if claim["wins"] else',
         "proof/test_check_proof.py",

@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import runpy
 import select
 import subprocess
@@ -21,8 +22,14 @@ from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).parents[2]
+FILES = {
+    re.findall(r'^    run\("([a-z-]+)"\)$', path.read_text(), re.MULTILINE)[0]: str(path.relative_to(ROOT))
+    for path in sorted(ROOT.glob("bin/*.py"))
+}
+"""The program of each command."""
+
 # The command `seraphim`, as arguments of Python.
-SERAPHIM = ("-c", "import sys; from seraphim.cli import main; sys.exit(main())")
+SERAPHIM = ("-c", "import sys; from seraphim.__main__ import main; sys.exit(main())")
 _IMPORTED = (
     "numpy",
     "seraphim.cli",
@@ -120,7 +127,7 @@ def _become(request: dict[str, Any]) -> None:
     os.chdir(request["folder"])
     program, *arguments = request["arguments"]
     if program == "-c":
-        from seraphim.cli import main
+        from seraphim.__main__ import main
 
         sys.argv = ["-c", *arguments[1:]]
         sys.exit(main())

@@ -1,0 +1,83 @@
+"""Measures the search and self-play on this machine: readouts/s, games/h, and where the time goes.
+
+    seraphim benchmark [GAME ...]
+
+uses the settings of each GAME (by default tic-tac-toe and connect four), but PUCT in self-play, and a network with
+random weights. Flags change the settings: `seraphim benchmark othello --filters=64 --blocks=5`.
+
+    seraphim benchmark --gpu
+
+measures a GPU instead: network, self-play and training in connect four, and mctx beside them; benchmarks/gpu.sh starts
+it where there is no index of packages. That and --peers need a clone of Seraphim with its packages for developers:
+pip install -e '.[bench]'.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+
+from absl import flags
+
+from seraphim import cli
+from seraphim.effects import Part
+
+GAMES = ("tictactoe", "connectfour")
+PARTS: list[Part] = ["creation", "self_play"]  # which read the settings
+IDLE = ("l2", "optimizer", "average_decay", "games_per_file", "readouts_growth_steps")
+
+SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
+RUNTIME, WORKERS = cli.define_workers()
+PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four.")
+GPU = flags.DEFINE_bool("gpu", False, "Measure what a GPU does, instead of the games.")
+cli.define_options(PARTS)
+JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure."""
+    from seraphim.diagnostics.benchmark import Figures, benchmark, show, write
+    from seraphim.errors import CLONE, SettingsError
+    from seraphim.game import load_game_module
+    from seraphim.settings import default_settings
+
+    cli.refuse_flags(True, *IDLE, because="no weights are learned and no files written")
+    if CLONE is None and (GPU.value or PEERS.value):
+        raise SettingsError("--gpu and --peers need a clone of Seraphim: its folder benchmarks/ is not installed")
+    sys.path.append(str(CLONE))  # benchmarks/ is not installed
+    measured: dict[str, Figures] = {}
+    if GPU.value:
+        check_alone(arguments)
+        from benchmarks.gpu import gpu_runtime, measure
+
+        runtime = gpu_runtime() if RUNTIME.value == "auto" else RUNTIME.value
+        measure(runtime, WORKERS.value, SECONDS.value, lambda figures: write({"gpu": figures}, JSON.value))
+        return
+    games = [
+        cli.with_flags(replace(default_settings(game), self_play_overrides={}), PARTS)
+        for game in arguments[1:] or GAMES
+    ]
+    for settings in games:
+        game = settings.game
+        print(f"{game}:")
+        package = load_game_module(game).__name__.partition(".")[0]
+        plain = f"{package}.plain" if find_spec(f"{package}.plain") else None
+        measured[game] = benchmark(settings, plain, RUNTIME.value, WORKERS.value, SECONDS.value)
+        show(measured[game])
+    if PEERS.value:
+        from benchmarks.peers import NOTES, peers
+
+        print(NOTES)
+        measured["peers"] = peers(RUNTIME.value, WORKERS.value, SECONDS.value)
+        show(measured["peers"])
+    write(measured, JSON.value)
+
+
+def check_alone(arguments: Sequence[str]) -> None:
+    """Raise a SettingsError if --gpu is not alone."""
+    from seraphim.errors import SettingsError
+    from seraphim.settings import OPTIONS
+
+    if len(arguments) > 1 or PEERS.value:
+        raise SettingsError("--gpu measures connect four, and mctx beside it: leave GAME and --peers out")
+    cli.refuse_flags(True, *OPTIONS, because="--gpu has settings of its own")
