@@ -11,7 +11,7 @@ from seraphim.inference import Precision
 from seraphim.options import NetworkOptions
 
 PRECISION: Precision = "float32"  # of the network
-GAMES = 128  # B: concurrent games; on a processor more are not faster
+GAMES = 32  # B: concurrent games; on a processor more are not faster
 
 Weights = dict[str, Any]
 

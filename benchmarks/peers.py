@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks import mctx_peer, openspiel_peer
 from seraphim.diagnostics.benchmark import Figures, measure_uniform, measure_workers, precision_of
@@ -55,7 +56,32 @@ are off.
   and the maximum of a node. Nothing is written to disk; Seraphim encodes its records."""
 
 
-def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0, rounds: int = 3) -> Figures:
+class Turns(NamedTuple):
+    """How measurements are made."""
+
+    seconds: float  # of each
+    rounds: int
+    report: Callable[[Figures], None]
+
+    def measure(self, setting: str, measures: Mapping[str, Callable[[], float]]) -> Figures:
+        """Call each measure once in every round, in order; return the medians and the ratios."""
+        rates: dict[str, list[float]] = {name: [] for name in measures}
+        for number in range(1, 1 + self.rounds):
+            for name, measure in measures.items():
+                rates[name].append(measure())
+                self.report({f"round {number}, {setting}: {name}: readouts/s": rates[name][-1]})
+        figures = _ratios(setting, rates)
+        self.report(figures)
+        return figures
+
+
+def peers(
+    runtime: Runtime = "auto",
+    num_workers: int = 0,
+    seconds: float = 6.0,
+    rounds: int = 2,
+    report: Callable[[Figures], None] = lambda _: None,
+) -> Figures:
     """Measure Seraphim and its peers in turns; `NOTES` says what is compared, and what differs.
 
     Args:
@@ -63,6 +89,7 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
         num_workers: Seraphim's processes in comparisons on all cores; 0 is one for each core.
         seconds: duration of each measurement.
         rounds: number of rounds; the median counts.
+        report: receives each rate when it is measured, and then the medians and ratios of a comparison.
 
     Returns:
         Readouts/s of each, and Seraphim's ratios to its peers.
@@ -76,7 +103,8 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
             f"the peers need {', '.join(missing)}, which cannot be found: "
             "install the extra with pip install -e '.[bench]'"
         )
-    figures = _without_network(seconds, rounds)
+    turns = Turns(seconds, rounds, report)
+    figures = _without_network(turns)
     with tempfile.TemporaryDirectory() as folder:
         game, settings = load_game(GAME), settings_of(PUCT, cache=True)
         snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0).path
@@ -87,7 +115,7 @@ def peers(runtime: Runtime = "auto", num_workers: int = 0, seconds: float = 6.0,
             return measure_workers(settings, snapshot, runtime, num_workers, seconds)["readouts/s"]
 
         for search, policy in SEARCHES:
-            figures |= _with_network(search, policy, precision, ours, seconds, rounds)
+            figures |= _with_network(search, policy, precision, ours, turns)
     return figures
 
 
@@ -97,19 +125,18 @@ def settings_of(search: SearchOptions, cache: bool) -> Settings:
     return Settings(GAME, network=NETWORK, search=search, self_play=SelfPlayOptions(mctx_peer.GAMES))
 
 
-def _without_network(seconds: float, rounds: int) -> Figures:
+def _without_network(turns: Turns) -> Figures:
     game = load_game(GAME)
     bot = openspiel_peer.Bot("connect_four", PUCT.readouts, PUCT.cpuct)
     playouts, zeros = (settings_of(replace(PUCT, leaf=leaf), cache=False) for leaf in ("playout", "value"))
-    rates = in_turns(
+    return turns.measure(
+        f"one thread, {_title(PUCT)}",
         {
-            "OpenSpiel C++ with playouts": lambda: bot.measure(seconds),
-            "Seraphim with playouts": lambda: measure_uniform(game, playouts, 64, seconds),
-            "Seraphim without playouts": lambda: measure_uniform(game, zeros, 64, seconds),
+            "OpenSpiel C++ with playouts": lambda: bot.measure(turns.seconds),
+            "Seraphim with playouts": lambda: measure_uniform(game, playouts, 64, turns.seconds),
+            "Seraphim without playouts": lambda: measure_uniform(game, zeros, 64, turns.seconds),
         },
-        rounds,
     )
-    return _ratios(f"one thread, {_title(PUCT)}", rates)
 
 
 def _with_network(
@@ -117,32 +144,21 @@ def _with_network(
     policy: str,
     precision: Precision,
     ours: Callable[[SearchOptions, bool], float],
-    seconds: float,
-    rounds: int,
+    turns: Turns,
 ) -> Figures:
     theirs = mctx_peer.SelfPlay("connect_four", policy, search.readouts, NETWORK)
-    rates = in_turns(
+    return turns.measure(
+        f"all cores, {_title(search)}",
         {
-            f"mctx {policy} ({mctx_peer.PRECISION})": lambda: theirs.measure(seconds),
+            f"mctx {policy} ({mctx_peer.PRECISION})": lambda: theirs.measure(turns.seconds),
             f"Seraphim ({precision})": lambda: ours(search, True),
             f"Seraphim ({precision}), no cache": lambda: ours(search, False),
         },
-        rounds,
     )
-    return _ratios(f"all cores, {_title(search)}", rates)
 
 
 def _title(search: SearchOptions) -> str:
     return f"{'PUCT' if search.root == 'puct' else 'Gumbel'} with {search.readouts}"
-
-
-def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-    """Call each measure once in every round, in order; return the results of each."""
-    rates: dict[str, list[float]] = {name: [] for name in measures}
-    for _ in range(rounds):
-        for name, measure in measures.items():
-            rates[name].append(measure())
-    return rates
 
 
 def _ratios(setting: str, rates: Mapping[str, list[float]]) -> Figures:

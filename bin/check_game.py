@@ -1,9 +1,8 @@
 """The command `seraphim check-game` as a program."""
 
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))  # where Seraphim is not installed
+sys.path.append(__file__.rsplit("/", 2)[0])  # where Seraphim is not installed
 from seraphim.__main__ import run
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ TensorBoard shows models/NAME/logs.
 """
 
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))  # where Seraphim is not installed
+sys.path.append(__file__.rsplit("/", 2)[0])  # where Seraphim is not installed
 from seraphim.__main__ import run
 
 if __name__ == "__main__":

@@ -39,19 +39,8 @@ from typing import TYPE_CHECKING, Any
 from seraphim import errors as errors
 
 if TYPE_CHECKING:
-    from seraphim.api import (
-        Model,
-        Move,
-        PositionAnalysis,
-        evaluate,
-        learn,
-        load,
-        match,
-        new,
-        prove,
-        read_games,
-        self_play,
-    )
+    from seraphim.api import evaluate, learn, match, new, prove, read_games, self_play
+    from seraphim.players.model import Model, Move, PositionAnalysis, load
 
 __all__ = [
     "Model",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from seraphim.errors import SettingsError, shown
 from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
-from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
+from seraphim.evaluation.match import MatchResult, count_openings, default_plies, make_openings, play_match
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
 from seraphim.game.features import Split
@@ -22,6 +22,7 @@ from seraphim.machine import count_cores
 from seraphim.options import Count, Goal, MatchGames, Natural, NotNegative, Seed, check
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose
+from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model, Move, PositionAnalysis, load, model_folder
 from seraphim.players.roster import Roster
 from seraphim.proof.claims import Claim
@@ -35,7 +36,7 @@ from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import default_settings
 from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import own_model
+from seraphim.storage.shipped import data_root, own_model
 
 if TYPE_CHECKING:
     from seraphim.training.loop import LearnResult
@@ -54,10 +55,12 @@ __all__ = [
     "self_play",
 ]
 
+_ELSEWHERE = "seraphim evaluate NAME --positions=FILE writes its moves in positions of your own"
+
 
 @checked(seed=Seed)
 def new(
-    name: str, game: AnyGame, *, preset: str = "", seed: int = 0, folder: str | Path = ".", **options: object
+    name: str, game: AnyGame, *, preset: str = "", seed: int = 0, folder: str | Path | None = None, **options: object
 ) -> ModelFolder:
     """Make a model with random weights, as `models/NAME`.
 
@@ -66,7 +69,7 @@ def new(
         game: package or module of the game, or the game that one of them offers as `GAME`.
         preset: of the game's settings.
         seed: of the weights.
-        folder: that holds `models/`.
+        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
         options: by the names of `seraphim.options`, in place of the game's settings: `filters=64`.
 
     Returns:
@@ -84,7 +87,7 @@ def new(
     """
     from seraphim.training.trainer import bootstrap
 
-    made = ModelFolder(Path(folder), name)
+    made = ModelFolder(data_root(folder), name)
     settings = default_settings(module_name(game), preset).override(options)
     bootstrap(made, load_game(game), settings, seed)
     return made
@@ -98,7 +101,7 @@ def learn(
     generations: int | None = None,
     goal: Goal = "network",
     seed: int = 0,
-    folder: str | Path = ".",
+    folder: str | Path | None = None,
     callback: Callable[[str], None] = print,
 ) -> "LearnResult":
     """Go on learning with a model, as `seraphim learn` does: self-play, training, a check, and again.
@@ -110,7 +113,7 @@ def learn(
         goal: `network` stops when the network alone errs in no solved position of the game, `search` when a search of
             at most 100 readouts does not; `none` goes on.
         seed: of games and batches.
-        folder: that holds `models/` and `gamedata/`.
+        folder: that holds `models/` and `gamedata/`, by default SERAPHIM_DATA or else the current one.
         callback: receives each line of the report.
 
     Raises:
@@ -126,8 +129,8 @@ def learn(
     """
     from seraphim.training.loop import Run, learn
 
-    run = Run(goal, generations, hours, seed, "auto", 0, None, quiet=True)
-    made = own_model(Path(folder), name)
+    run = Run(goal=goal, generations=generations, hours=hours, seed=seed, quiet=True)
+    made = own_model(data_root(folder), name)
     settings = made.settings()
     if hours is None and generations is None and (goal == "none" or not load_position_sets(settings.game)):
         raise SettingsError("no stopping condition: pass hours or generations")
@@ -136,7 +139,7 @@ def learn(
 
 @checked(games=Natural, seed=Seed)
 def self_play(
-    model: str | Model, games: int = 1000, *, seed: int = 0, folder: str | Path = "."
+    model: str | Model, games: int = 1000, *, seed: int = 0, folder: str | Path | None = None
 ) -> Generator[Positions, None, None]:
     """Let a model play against itself, in this process and without files; close the iterator to stop early.
 
@@ -146,7 +149,7 @@ def self_play(
         model: a model, or its name as `load` takes it.
         games: how many.
         seed: of the games.
-        folder: that holds `models/`.
+        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
 
     Yields:
         Each game when it has ended: the positions from the first to the last in which a move was made, as `read_games`
@@ -170,13 +173,13 @@ def self_play(
 
 
 @checked(max_positions=Count)
-def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path = ".") -> Positions:
+def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path | None = None) -> Positions:
     """Return the newest positions that a model's self-play wrote, as NumPy arrays, the games in succession.
 
     Args:
         name: of the model, or the path `gamedata/NAME`.
         max_positions: at most.
-        folder: that holds `models/` and `gamedata/`.
+        folder: that holds `models/` and `gamedata/`, by default SERAPHIM_DATA or else the current one.
 
     Raises:
         ModelError: there is no such model.
@@ -201,7 +204,7 @@ def match(
     game: AnyGame | None = None,
     readouts: int | None = None,
     seed: int = 0,
-    folder: str | Path = ".",
+    folder: str | Path | None = None,
 ) -> MatchResult:
     """Let two players meet, from random openings, each of which is played twice with the sides swapped.
 
@@ -213,7 +216,7 @@ def match(
         game: by default that of the models.
         readouts: of the models' searches, by default their own; 0: the networks alone.
         seed: of the openings.
-        folder: that holds `models/`.
+        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
 
     Returns:
         The result of the first player: `.score` in [0, 1], its 95 % `.interval`, `.tally`; prints as one line.
@@ -226,28 +229,29 @@ def match(
         >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
         0
     """
-    if games % 2:
-        raise SettingsError(f"games must be an even number, as each opening is played twice, not {games}")
+    count = count_openings(games)
     models = [each for each in (first, second) if isinstance(each, Model)]
     given = models[0].origin if game is None and models else game
-    roster = Roster(Path(folder), given, games, readouts, seed)
+    roster = Roster(data_root(folder), given, games, readouts, seed)
     played = roster.game_of([each for each in (first, second) if isinstance(each, str)])
     for model in models:
         if not is_same(model.origin, played):
             raise SettingsError(f"players must share a game, but {model!r} does not play {name_of(played)}")
     one, other = (_player(each, replace(roster, game=played)) for each in (first, second))
     rules = load_game(played)
-    return play_match(rules, one, other, make_openings(rules, games // 2, default_plies(rules), seed))
+    return play_match(rules, one, other, make_openings(rules, count, default_plies(rules), seed))
 
 
-@checked(max_positions=Count)
+@checked(max_positions=Count, threads=Natural)
 def evaluate(
     model: str | Model,
     searches: Sequence[int] = (0, 100),
     *,
     split: Split | None = None,
     max_positions: int | None = None,
-    folder: str | Path = ".",
+    engine: str | None = None,
+    threads: int = 0,
+    folder: str | Path | None = None,
 ) -> Evaluation:
     """Return how often a model errs in the solved positions of its game, as `seraphim evaluate` does.
 
@@ -256,10 +260,12 @@ def evaluate(
         searches: the readouts of each search; 0: the network alone.
         split: which sets of the game; by default `test` if offered, else `validation`.
         max_positions: of each set, by default all.
-        folder: that holds `models/`.
+        engine: an external engine to measure as well, `gtp:COMMAND` or `uci:COMMAND`.
+        threads: that search at a time; 0: one for each processor core.
+        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
 
     Returns:
-        The `.errors` of each search in each set, and the network's `.calibration`; prints as tables.
+        The `.errors` of each player in each set, and the network's `.calibration`; prints as tables.
 
     Raises:
         SettingsError: the game offers no such sets.
@@ -280,11 +286,16 @@ def evaluate(
         check(Natural, readouts=number)
     sets = load_sets(asked.origin, split, max_positions)
     if not sets:
-        raise SettingsError(f"{name_of(asked.origin)} offers no {split} sets of solved positions")
-    inferences = asked.inferences(LARGEST_BATCH, count_cores())
+        raise SettingsError(f"{name_of(asked.origin)} offers no {split} sets of solved positions, but {_ELSEWHERE}")
+    inferences = asked.inferences(LARGEST_BATCH, threads or count_cores())
     names = {number: f"{number:,} readouts" if number else "network" for number in sorted(set(searches))}
-    errors = measure_errors({name: asked.player(number, inferences) for number, name in names.items()}, sets)
-    return Evaluation(errors, calibrate(asked.game, inferences[0], [weak for weak, _ in sets]))
+    players = {name: asked.player(number, inferences) for number, name in names.items()}
+    if engine is not None:
+        external = load_engine(asked.game, engine)
+        players[external.title] = external
+    errors = measure_errors(players, sets)
+    calibration = calibrate(asked.game, inferences[0], [weak for weak, _ in sets])
+    return Evaluation(errors, calibration, inferences[0].description)
 
 
 @checked(hours=NotNegative, megabytes=Count)
@@ -325,7 +336,7 @@ def prove(
     """
     if (game is None) == (model is None):
         raise SettingsError("give either game or model: a proof without a model needs the game, a model knows its own")
-    guide = Model(game) if game is not None else _model(model, ".")  # type: ignore[arg-type]
+    guide = Model(game) if game is not None else _model(model)  # type: ignore[arg-type]
     name = module_name(guide.origin) if out is not None else guide.origin
     file = None if out is None else Path(out)
     if file is not None:
@@ -342,7 +353,7 @@ def prove(
             return Proof(claims, tuple(decisions), file if claims else None)
 
 
-def _model(model: str | Model, folder: str | Path) -> Model:
+def _model(model: str | Model, folder: str | Path | None = None) -> Model:
     return model if isinstance(model, Model) else load(model, folder=folder)
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from absl import app, flags, logging
 
@@ -22,8 +22,11 @@ from seraphim.options import MOST, MOST_SEED, check
 from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings
 from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import find_model, own_model
+from seraphim.storage.shipped import data_root, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
+
+if TYPE_CHECKING:
+    from seraphim.players.model import Model
 
 FLAGS = flags.FLAGS
 
@@ -96,12 +99,12 @@ def define_tracking() -> None:
     flags.DEFINE_bool("mlflow", False, text, module_name=sys.argv[0])
 
 
-def tracking(folder: ModelFolder, program: Program, settings: Settings, **facts: object) -> Tracking:
+def tracking(name: str, program: Program, settings: Settings, **facts: object) -> Tracking:
     """Return the tracking of a run as --mlflow and MLFLOW_TRACKING_URI say; `facts` are additional parameters.
 
     Figures go below the data root, where the folder of a model that comes with Seraphim is not.
     """
-    folder = ModelFolder(data_root(), folder.name, folder.trust)
+    folder = ModelFolder(data_root(), name, FLAGS.trust)
     server = os.environ.get("MLFLOW_TRACKING_URI") or (local_store(data_root()) if FLAGS.mlflow else None)
     return Tracking(folder, program, settings, facts, server, lambda warning: print(warning, file=sys.stderr))
 
@@ -113,6 +116,26 @@ def define_trust() -> None:
         "it can do anything that its maker put into it (docs/security.md)."
     )
     flags.DEFINE_bool("trust", False, text, module_name=sys.argv[0])
+
+
+def define_model() -> None:
+    """Define --snapshot, --runtime and --trust, for programs that use `load_model`."""
+    text = "A snapshot of models/NAME, or a path to one. Default: the champion."
+    flags.DEFINE_string("snapshot", None, text, module_name=sys.argv[0])
+    define_choice("runtime", Runtime, "auto", "What runs the network.")
+    define_trust()
+
+
+def load_model(arguments: Sequence[str], parts: Collection[Part] = ()) -> "Model":
+    """Return the model of `model_to_read` by --snapshot, --runtime and the flags of options; see `with_flags`.
+
+    Its network is loaded when it is first asked for.
+    """
+    from seraphim.players.model import open_model
+
+    folder = model_to_read(arguments)
+    settings = with_flags(folder.settings(), parts)
+    return open_model(folder, folder.choose(FLAGS.snapshot), settings, FLAGS.runtime)
 
 
 def model_to_read(arguments: Sequence[str]) -> ModelFolder:
@@ -140,17 +163,12 @@ def is_own(folder: ModelFolder) -> bool:
     return folder.path.parents[1] == data_root()
 
 
-def define_init() -> tuple[flags.FlagHolder[bool], flags.FlagHolder[int]]:
-    """Define --init and --seed, for programs that make or train a model."""
-    init_text = "Make a new model; the flags given are stored in its settings.json."
-    seed_text = "The same seed gives the same weights, and the same batches."
-    init = flags.DEFINE_bool("init", False, init_text, module_name=sys.argv[0])
-    return init, flags.DEFINE_integer("seed", 0, seed_text, 0, MOST_SEED, module_name=sys.argv[0])
-
-
-def define_preset(text: str) -> flags.FlagHolder[str]:
+def define_preset() -> flags.FlagHolder[str]:
     """Define --preset, for programs that make new models."""
-    text += " They replace the game's own settings; flags override them."
+    text = (
+        "Settings that a new model starts from, such as deepfour for connectfour. They replace the game's own "
+        "settings; flags override them."
+    )
     return flags.DEFINE_string("preset", "", text, module_name=sys.argv[0])
 
 
@@ -172,7 +190,7 @@ def with_flags(settings: Settings, parts: Collection[Part]) -> Settings:
     Raises:
         SettingsError: an option is out of range, or a flag was given that changes nothing.
     """
-    given = {name: FLAGS[name].value for name in OPTIONS if FLAGS[name].value is not None}
+    given = {name: FLAGS[name].value for name in OPTIONS if name in FLAGS and FLAGS[name].value is not None}
     changed = settings.override(given)
     idle = find_idle(given, changed, parts)
     if idle:
@@ -198,20 +216,6 @@ def check_folders(*files: str | None) -> None:
             raise SettingsError(f"cannot write {file}: it is a folder")
         if not Path(file).parent.is_dir():
             raise SettingsError(f"cannot write {file}: there is no folder {Path(file).parent}")
-
-
-def data_root() -> Path:
-    """Return the folder that holds `models/` and `gamedata/`: SERAPHIM_DATA, by default the current folder.
-
-    Raises:
-        SettingsError: it is a URL, such as that of a bucket; or a name that TensorFlow cannot be given.
-    """
-    root = os.environ.get("SERAPHIM_DATA") or "."
-    if root.encode(errors="ignore").decode() != root:
-        raise SettingsError(f"SERAPHIM_DATA is {shown(root)}, which is not UTF-8: rename it, or set LC_ALL=C.UTF-8")
-    if "://" in root:
-        raise SettingsError(f"SERAPHIM_DATA must be a folder, not {root}: buckets are for copies, see docs/storage.md")
-    return Path(root)
 
 
 def model_name(arguments: Sequence[str]) -> str:

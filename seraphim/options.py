@@ -92,7 +92,7 @@ def converted(option: str, value: Any, expected: Any) -> Any:
         value = value.item()
     if not any(_is(value, each) for each in kinds):
         raise SettingsError(f"{option} must be {' or '.join(map(_described, kinds))}, not {shown(value)}")
-    if Path in kinds and not _is_file_name(value):
+    if Path in kinds and value is not None and not _is_file_name(value):
         raise SettingsError(f"{option} must be the name of a file or folder, not {shown(value)}")
     for allowed in ranges:
         if not allowed.has(value):
@@ -150,6 +150,9 @@ Root = Literal["puct", "gumbel"]
 FirstPlayUrgency = Literal["zero", "parent", "reduction"]
 TrainingPrecision = Literal["float32", "bfloat16"]
 Goal = Literal["search", "network", "none"]  # of learning
+Chooser = Literal["search", "raw"]  # the computer's, in a game with a person
+Temperature = Literal["cold", "hot", "auto"]
+Human = Literal["first", "second", "both", "none"]
 Optimizer = Literal["muon", "adam", "sgd"]
 Gate = Literal["off", "score", "sprt"]
 

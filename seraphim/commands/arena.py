@@ -39,6 +39,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.evaluation import match_csv, ratings, tournament
     from seraphim.game import load_game
     from seraphim.players import roster as players
+    from seraphim.storage.shipped import data_root
 
     if not (names := arguments[1:]):
         raise SettingsError("which players? Try: seraphim arena NAME random minimax:4")
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> None:
     cli.check_folders(PLOT.value, CSV.value)
     conditions = match_csv.Conditions(GAMES.value, PLIES.value, READOUTS.value, SEED.value)
     roster = players.Roster(
-        cli.data_root(), GAME.value, GAMES.value, READOUTS.value, SEED.value, RUNTIME.value, cli.FLAGS.trust
+        data_root(), GAME.value, GAMES.value, READOUTS.value, SEED.value, RUNTIME.value, cli.FLAGS.trust
     )
     game = load_game(roster.game_of(names))
     if FROM_START.value:

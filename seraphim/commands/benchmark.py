@@ -8,8 +8,12 @@ random weights. Flags change the settings: `seraphim benchmark othello --filters
     seraphim benchmark --gpu
 
 measures a GPU instead: network, self-play and training in connect four, and mctx beside them; benchmarks/gpu.sh starts
-it where there is no index of packages. That and --peers need a clone of Seraphim with its packages for developers:
-pip install -e '.[bench]'.
+it where there is no index of packages.
+
+    seraphim benchmark --peers
+
+compares self-play in connect four with OpenSpiel's C++ search and with mctx, in five minutes. That and --gpu need a
+clone of Seraphim with its packages for developers: pip install -e '.[bench]'.
 """
 
 import sys
@@ -28,7 +32,7 @@ IDLE = ("l2", "optimizer", "average_decay", "games_per_file", "readouts_growth_s
 
 SECONDS = flags.DEFINE_float("seconds", 6.0, "Duration of each measurement.", lower_bound=0.1)
 RUNTIME, WORKERS = cli.define_workers()
-PEERS = flags.DEFINE_bool("peers", False, "Also run OpenSpiel and mctx on connect four.")
+PEERS = flags.DEFINE_bool("peers", False, "Compare with OpenSpiel and mctx, beside the GAMEs that are named.")
 GPU = flags.DEFINE_bool("gpu", False, "Measure what a GPU does, instead of the games.")
 cli.define_options(PARTS)
 JSON = flags.DEFINE_string("json", None, "Also write every figure to this file.")
@@ -39,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.diagnostics.benchmark import Figures, benchmark, show, write
     from seraphim.errors import CLONE, SettingsError
     from seraphim.game import load_game_module
-    from seraphim.settings import default_settings
+    from seraphim.settings import OPTIONS, default_settings
 
     cli.refuse_flags(True, *IDLE, because="no weights are learned and no files written")
     if CLONE is None and (GPU.value or PEERS.value):
@@ -47,7 +51,9 @@ def main(arguments: Sequence[str]) -> None:
     sys.path.append(str(CLONE))  # benchmarks/ is not installed
     measured: dict[str, Figures] = {}
     if GPU.value:
-        check_alone(arguments)
+        if len(arguments) > 1 or PEERS.value:
+            raise SettingsError("--gpu measures connect four, and mctx beside it: leave GAME and --peers out")
+        cli.refuse_flags(True, *OPTIONS, because="--gpu has settings of its own")
         from benchmarks.gpu import gpu_runtime, measure
 
         runtime = gpu_runtime() if RUNTIME.value == "auto" else RUNTIME.value
@@ -55,7 +61,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     games = [
         cli.with_flags(replace(default_settings(game), self_play_overrides={}), PARTS)
-        for game in arguments[1:] or GAMES
+        for game in arguments[1:] or (() if PEERS.value else GAMES)
     ]
     for settings in games:
         game = settings.game
@@ -68,16 +74,5 @@ def main(arguments: Sequence[str]) -> None:
         from benchmarks.peers import NOTES, peers
 
         print(NOTES)
-        measured["peers"] = peers(RUNTIME.value, WORKERS.value, SECONDS.value)
-        show(measured["peers"])
+        measured["peers"] = peers(RUNTIME.value, WORKERS.value, SECONDS.value, report=show)
     write(measured, JSON.value)
-
-
-def check_alone(arguments: Sequence[str]) -> None:
-    """Raise a SettingsError if --gpu is not alone."""
-    from seraphim.errors import SettingsError
-    from seraphim.settings import OPTIONS
-
-    if len(arguments) > 1 or PEERS.value:
-        raise SettingsError("--gpu measures connect four, and mctx beside it: leave GAME and --peers out")
-    cli.refuse_flags(True, *OPTIONS, because="--gpu has settings of its own")

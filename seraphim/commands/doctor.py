@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     except (ImportError, OSError) as error:
         raise SystemExit(tell_what_is_broken(error)) from None
     from seraphim.errors import SeraphimError, SettingsError
-    from seraphim.storage.shipped import find_model
+    from seraphim.storage.shipped import data_root, find_model
 
     if len(arguments) > 2:
         raise SettingsError(f"expected one model NAME or none, not {len(arguments) - 1} arguments")
@@ -68,11 +68,11 @@ def main(arguments: Sequence[str]) -> int:
             f"{title}, uniform priors, one process, 64 games": f"{doctor.self_play_rate(game):,.0f} readouts/s"
             for title, game in (("tic-tac-toe", "tictactoe"), ("connect four", "connectfour"))
         }
-        shipped = find_model(cli.data_root(), "connectfour", cli.FLAGS.trust)
+        shipped = find_model(data_root(), "connectfour", cli.FLAGS.trust)
         try:
             speed[_SEARCH] = f"{doctor.search_milliseconds(shipped):,.0f} ms"
         except SeraphimError as error:
             speed[_SEARCH] = f"not measured: {error}"
         doctor.print_facts(console, "speed", speed)
-    problems += doctor.check_folders(console, cli.data_root(), arguments[1:], not QUICK.value, cli.FLAGS.trust)
+    problems += doctor.check_folders(console, data_root(), arguments[1:], not QUICK.value, cli.FLAGS.trust)
     return doctor.conclude(console, problems)

@@ -16,37 +16,27 @@ from dataclasses import replace
 from absl import flags
 
 from seraphim import cli
-from seraphim.inference import Runtime
 
 PROTOCOL = flags.DEFINE_enum("protocol", "gtp", ["gtp", "uci"], "What the other program speaks.")
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
-RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
 cli.define_options(["analysis"])
-cli.define_trust()
+cli.define_model()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Answer commands."""
     import numpy as np
 
-    from seraphim.game import load_game
     from seraphim.gtp.gtp import GtpServer
     from seraphim.gtp.thinker import Thinker
     from seraphim.gtp.uci import UciServer
-    from seraphim.inference import load_inference
     from seraphim.players.opponent import Opponent, PlayOptions
-    from seraphim.search.analysis import LEAVES
 
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    folder = cli.model_to_read(arguments)
-    settings = cli.with_flags(folder.settings(), ["analysis"])
-    game = load_game(settings.game)
-    inference = load_inference(
-        folder.choose(SNAPSHOT.value).path, game, RUNTIME.value, batch=LEAVES, trust=cli.FLAGS.trust
-    )
-    opponent = Opponent(game, inference, replace(settings.search, root="puct"), PlayOptions(), np.random.default_rng())
+    model = cli.load_model(arguments, ["analysis"])
+    search = replace(model.settings.search, root="puct")
+    opponent = Opponent(model.game, model.inference, search, PlayOptions(), np.random.default_rng())
     opponent.warm_up()
     server = GtpServer if PROTOCOL.value == "gtp" else UciServer
-    server(Thinker(game, opponent, sys.stdin), sys.stdout).run()
+    server(Thinker(model.game, opponent, sys.stdin), sys.stdout).run()

@@ -12,75 +12,71 @@ a space is ignored. moves.csv has the network's move, the move, value (for the p
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absl import flags
 
 from seraphim import cli
 
+if TYPE_CHECKING:
+    from seraphim.players.model import Model
+
 SEARCHES = flags.DEFINE_list("searches", ["0", "100", "400", "800"], "Readouts of each search; 0: the network alone.")
 SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "split", None, ["validation", "test"], "Which sets of the game. Default: test if offered, else validation."
 )
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "Snapshot of models/NAME, or a path. Default: the champion.")
 POSITIONS = flags.DEFINE_string("positions", None, "File of positions to choose moves in.")
 OUT = flags.DEFINE_string("out", "moves.csv", "File for the moves in --positions, by the largest of --searches.")
 ENGINE = flags.DEFINE_string("engine", None, "Another program to measure, too: gtp:COMMAND or uci:COMMAND.")
 MAX_POSITIONS = flags.DEFINE_integer("max_positions", None, "Positions of each set. Default: all.", lower_bound=1)
-RUNTIME, WORKERS = cli.define_workers()
+WORKERS = flags.DEFINE_integer("workers", 0, "Threads that search; 0: one for each processor core.", 0, 1024)
 cli.define_tracking()
 cli.define_options(["evaluation"])
-cli.define_trust()
+cli.define_model()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Evaluate."""
+    from seraphim import api
     from seraphim.errors import SettingsError
-    from seraphim.evaluation import error_rates, position_lists
-    from seraphim.game import load_game
-    from seraphim.inference import load_inference
-    from seraphim.machine import count_cores
-    from seraphim.players import choose as players
-    from seraphim.players.external.load import load_engine
+    from seraphim.evaluation import error_rates
 
-    folder = cli.model_to_read(arguments)
     if not SEARCHES.value or not all(text.strip().isdecimal() and len(text) < 10 for text in SEARCHES.value):
         raise SettingsError(f"--searches must be whole numbers separated by commas, not {','.join(SEARCHES.value)!r}")
-    readouts = sorted({int(text) for text in SEARCHES.value})
+    searches = sorted({int(text) for text in SEARCHES.value})
     replaced = "--positions replaces the game's sets"
     cli.refuse_flags(bool(POSITIONS.value), "split", "max_positions", "mlflow", "engine", because=replaced)
     cli.refuse_flags(not POSITIONS.value, "out", because="it is for --positions")
-    settings = cli.with_flags(folder.settings(), ["evaluation"] if any(readouts) or POSITIONS.value else [])
-    game = load_game(settings.game)
-    snapshot = folder.choose(SNAPSHOT.value)
+    model = cli.load_model(arguments, ["evaluation"] if any(searches) or POSITIONS.value else [])
     cli.check_folders(OUT.value)
-    listed = position_lists.read_positions(settings.game, Path(POSITIONS.value)) if POSITIONS.value else None
-    inferences = [
-        load_inference(snapshot.path, game, RUNTIME.value, trust=cli.FLAGS.trust)
-        for _ in range(WORKERS.value or count_cores())
-    ]
-    print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
-    raw = players.raw_player(game, inferences[0])
-    if listed is not None:
-        options = replace(settings.search, readouts=max(1, *readouts))
-        found = players.search_positions(game, inferences, options, listed.states)
-        position_lists.write_moves(Path(OUT.value), game, listed, raw(listed.states), found)
-        print(f"{len(listed.states):,} positions, {options.readouts} readouts: {OUT.value}")
+    if POSITIONS.value:
+        write_moves(model, Path(POSITIONS.value), max(1, *searches))
         return
-    split = SPLIT.value or position_lists.default_split(settings.game)
-    sets = position_lists.load_sets(settings.game, split, MAX_POSITIONS.value)
-    if not sets:
-        raise SettingsError(f"{settings.game} offers no {split} sets of solved positions: give a file with --positions")
-    compared = {"network": raw} if 0 in readouts else {}
-    for number in filter(None, readouts):
-        options = replace(settings.search, readouts=number)
-        compared[f"{number:,} readouts"] = players.search_player(game, inferences, options)
-    if ENGINE.value:
-        engine = load_engine(game, ENGINE.value)
-        compared[engine.title] = engine
-    with cli.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
-        errors = error_rates.measure_errors(compared, sets)
-        print(error_rates.errors_table(errors))
-        calibration = error_rates.calibrate(game, inferences[0], [weak for weak, _ in sets])
-        print(error_rates.calibration_table(calibration))
-        log.write(snapshot.step, error_rates.figures(errors) | {"value/squared_error": calibration.squared_error})
+    found = api.evaluate(
+        model,
+        searches,
+        split=SPLIT.value,
+        max_positions=MAX_POSITIONS.value,
+        engine=ENGINE.value,
+        threads=WORKERS.value,
+    )
+    print(f"{model.name}, {model.snapshot}: {found.runtime}\n{found}")
+    with cli.tracking(model.name, "evaluate", model.settings, snapshot=model.snapshot) as log:
+        squared_error = found.calibration.squared_error
+        log.write(model.step, error_rates.figures(found.errors) | {"value/squared_error": squared_error})
+
+
+def write_moves(model: "Model", positions: Path, readouts: int) -> None:
+    """Write the moves of the network and of a search in the positions of a file."""
+    from seraphim.evaluation import position_lists
+    from seraphim.inference.interface import LARGEST_BATCH
+    from seraphim.machine import count_cores
+    from seraphim.players.choose import search_positions
+
+    listed = position_lists.read_positions(model.settings.game, positions)
+    inferences = model.inferences(LARGEST_BATCH, WORKERS.value or count_cores())
+    print(f"{model.name}, {model.snapshot}: {inferences[0].description}")
+    found = search_positions(model.game, inferences, replace(model.settings.search, readouts=readouts), listed.states)
+    raw = model.player(0, inferences)(listed.states)
+    position_lists.write_moves(Path(OUT.value), model.game, listed, raw, found)
+    print(f"{len(listed.states):,} positions, {readouts} readouts: {OUT.value}")

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.export.formats import export_file
     from seraphim.export.site import Chosen, find_library, write_site
     from seraphim.game import load_game
-    from seraphim.storage.shipped import find_model
+    from seraphim.storage.shipped import data_root, find_model
 
     names = list(arguments[1:]) or [cli.model_name(arguments)]
     if len(names) > 1 and (SNAPSHOT.value or FORMAT.value != "web"):
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         raise SettingsError(f"a model is named twice: {' '.join(names)}")
     trust = cli.FLAGS.trust
-    folders = [find_model(cli.data_root(), name, trust) for name in names]
+    folders = [find_model(data_root(), name, trust) for name in names]
     chosen = [Chosen(each.name, each.choose(SNAPSHOT.value), each.settings()) for each in folders]
     if FORMAT.value != "web":
         (model,) = chosen

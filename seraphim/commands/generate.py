@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> None:
     stream = secrets.token_hex(4) if SEED.value is None else str(SEED.value)
     count = GAMES.value or ENDLESS
     with (
-        cli.tracking(folder, "generate", settings, stream=stream) as log,
+        cli.tracking(folder.name, "generate", settings, stream=stream) as log,
         open_pool(settings, RUNTIME.value, WORKERS.value, CLUSTER.value) as pool,
     ):
         print(generate_games(pool, folder, settings, stream, count, log=log))

@@ -21,7 +21,7 @@ from seraphim.options import MOST_SEED, Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = cli.define_game()
-PRESET = cli.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
+PRESET = cli.define_preset()
 GOAL = cli.define_choice("goal", Goal, "network", "Stop when the search, or also the network alone, has no mistakes.")
 GENERATIONS = flags.DEFINE_integer("generations", None, "Stop after this number of trainings.", lower_bound=1)
 HOURS = flags.DEFINE_float("hours", None, "Stop after the first generation that ends later.", lower_bound=0)
@@ -49,12 +49,20 @@ def main(arguments: Sequence[str]) -> int:
     settings = cli.with_flags(settings, PARTS)
     unchecked = GOAL.value != "none" and not has_checks(settings.game)
     cli.refuse_flags(unchecked, "goal", because=f"{settings.game} offers no solved positions")
-    limits = GOAL.value, GENERATIONS.value, HOURS.value
-    run = Run(*limits, SEED.value, RUNTIME.value, WORKERS.value, CLUSTER.value, quiet=not sys.stdout.isatty())
+    run = Run(
+        goal=GOAL.value,
+        generations=GENERATIONS.value,
+        hours=HOURS.value,
+        seed=SEED.value,
+        runtime=RUNTIME.value,
+        num_workers=WORKERS.value,
+        cluster=CLUSTER.value,
+        quiet=not sys.stdout.isatty(),
+    )
     if new_game:
         champion = bootstrap(folder, load_game(new_game), settings, SEED.value)
         print(f"created model {folder.name}, random weights {champion.name}, in {folder.path}")
-    with cli.tracking(folder, "learn", settings, seed=SEED.value) as log:
+    with cli.tracking(folder.name, "learn", settings, seed=SEED.value) as log:
         result = learn(folder, settings, run, log=log)
     if result.generations:
         print(result.timing)

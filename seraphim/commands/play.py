@@ -17,9 +17,7 @@ from absl import flags
 
 from seraphim import cli
 from seraphim.effects import Part
-from seraphim.inference import Runtime
-from seraphim.players.opponent import Chooser, Temperature
-from seraphim.terminal.session import Human
+from seraphim.options import Chooser, Human, Temperature
 
 HUMAN = cli.define_choice("human", Human, "first", "Your side.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")
@@ -37,10 +35,8 @@ LOAD = flags.DEFINE_string("load", None, "The initial position.")
 PROOF = flags.DEFINE_string("proof", None, "A proof, whose moves the computer plays where it leads (seraphim prove).")
 ENGINE = flags.DEFINE_string("engine", None, "A program that plays for the computer: gtp:COMMAND or uci:COMMAND.")
 SEED = flags.DEFINE_integer("seed", None, "Random seed. Default: random.", lower_bound=0)
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "A snapshot of models/NAME, or a path to one. Default: the champion.")
-RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
 cli.define_options(["analysis", "analysis_noise", "analysis_draws"])
-cli.define_trust()
+cli.define_model()
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -48,38 +44,32 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
     from rich.console import Console
 
-    from seraphim.game import load_game
-    from seraphim.inference import load_inference
     from seraphim.players.external.load import load_engine
     from seraphim.players.opponent import PlayOptions
     from seraphim.proof.known_moves import read_moves
-    from seraphim.search.analysis import LEAVES
     from seraphim.terminal.repl import Interactive
     from seraphim.terminal.session import Session, SessionOptions
 
-    folder = cli.model_to_read(arguments)
     parts: dict[Part, bool] = {
         "analysis": True,
         "analysis_noise": NOISE.value,
         "analysis_draws": TEMPERATURE.value == "auto",
     }
-    settings = cli.with_flags(folder.settings(), [part for part, happens in parts.items() if happens])
-    snapshot = folder.choose(SNAPSHOT.value)
-    game, trust = load_game(settings.game), cli.FLAGS.trust
-    inference = load_inference(snapshot.path, game, RUNTIME.value, batch=LEAVES, trust=trust)
+    model = cli.load_model(arguments, [part for part, happens in parts.items() if happens])
+    game = model.settings.game
     session = Session(
-        settings.game,
-        inference,
-        settings.search,
+        game,
+        model.inference,
+        model.settings.search,
         PlayOptions(COMPUTER.value, TEMPERATURE.value, NOISE.value),
         SessionOptions(HUMAN.value, DEBUG.value),
         np.random.default_rng(SEED.value),
-        read_moves(settings.game, game, Path(PROOF.value)) if PROOF.value else None,
+        read_moves(game, model.game, Path(PROOF.value)) if PROOF.value else None,
     )
     if ENGINE.value:
         cli.refuse_flags(True, "computer", "temperature", "noise", "proof", because="--engine makes the moves")
-        session.engine = load_engine(game, ENGINE.value)
+        session.engine = load_engine(model.game, ENGINE.value)
     if LOAD.value:
         session.load(LOAD.value)
         session.waiting = False
-    Interactive(session, ENGINE.value or folder.name, Console(highlight=False)).run()
+    Interactive(session, ENGINE.value or model.name, Console(highlight=False)).run()

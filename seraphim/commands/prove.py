@@ -19,7 +19,6 @@ from typing import Any
 from absl import flags
 
 from seraphim import cli
-from seraphim.inference import Runtime
 
 GOALS = ["result", "first", "second", "draw"]
 
@@ -28,48 +27,41 @@ POSITION = flags.DEFINE_string("position", "", "The moves that lead to the posit
 GOAL: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "for", "result", GOALS, "Whether the first or the second player wins, whether neither does; or whichever is true."
 )
-SNAPSHOT = flags.DEFINE_string("snapshot", None, "Snapshot of models/NAME, or a path. Default: the champion.")
 HOURS = flags.DEFINE_float("hours", None, "Limit on the time. Default: none.", lower_bound=0)
 MEGABYTES = flags.DEFINE_integer("megabytes", 4096, "Memory for positions.", lower_bound=1)
 OUT = flags.DEFINE_string("out", None, "File. Default: models/NAME/POSITION.proof, which the explorer shows.")
-RUNTIME = cli.define_choice("runtime", Runtime, "auto", "What runs the network.")
-cli.define_trust()
+cli.define_model()
 
 
 def main(arguments: Sequence[str]) -> None:
     """Prove."""
     from seraphim.errors import SettingsError
-    from seraphim.game import load_game
     from seraphim.game.saved_games import read_position
-    from seraphim.inference import load_inference
+    from seraphim.inference.interface import LARGEST_BATCH
     from seraphim.machine import count_cores
+    from seraphim.players.model import Model
     from seraphim.proof.display import show, summarize
     from seraphim.proof.proving import Limits, prove
-    from seraphim.search.evaluator import Inference, Uniform
 
     cli.check_folders(OUT.value)
     if GAME.value:
         if len(arguments) > 1:
             raise SettingsError("--game is for a proof without a model: leave it out, or the name")
         cli.refuse_flags(True, "snapshot", "runtime", because="--game runs no network")
-        name, prefix = GAME.value, re.sub(r"\W+", "-", GAME.value) + "-"
-        inferences: list[Inference] = [Uniform(load_game(name))] * count_cores()
+        model, prefix = Model(GAME.value), re.sub(r"\W+", "-", GAME.value) + "-"
     else:
-        folder = cli.model_to_read(arguments)
-        snapshot, name = folder.choose(SNAPSHOT.value), folder.settings().game
+        folder, model = cli.model_to_read(arguments), cli.load_model(arguments)
         prefix = f"{folder.path}/" if cli.is_own(folder) else f"{folder.name}-"
-        inferences = [
-            load_inference(snapshot.path, load_game(name), RUNTIME.value, trust=cli.FLAGS.trust)
-            for _ in range(count_cores())
-        ]
-        print(f"{folder.name}, {snapshot.name}: {inferences[0].description}")
-    position = read_position(name, POSITION.value)
+    inferences = model.inferences(LARGEST_BATCH, count_cores())
+    if not GAME.value:
+        print(f"{model.name}, {model.snapshot}: {inferences[0].description}")
+    position = read_position(model.origin, POSITION.value)
     moves = re.sub(r"\W+", "-", POSITION.value.strip()) or "start"
     out = Path(OUT.value or f"{prefix}{moves}.proof")
     limits = Limits(math.inf if HOURS.value is None else 3600 * HOURS.value, MEGABYTES.value)
     news = False
     with show() as report:
-        for decision in prove(name, position, GOAL.value, inferences, limits, out, report):
+        for decision in prove(model.origin, position, GOAL.value, inferences, limits, out, report):
             print(summarize(decision), flush=True)
             news = True
     if out.exists():

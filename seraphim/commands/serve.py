@@ -44,9 +44,10 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.server.engine.model_host import ModelHost
     from seraphim.server.engine.programs import Programs
     from seraphim.server.middleware import Access
+    from seraphim.storage.shipped import data_root
 
     named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
-    host = ModelHost(cli.data_root(), cli.model_name(arguments) if named else None, trust=cli.FLAGS.trust)
+    host = ModelHost(data_root(), cli.model_name(arguments) if named else None, trust=cli.FLAGS.trust)
     allowed_hosts = frozenset(name.lower() for name in ALLOWED_HOSTS.value)
     access = Access(allowed_hosts or None, frozenset(ORIGINS.value), tuple(PROXY.value))
     if ENGINE.value and not named:

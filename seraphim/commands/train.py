@@ -9,15 +9,19 @@ TensorBoard shows models/NAME/logs.
 import sys
 from collections.abc import Sequence
 
+from absl import flags
+
 from seraphim import cli
 from seraphim.effects import Part
+from seraphim.options import MOST_SEED
 
 STORED: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks", "evaluation", "analysis"]
 """The parts of a run whose options a new model stores."""
 
-INIT, SEED = cli.define_init()
+INIT = flags.DEFINE_bool("init", False, "Make a new model; the flags given are stored in its settings.json.")
+SEED = flags.DEFINE_integer("seed", 0, "The same seed gives the same weights, and the same batches.", 0, MOST_SEED)
 GAME = cli.define_game()
-PRESET = cli.define_preset("Settings that a new model starts from, such as deepfour for connectfour.")
+PRESET = cli.define_preset()
 cli.define_tracking()
 cli.define_options(STORED)
 cli.define_trust()
@@ -41,5 +45,5 @@ def main(arguments: Sequence[str]) -> None:
     settings = cli.check_preset(folder.settings(GAME.value), PRESET.value)
     settings = cli.with_flags(settings, ["training", "gate"])
     game, quiet = load_game(settings.game), not sys.stdout.isatty()
-    with cli.tracking(folder, "train", settings, seed=SEED.value) as log:
+    with cli.tracking(folder.name, "train", settings, seed=SEED.value) as log:
         print(retrain(folder, game, settings, SEED.value, quiet=quiet, log=log))

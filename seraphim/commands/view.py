@@ -25,10 +25,11 @@ def main(arguments: Sequence[str]) -> None:
     from rich.console import Console
 
     from seraphim.records.viewer import RecordFilter, find_records, show_records, show_summary
+    from seraphim.storage.shipped import data_root
 
     text = cli.model_name(arguments)
     cli.refuse_flags(SUMMARY.value, "record", "limit", "game_id", because="--summary counts all records")
-    path, console = find_records(cli.data_root(), text), Console(highlight=False)
+    path, console = find_records(data_root(), text), Console(highlight=False)
     if SUMMARY.value:
         show_summary(path, console, GAME.value)
     else:

@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from seraphim.game import Game, load_game
-from seraphim.inference import Precision, Runtime, load_inference, openvino
+from seraphim.inference import Precision, Runtime, SavedNetwork, openvino
+from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
 from seraphim.network import architectures, saved_model
 from seraphim.options import SearchOptions, SelfPlayOptions
@@ -174,7 +175,7 @@ def benchmark(
         uncached = replace(settings, search=replace(settings.search, cache_megabytes=0))
         without = measure_workers(uncached, snapshot, runtime, num_workers, seconds)
         products = architectures.multiply_adds(saved_model.load_model(snapshot))
-        inference = load_inference(snapshot, game, runtime)
+        inference = SavedNetwork(snapshot, runtime).load(game, LARGEST_BATCH)
         figures[f"one position, 800 readouts, {LEAVES} leaves: ms"] = measure_latency(game, inference, settings.search)
     for name in ("readouts/s", "games/h", "batch fill", "share in network", "µs an evaluation in network"):
         figures[f"without the cache: {name}"] = without[name]

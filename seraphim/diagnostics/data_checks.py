@@ -12,7 +12,7 @@ import numpy as np
 
 from seraphim.errors import RecordError, SeraphimError
 from seraphim.game import Game, load_game
-from seraphim.inference import load_inference
+from seraphim.inference import SavedNetwork
 from seraphim.network import safety, saved_model
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.files import PARTIAL, published_files, read_examples, whole_games
@@ -141,10 +141,10 @@ def _check_parts(champion: Snapshot, diagnosis: Diagnosis) -> None:
 def _check_network(champion: Snapshot, settings: Settings, game: Game, diagnosis: Diagnosis) -> None:
     if (champion.path / saved_model.ARCHIVE).is_file():
         safety.check_archive(champion.path / saved_model.ARCHIVE)
-    load_inference(champion.path, game, "openvino")  # the SavedModel must be intact, whichever runtime plays
+    SavedNetwork(champion.path, "openvino").load(game, LEAVES)  # it must be intact, whichever runtime plays
     # With the batch sizes of the programs.
     for use, batch in (("self-play by", settings.self_play.concurrent_games), ("single games by", LEAVES)):
-        inference = load_inference(champion.path, game, batch=batch)
+        inference = SavedNetwork(champion.path).load(game, batch)
         diagnosis.facts[use] = inference.description
     logits, values = inference.infer(game.observe(game.initial(1)))
     if not (np.isfinite(logits).all() and np.isfinite(values).all()):

@@ -16,8 +16,8 @@ from seraphim.diagnostics.benchmark import measure_latency, measure_uniform
 from seraphim.diagnostics.data_checks import Diagnosis, check_game_data, check_model
 from seraphim.errors import SettingsError, how_to_install
 from seraphim.game import load_game
-from seraphim.inference import jax, load_inference, tensorflow
-from seraphim.search.analysis import LEAVES
+from seraphim.inference import jax, tensorflow
+from seraphim.players.model import open_model
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import find_model
@@ -30,9 +30,8 @@ def self_play_rate(game: str, seconds: float = 2.0) -> float:
 
 def search_milliseconds(folder: ModelFolder) -> float:
     """Return the milliseconds of one search of 800 readouts by a model."""
-    settings = folder.settings()
-    game = load_game(settings.game)
-    return measure_latency(game, load_inference(folder.champion().path, game, batch=LEAVES), settings.search)
+    model = open_model(folder, folder.champion(), folder.settings())
+    return measure_latency(model.game, model.inference, model.settings.search)
 
 
 def check_installation(console: Console, require_gpu: bool) -> list[str]:

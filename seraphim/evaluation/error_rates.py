@@ -41,6 +41,7 @@ class Evaluation(NamedTuple):
 
     errors: list[Errors]  # of the network and of each search in each set
     calibration: Calibration
+    runtime: str  # what ran the network
 
     def __str__(self) -> str:
         """Return both as tables."""

@@ -40,6 +40,17 @@ def default_plies(game: Game) -> int:
     return min(MAX_OPENING_PLIES, game.max_plies // 4)
 
 
+def count_openings(games: int) -> int:
+    """Return how many openings a match of some games takes.
+
+    Raises:
+        SettingsError: the number is odd.
+    """
+    if games % 2:
+        raise SettingsError(f"games must be an even number, as each opening is played twice, not {games}")
+    return games // 2
+
+
 def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings:
     """Draw distinct openings of 0 to `plies` random moves that do not end the game, all lengths equally likely.
 

@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from seraphim.errors import ModelError, SettingsError
-from seraphim.evaluation.match import SeriesResult, Watch, default_plies, make_openings, play_match, play_series
+from seraphim.evaluation.match import (
+    SeriesResult,
+    Watch,
+    count_openings,
+    default_plies,
+    make_openings,
+    play_match,
+    play_series,
+)
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
 from seraphim.game import Game
@@ -24,7 +32,7 @@ class Tournament:
         """Begin, or continue with the matches in a folder's RESULTS that were played under the same conditions.
 
         Raises:
-            SettingsError: the file is damaged.
+            SettingsError: the file is damaged, or the conditions make no sense.
         """
         self._game = game
         self._conditions = conditions
@@ -33,7 +41,7 @@ class Tournament:
         plies = default_plies(game) if conditions.opening_plies is None else conditions.opening_plies
         if plies >= game.max_plies:
             raise SettingsError(f"opening_plies must be below the {game.max_plies} plies of {game.name}, not {plies}")
-        self.openings = make_openings(game, (conditions.games + 1) // 2, plies, conditions.seed)
+        self.openings = make_openings(game, count_openings(conditions.games), plies, conditions.seed)
         self.matches = read_matches(folder.path / RESULTS, conditions) if folder else []
 
     def next_pair(self, entrants: Sequence[Entrant]) -> tuple[Entrant, Entrant] | None:

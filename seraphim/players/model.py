@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import Any, cast
@@ -23,8 +23,8 @@ from seraphim.search.analysis import LEAVES, Analysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
-from seraphim.storage.models import ModelFolder
-from seraphim.storage.shipped import find_model
+from seraphim.storage.models import ModelFolder, Snapshot
+from seraphim.storage.shipped import data_root, find_model
 
 _BATCH = 256  # positions that the network gets at a time
 _PARTS: tuple[Part, ...] = ("self_play", "evaluation", "analysis")  # what a model does here
@@ -160,17 +160,22 @@ class Model:
         self.origin = game  # as it was given
         self.tree_policy = tree_policy
         self._evaluation = evaluation
-        if evaluation is None:
-            self.inference: Inference = Uniform(self.game)
-        elif isinstance(evaluation, SavedNetwork):
-            self.inference = evaluation.load(self.game, LEAVES)
-        elif hasattr(evaluation, "infer"):
-            self.inference = cast(Inference, evaluation)
-        elif callable(evaluation):
-            self.inference = StateFunction(self.game, evaluation)
-        else:
-            raise SettingsError(f"evaluation must be an Inference or a function of states, not {shown(evaluation)}")
-        self.name, self.snapshot, self.step = self.inference.name, "", 0
+        self.name = str(evaluation.snapshot) if isinstance(evaluation, SavedNetwork) else self.inference.name
+        self.snapshot, self.step = "", 0
+
+    @cached_property
+    def inference(self) -> Inference:
+        """What evaluates a few positions at a time; a saved network is loaded when it is first asked for."""
+        given = self._evaluation
+        if given is None:
+            return Uniform(self.game)
+        if isinstance(given, SavedNetwork):
+            return given.load(self.game, LEAVES)
+        if hasattr(given, "infer"):
+            return cast(Inference, given)
+        if callable(given):
+            return StateFunction(self.game, given)
+        raise SettingsError(f"evaluation must be an Inference or a function of states, not {shown(given)}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as what made it: the network is loaded again, from the same path.
@@ -186,6 +191,11 @@ class Model:
             game = module_name(game)
         make = partial(Model, settings=self.settings, tree_policy=self.tree_policy)
         return make, (game, given), {"name": self.name, "snapshot": self.snapshot, "step": self.step}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Load the network again; raise a ModelError if it is gone."""
+        vars(self).update(state)
+        _ = self.inference
 
     def __repr__(self) -> str:
         """Return the name, the snapshot, the game and the runtime."""
@@ -257,11 +267,13 @@ class Model:
 
     @checked(batch=Count, threads=Threads)
     def inferences(self, batch: int, threads: int = 1) -> list[Inference]:
-        """Return what evaluates positions in batches of this size: a network for each thread, a function only once.
+        """Return what evaluates positions in batches of this size, one for each thread; of a function, only one.
 
         A network whose snapshot has been removed since it was loaded is there only once, too.
         """
         given = self._evaluation
+        if given is None:
+            return [self.inference] * threads
         if not isinstance(given, SavedNetwork) or not given.snapshot.is_dir():
             return [self.inference]
         return [given.load(self.game, batch) for _ in range(threads)]
@@ -297,7 +309,7 @@ def load(
     name: str | Path,
     *,
     snapshot: str | None = None,
-    folder: str | Path = ".",
+    folder: str | Path | None = None,
     runtime: Runtime = "auto",
     trust: bool = False,
     tree_policy: TreePolicy | None = None,
@@ -309,7 +321,7 @@ def load(
         name: of the folder `models/NAME`, in `folder` or among those that come with Seraphim; or a path, seen from
             `folder`: `models/NAME`, or that of a snapshot in it.
         snapshot: one of the model's, by default its champion.
-        folder: that holds `models/`.
+        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
         runtime: what runs the network.
         trust: load what is outside `models/` too; see docs/security.md.
         tree_policy: the search's selection rule in place of PUCT; see docs/your-own-search.md.
@@ -325,7 +337,7 @@ def load(
         >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
         1
     """
-    if _is_path(name) and Path(folder, name).parent.joinpath("settings.json").is_file():
+    if _is_path(name) and Path(data_root(folder), name).parent.joinpath("settings.json").is_file():
         if snapshot is not None:
             raise SettingsError(
                 f"{str(name)!r} is the path of a snapshot already: leave snapshot={shown(snapshot)} out"
@@ -333,22 +345,30 @@ def load(
         name, last = Path(name).parent, Path(name).name
         snapshot = None if last == "champion" else last
     found = model_folder(name, folder, trust)
-    settings, chosen = found.settings(), found.choose(snapshot)
-    network = SavedNetwork(chosen.path.resolve(), runtime, trust)
-    model = Model(settings.game, network, settings=settings, tree_policy=tree_policy, **options)
-    model.name, model.snapshot, model.step = found.name, network.snapshot.name, chosen.step
+    model = open_model(found, found.choose(snapshot), found.settings(), runtime, tree_policy=tree_policy, **options)
+    _ = model.inference  # which fails if it is damaged
     return model
 
 
-def model_folder(name: str | Path, folder: str | Path, trust: bool = False) -> ModelFolder:
+def open_model(
+    folder: ModelFolder, snapshot: Snapshot, settings: Settings, runtime: Runtime = "auto", **others: Any
+) -> Model:
+    """Return the model of a snapshot, whose network is loaded when it is first asked for; `others` as in `Model`."""
+    network = SavedNetwork(snapshot.path.resolve(), runtime, folder.trust)
+    model = Model(settings.game, network, settings=settings, **others)
+    model.name, model.snapshot, model.step = folder.name, network.snapshot.name, snapshot.step
+    return model
+
+
+def model_folder(name: str | Path, folder: str | Path | None = None, trust: bool = False) -> ModelFolder:
     """Return the folder of a model, to read it: by its name, or by the path `models/NAME` or `gamedata/NAME`.
 
     Raises:
         SettingsError: the name is not valid.
     """
     if not _is_path(name):
-        return find_model(Path(folder), str(name), trust)
-    path = Path(folder, name).absolute()
+        return find_model(data_root(folder), str(name), trust)
+    path = Path(data_root(folder), name).absolute()
     if path.parent.name not in ("models", "gamedata"):
         raise SettingsError(f"{shown(str(name))} is not the path of a model: expected models/NAME, or the name alone")
     return ModelFolder(path.parents[1], path.name, trust)

@@ -6,19 +6,16 @@ Follows the game tree and reuses the search tree as the game goes on. Independen
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.tree import GameTree, Node
-from seraphim.options import Options, SearchOptions
+from seraphim.options import Chooser, Options, SearchOptions, Temperature
 from seraphim.search.analysis import Analysis, Candidate
 from seraphim.search.evaluator import Inference
-
-Chooser = Literal["search", "raw"]
-Temperature = Literal["cold", "hot", "auto"]
 
 NODES_RESERVED = 1000
 

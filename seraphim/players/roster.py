@@ -17,11 +17,12 @@ from pathlib import Path
 from seraphim.errors import ModelError, SettingsError, shown, version
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
-from seraphim.inference import Runtime, load_inference
+from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import check
 from seraphim.players import choose
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import is_engine, load_engine
+from seraphim.players.model import Model
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder, Snapshot
@@ -225,13 +226,7 @@ class Roster:
 
     def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:
         def load() -> Choose:
-            batch = 1 + self.games // 2
-            inference = load_inference(snapshot.path, game, self.runtime, batch=batch, trust=self.trust)
-            options, readouts = settings().search, self.readouts
-            if name.endswith(_RAW) or readouts == 0:
-                return choose.raw_player(game, inference)
-            if readouts is None:
-                readouts = options.readouts
-            return choose.search_player(game, [inference], dataclasses.replace(options, readouts=readouts))
+            model = Model(game, SavedNetwork(snapshot.path, self.runtime, self.trust), settings=settings())
+            return model.player(0 if name.endswith(_RAW) else self.readouts, model.inferences(1 + self.games // 2))
 
         return Entrant(name, load)

@@ -106,8 +106,8 @@ def generate_games(
         while not (ended or interrupted):
             champion = folder.champion()
             ended = True
-            numbers = played.first_missing, count, frozenset(played.above)
-            with contextlib.closing(pool.play(champion.path, stream, *numbers, folder.game_data)) as games:
+            first, skip = played.first_missing, frozenset(played.above)
+            with contextlib.closing(pool.play(champion.path, stream, first, count, skip, folder.game_data)) as games:
                 for game in games:
                     writer.add(game.examples)
                     played.add(game.number)

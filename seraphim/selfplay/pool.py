@@ -14,7 +14,7 @@ from queue import Empty, Queue
 from typing import NamedTuple, Protocol, Self
 
 from seraphim.game import Game
-from seraphim.inference import Runtime, load_inference
+from seraphim.inference import Runtime, SavedNetwork
 from seraphim.records.examples import GameRecord, encode_games
 from seraphim.search.evaluator import Inference, Uniform
 from seraphim.selfplay.games import SelfPlay, number_in
@@ -143,7 +143,7 @@ def load_worker_inference(snapshot: Path | None, game: Game, runtime: Runtime, s
     """
     if snapshot is None:
         return Uniform(game)
-    return load_inference(snapshot, game, runtime, batch=settings.self_play.concurrent_games)
+    return SavedNetwork(snapshot, runtime).load(game, settings.self_play.concurrent_games)
 
 
 def play_games(
@@ -173,9 +173,14 @@ def play_games(
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
         work, elapsed = Work(), time.perf_counter() - started
         for search in (player.search for player in players):
-            seconds = search.seconds | {"other": elapsed - sum(search.seconds.values())}
-            counts = search.readouts, search.evaluations, search.room, search.cache_hits
-            work += Work(*counts, seconds, runtime=inference.description)
+            work += Work(
+                readouts=search.readouts,
+                evaluations=search.evaluations,
+                room=search.room,
+                cache_hits=search.cache_hits,
+                seconds=search.seconds | {"other": elapsed - sum(search.seconds.values())},
+                runtime=inference.description,
+            )
         yield WorkerReport(games, replace(work, playing_seconds=elapsed))
 
 

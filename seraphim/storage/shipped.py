@@ -1,16 +1,33 @@
-"""What comes with Seraphim: the trained models in `models/`.
+"""Where models are: below the data root; and the trained ones that come with Seraphim, in its own `models/`.
 
 A clone has them beside the package, an installation inside of it, in `seraphim/shipped/`, which nothing writes.
 """
 
+import os
 import shlex
 from pathlib import Path
 
-from seraphim.errors import CLONE, ModelError
+from seraphim.errors import CLONE, ModelError, SettingsError, shown
 from seraphim.storage.models import ModelFolder
 
 SHIPPED = CLONE or Path(__file__).parents[1] / "shipped"
 """The folder that holds `models/`."""
+
+
+def data_root(folder: str | Path | None = None) -> Path:
+    """Return the folder that holds `models/` and `gamedata/`: this one, else SERAPHIM_DATA, else the current folder.
+
+    Raises:
+        SettingsError: it is a URL, such as that of a bucket; or a name that TensorFlow cannot be given.
+    """
+    if folder is not None:
+        return Path(folder)
+    root = os.environ.get("SERAPHIM_DATA") or "."
+    if root.encode(errors="ignore").decode() != root:
+        raise SettingsError(f"SERAPHIM_DATA is {shown(root)}, which is not UTF-8: rename it, or set LC_ALL=C.UTF-8")
+    if "://" in root:
+        raise SettingsError(f"SERAPHIM_DATA must be a folder, not {root}: buckets are for copies, see docs/storage.md")
+    return Path(root)
 
 
 def find_model(root: Path, name: str, trust: bool = False) -> ModelFolder:

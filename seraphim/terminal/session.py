@@ -5,7 +5,7 @@ Independent of the terminal. Each action of the user either succeeds, or raises 
 
 import re
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -13,14 +13,12 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree, Node
-from seraphim.options import Options, SearchOptions
+from seraphim.options import Human, Options, SearchOptions
 from seraphim.players.choose import FollowsMoves
 from seraphim.players.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
 from seraphim.search.evaluator import Inference
 from seraphim.terminal import game_files
-
-Human = Literal["first", "second", "both", "none"]
 
 MOST_READOUTS = 1_000_000  # at a time
 

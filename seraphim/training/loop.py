@@ -5,7 +5,7 @@ Every step is on disk before the next begins, so the same call continues where a
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import indent
 
 from seraphim.errors import SettingsError
@@ -14,10 +14,11 @@ from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
 from seraphim.game.features import PositionSet
 from seraphim.game.solved import load_position_sets
-from seraphim.inference import Runtime, load_inference
+from seraphim.inference import Runtime
+from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
 from seraphim.options import Count, Goal, NotNegative, Seed, check, check_optional
-from seraphim.players.choose import raw_player, search_player
+from seraphim.players.model import open_model
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
 from seraphim.settings import Settings
@@ -198,10 +199,10 @@ class _Check:
         return evaluation
 
     def _evaluate(self, snapshot: Snapshot, position_sets: list[PositionSet]) -> Evaluation:
-        inferences = [load_inference(snapshot.path, self._game, self._runtime) for _ in range(count_cores())]
-        options = replace(self._settings.search, readouts=min(self._settings.search.readouts, _MAX_READOUTS))
-        searched = search_player(self._game, inferences, options)
-        return evaluate(self._game, position_sets, searched, raw_player(self._game, inferences[0]))
+        model = open_model(self._folder, snapshot, self._settings, self._runtime)
+        inferences = model.inferences(LARGEST_BATCH, count_cores())
+        searched = model.player(min(self._settings.search.readouts, _MAX_READOUTS), inferences)
+        return evaluate(self._game, position_sets, searched, model.player(0, inferences))
 
 
 def _sample(game: Game, position_sets: list[PositionSet]) -> list[PositionSet]:

@@ -17,10 +17,11 @@ from typing import Any
 from seraphim.errors import ModelError, SeraphimError, SettingsError
 from seraphim.evaluation.gate import Verdict, judge
 from seraphim.game import Game
-from seraphim.inference import Runtime, load_inference, load_network
+from seraphim.inference import Runtime, SavedNetwork, load_network
 from seraphim.network import architectures, saved_model
 from seraphim.options import TrainingPrecision
-from seraphim.players.choose import Choose, search_player
+from seraphim.players.choose import Choose
+from seraphim.players.model import Model
 from seraphim.records.index import total_positions
 from seraphim.records.window import WindowReport, read_window
 from seraphim.search.expansion import check_offers
@@ -188,8 +189,18 @@ class Trainer:
                 **(metrics or {}),
             }
         )
-        times = training_seconds, gate_seconds, time.perf_counter() - started
-        return Generation(snapshot, verdict, window, generated, losses, steps, self._training.precision, *times)
+        return Generation(
+            snapshot=snapshot,
+            verdict=verdict,
+            window=window,
+            generated=generated,
+            losses=losses,
+            steps=steps,
+            precision=self._training.precision,
+            training_seconds=training_seconds,
+            gate_seconds=gate_seconds,
+            seconds=time.perf_counter() - started,
+        )
 
     @property
     def model(self) -> Any:
@@ -250,8 +261,8 @@ class Trainer:
             return Verdict(passed=True, result=None)
 
         def player(snapshot: Path) -> Choose:
-            inference = load_inference(snapshot, self._game, self._runtime, batch=(options.gate_games + 1) // 2)
-            return search_player(self._game, [inference], self._settings.search)
+            model = Model(self._game, SavedNetwork(snapshot, self._runtime), settings=self._settings)
+            return model.player(inferences=model.inferences((options.gate_games + 1) // 2))
 
         return judge(self._game, player(candidate), player(self._folder.champion().path), options, step)
 

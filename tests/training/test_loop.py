@@ -4,7 +4,6 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from event_files import shown
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.game import Game
-from seraphim.inference import Runtime, load_inference
+from seraphim.inference import SavedNetwork
 from seraphim.network.saved_model import load_model
 from seraphim.options import GateOptions
 from seraphim.records.files import published_files
@@ -170,11 +169,12 @@ def test_the_gate_of_a_run_plays_by_its_runtime(
 ) -> None:
     runtimes = []
 
-    def load(snapshot: Path, game: Game, runtime: Runtime = "auto", **options: Any) -> Inference:
-        runtimes.append(runtime)
-        return load_inference(snapshot, game, runtime, **options)
+    class Recorded(SavedNetwork):
+        def load(self, game: Game, batch: int) -> Inference:
+            runtimes.append(self.runtime)
+            return super().load(game, batch)
 
-    monkeypatch.setattr(trainer, "load_inference", load)
+    monkeypatch.setattr(trainer, "SavedNetwork", Recorded)
     gated = replace(small_settings, gate=GateOptions("score", gate_games=4))
     learn(folder, gated, replace(ONCE, runtime="litert"), lambda _: None)
     assert runtimes == ["litert", "litert"]

@@ -15,7 +15,7 @@ import pytest
 
 from seraphim.errors import ModelError, RecordError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.inference import load_inference
+from seraphim.inference import SavedNetwork, load_inference
 from seraphim.network import saved_model
 from seraphim.options import MOST_SEED, RecordOptions
 from seraphim.records.examples import GameRecord, encode
@@ -23,7 +23,7 @@ from seraphim.records.writer import GameWriter
 from seraphim.search.evaluator import Inference
 from seraphim.settings import default_settings
 from seraphim.storage.models import ModelFolder
-from seraphim.training import fit, trainer
+from seraphim.training import fit
 from seraphim.training.trainer import Trainer, bootstrap, retrain
 from tictactoe.game import GAME
 
@@ -326,12 +326,12 @@ def test_the_networks_of_the_gate_are_run_by_the_runtime_that_was_chosen(
 ) -> None:
     descriptions = []
 
-    def load(snapshot: Path, game: Game, *arguments: Any, **options: Any) -> Inference:
-        inference = load_inference(snapshot, game, *arguments, **options)
+    def load(self: SavedNetwork, game: Game, batch: int) -> Inference:
+        inference = load_inference(self.snapshot, game, self.runtime, batch=batch)
         descriptions.append(inference.description)
         return inference
 
-    monkeypatch.setattr(trainer, "load_inference", load)
+    monkeypatch.setattr(SavedNetwork, "load", load)
     settings = SETTINGS.override({"gate": "score", "gate_games": 4, "readouts": 4})
     for runtime, described in (("tensorflow", "TensorFlow "), ("litert", "LiteRT ")):
         descriptions.clear()

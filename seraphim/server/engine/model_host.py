@@ -18,7 +18,7 @@ from types import ModuleType
 
 from seraphim.errors import CapacityError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module
-from seraphim.inference import load_inference
+from seraphim.inference import SavedNetwork
 from seraphim.proof.knowledge import Knowledge
 from seraphim.search.analysis import LEAVES
 from seraphim.server.engine import messages
@@ -171,7 +171,7 @@ class ModelHost:
         try:
             settings = folder.settings()
             module, game = load_game_module(settings.game), load_game(settings.game)
-            inference = load_inference(folder.path / snapshot, game, batch=LEAVES, trust=self._trust)
+            inference = SavedNetwork(folder.path / snapshot, trust=self._trust).load(game, LEAVES)
             knowledge = Knowledge(module, game, sorted(folder.path.glob("*.proof")))
             info = messages.to_game_info(game, solved=knowledge.is_there)
             engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
