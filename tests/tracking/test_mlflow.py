@@ -109,7 +109,7 @@ def test_the_database_is_made_when_it_is_first_used(
 def test_a_lost_server_neither_stops_nor_slows_a_run_and_is_reported_once(
     answers: bool, folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mlflow, "_WAIT_FOR_SERVER", 1.5)
+    monkeypatch.setattr(mlflow, "_WAIT", 1.5)
     said: list[str] = []
     with server(answers=answers) as address:
         with Tracking(folder, "learn", small_settings, None, address, said.append) as log:
