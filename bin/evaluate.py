@@ -83,7 +83,7 @@ def main(arguments: Sequence[str]) -> None:
     with cli.tracking(folder, "evaluate", settings, snapshot=snapshot.name) as log:
         errors = error_rates.measure_errors(compared, sets)
         print(error_rates.errors_table(errors))
-        calibration = error_rates.calibrate(game, inferences[0], [weak for weak, _ in sets])
+        calibration = error_rates.calibrate(game, inferences[0], sets)
         print(error_rates.calibration_table(calibration))
         log.write(snapshot.step, error_rates.figures(errors) | {"value/squared_error": calibration.squared_error})
 

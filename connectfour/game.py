@@ -15,7 +15,6 @@ X moves first and the sides alternate, so the number of stones decides the playe
 numbers of rows and columns as well, as far as all cells and the empty ones above them fit a word.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from connectfour.lines import cells_of_lines, completing, has_line
 from seraphim.errors import GameError
 from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
+from seraphim.game.solved_files import play_games
 from seraphim.jit import kernel
 
 ROWS = 6
@@ -204,7 +204,7 @@ class ConnectFour:
         self._rows, self._columns = rows, columns
         self.name = "connectfour" if (rows, columns) == (ROWS, COLUMNS) else f"connectfour:{rows}x{columns}"
         self.num_actions = columns
-        self.observation_shape = (rows, columns, PLANES)
+        self.observation_shape: tuple[int, ...] = (rows, columns, PLANES)
         self.max_plies = rows * columns
 
     def step(self, states: Array, actions: Array) -> Array:
@@ -285,32 +285,12 @@ GAME = ConnectFour()
 
 
 def position_from_moves(moves: str) -> Array:
-    """Return the state int64 [2] after a game that is written as digits from 1 to 7: `4453`; errors as below."""
-    return states_from_moves([moves])[0]
-
-
-def states_from_moves(games: Sequence[str]) -> Array:
-    """Return the states int64 [P, 2] after P games, each written as digits from 1 to 7: `4453`.
+    """Return the state int64 [2] after a game that is written as digits from 1 to 7: `4453`.
 
     Raises:
-        GameError: a character is not such a digit, a column is full, or a game is over before its last move.
+        GameError: a character is not such a digit, a column is full, or the game is over before its last move.
     """
-    for moves in games:
-        for place, digit in enumerate(moves, start=1):
-            if digit not in DIGITS[:COLUMNS]:
-                raise GameError(f"{moves!r} is not a game: move {place} is {digit!r}, not a digit from 1 to 7")
-    states = GAME.initial(len(games))
-    for ply in range(max(map(len, games), default=0)):
-        rows = np.array([row for row, moves in enumerate(games) if len(moves) > ply])
-        actions = np.array([DIGITS.index(games[row][ply]) for row in rows])
-        illegal = ~GAME.legal(states[rows])[np.arange(len(rows)), actions]
-        if illegal.any():
-            place = int(illegal.argmax())
-            over = GAME.outcome(states[rows])[0][place]
-            reason = "comes after its end" if over else f"is in column {DIGITS[actions[place]]}, which is full"
-            raise GameError(f"{games[rows[place]]!r} is not a game: move {ply + 1} {reason}")
-        states[rows] = GAME.step(states[rows], actions)
-    return states
+    return play_games(GAME, [moves])[1][0]
 
 
 def state_from_board(text: str) -> Array:

@@ -112,7 +112,7 @@ class Othello:
 
     name = "othello"
     num_actions = CELLS + 1
-    observation_shape = (SIZE, SIZE, PLANES)
+    observation_shape: tuple[int, ...] = (SIZE, SIZE, PLANES)
     state_words = 2
     max_plies = MOST_PLIES
 

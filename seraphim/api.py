@@ -284,7 +284,7 @@ def evaluate(
     inferences = asked.inferences(LARGEST_BATCH, count_cores())
     names = {number: f"{number:,} readouts" if number else "network" for number in sorted(set(searches))}
     errors = measure_errors({name: asked.player(number, inferences) for number, name in names.items()}, sets)
-    return Evaluation(errors, calibrate(asked.game, inferences[0], [weak for weak, _ in sets]))
+    return Evaluation(errors, calibrate(asked.game, inferences[0], sets))
 
 
 @checked(hours=NotNegative, megabytes=Count)

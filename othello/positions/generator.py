@@ -12,12 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from othello.game import GAME, count_empty
-from othello.positions import EMPTY_CELLS, format_position, states_from_moves
+from othello.positions import EMPTY_CELLS, format_position
 from othello.solver import Solver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
 from seraphim.game.interface import random_actions
+from seraphim.game.solved_files import play_games
 
 FEWEST_RANDOM, MOST_RANDOM = 4, 30
 RANDOM_SHARE = 0.1
@@ -61,7 +62,7 @@ def generate(
                     "made with, or remove it"
                 )
             continue
-        (state,) = states_from_moves([moves])
+        (state,) = play_games(GAME, [moves])[1]
         line = format_position(moves, solver.solve_moves(state).results)
         with path.open("a") as file:
             file.write(line + "\n")

@@ -12,6 +12,7 @@ In dependency order:
     plain           rules in plain Python, one position at a time
     loading         finds a game by its name, and the name of a game
     solved          exact results of the moves of a position
+    solved_files    solved positions in files
     exhaustive      every position of a small game, solved
 """
 

@@ -275,9 +275,9 @@ def test_a_position_is_read_from_its_moves() -> None:
 @pytest.mark.parametrize(
     ("moves", "problem"),
     [
-        ("4458", "'4458' is not a game: move 4 is '8', not a digit from 1 to 7"),
-        ("44 53", "'44 53' is not a game: move 3 is ' ', not a digit from 1 to 7"),
-        ("4444444", "'4444444' is not a game: move 7 is in column 4, which is full"),
+        ("4458", "'4458' is not a game: move 4: '8' is not a column: expected a digit from 1 to 7"),
+        ("44-53", "'44-53' is not a game: move 3: '-' is not a column: expected a digit from 1 to 7"),
+        ("4444444", "'4444444' is not a game: move 7 is not legal"),
         ("12131415", "'12131415' is not a game: move 8 comes after its end"),
         (DRAWN_GAME + "1", "is not a game: move 43 comes after its end"),
     ],
