@@ -5,7 +5,8 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from connectfour.game import COLUMNS, GAME
+from connectfour.game import GAME
+from connectfour.rules import COLUMNS
 from connectfour.solver import Solver
 from seraphim.game import Array
 from seraphim.game.features import MoveResults

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from othello.game import GAME, count_empty
-from othello.solver import Solver
+from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import MoveResults
@@ -55,5 +55,5 @@ def action_results(state: Array, seconds: float) -> MoveResults:
 
 
 @cache
-def _solver() -> Solver:
-    return Solver(_TABLE_MEGABYTES)
+def _solver() -> EndgameSolver:
+    return EndgameSolver(_TABLE_MEGABYTES)

@@ -7,10 +7,11 @@ import numpy as np
 
 from seraphim.game import Array
 from seraphim.game.features import MoveResults, PositionSet, Split
-from tictactoe.game import CELLS, FULL, GAME
+from tictactoe.game import GAME
+from tictactoe.rules import CELLS, FULL
 
 
-class Layer(NamedTuple):
+class Ply(NamedTuple):
     """The distinct reachable positions with one number of stones."""
 
     states: Array  # int64 [P, 2], in ascending order of the rows
@@ -21,9 +22,9 @@ class Layer(NamedTuple):
 
 
 @cache
-def solve() -> tuple[Layer, ...]:
+def solve() -> tuple[Ply, ...]:
     """Return the layers with 0 to 9 stones, 5,478 positions in all, as read-only arrays."""
-    layers: list[Layer] = []
+    layers: list[Ply] = []
     # A move adds a stone, so it leads to the next layer: solve them from the full board backwards.
     for states in reversed(_reachable()):
         layers.append(_solve_layer(states, layers[-1] if layers else None))
@@ -70,7 +71,7 @@ def _reachable() -> list[Array]:
     return layers
 
 
-def _solve_layer(states: Array, following: Layer | None) -> Layer:
+def _solve_layer(states: Array, following: Ply | None) -> Ply:
     ended, results = GAME.outcome(states)
     action_values = np.full((len(states), CELLS), np.nan, np.float32)
     action_plies = action_values.copy()
@@ -87,7 +88,7 @@ def _solve_layer(states: Array, following: Layer | None) -> Layer:
     best = np.where(action_values == values[:, None], action_plies, np.nan)[~ended]
     plies = np.zeros(len(states), np.float32)
     plies[~ended] = hurry * np.nanmax(hurry[:, None] * best, axis=1)
-    return Layer(states, values, action_values, plies, action_plies)
+    return Ply(states, values, action_values, plies, action_plies)
 
 
 def _keys(states: Array) -> Array:

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectfour.game import COLUMNS, GAME
+from connectfour.game import GAME
+from connectfour.rules import COLUMNS
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import MoveResults

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from connectfour.bitsets import CELLS
-from connectfour.game import COLUMN, COLUMNS, DIGITS, GAME, STRIDE, position_from_moves
+from connectfour.game import DIGITS, GAME, position_from_moves
 from connectfour.positions import NAMES, format_position
+from connectfour.rules import COLUMN, COLUMNS, STRIDE
 from connectfour.solver import Solver
 from seraphim.errors import GameError
 from seraphim.game import Array

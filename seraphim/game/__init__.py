@@ -5,6 +5,7 @@ In dependency order:
     interface       the contract of a game: batched rules
     features        the optional members of a game
     notation        moves as text: labels, reading and writing
+    grid            names of moves, drawings and symmetries of games on a board
     tree            the history of a game with its variations
     saved_games     positions and games in text and in files
     openspiel       the games of OpenSpiel

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from seraphim.errors import RecordError, SeraphimError, SettingsError, how_to_install
 from seraphim.game import Game
-from seraphim.game.tree import GameTree, Node
+from seraphim.game.tree import GameNode, GameTree
 from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
 
 _NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
@@ -129,7 +129,7 @@ def to_sgf(tree: GameTree) -> str:
     size = board_size(tree.game) or 0
     head = {"GM": [str(_NUMBERS[kind]).encode()], "SZ": [str(size).encode()], "AP": [b"Seraphim"], "FF": [b"4"]}
 
-    def branch(node: Node, sequence: list[dict[str, list[bytes]]]) -> object:
+    def branch(node: GameNode, sequence: list[dict[str, list[bytes]]]) -> object:
         while len(node.children) == 1:
             node = node.children[0]
             sequence.append(_properties(tree.game, node, kind, size))
@@ -141,7 +141,7 @@ def to_sgf(tree: GameTree) -> str:
     return str(grammar.serialise_game_tree(branch(tree.root, [head])).decode())
 
 
-def _properties(game: Game, node: Node, kind: str, size: int) -> dict[str, list[bytes]]:
+def _properties(game: Game, node: GameNode, kind: str, size: int) -> dict[str, list[bytes]]:
     # Of the move that led to a node, which is not the root.
     if node.parent is None or node.action is None:
         return {}

@@ -11,10 +11,12 @@ import pyspiel
 import pytest
 
 from connectfour.bitsets import MIRRORED, completes, count, key_of, safe_moves
-from connectfour.game import FULL, GAME, ROWS, STRIDE, completing, position_from_moves
+from connectfour.game import GAME, position_from_moves
+from connectfour.lines import completing
 from connectfour.plain import GAME as PLAIN
 from connectfour.positions import FILES, FOLDER, NAMES, format_position, position_sets, states_outside_test
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
+from connectfour.rules import FULL, ROWS, STRIDE
 from connectfour.solver import Score, Solver
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.error_rates import find_mistakes
@@ -511,7 +513,10 @@ def test_a_file_is_read_and_written_without_a_change(name: str, split: Split) ->
         ("444444 1 2 3 4 5 6 7", "mine, line 1: expected a score for each legal move alone"),
         ("4444444 1 2 3 . 5 6 7", "'4444444' is not a game: move 7 is not legal"),
         ("1212121 . . . . . . .\n12121212 . . . . . . .", "'12121212' is not a game: move 8 comes after its end"),
-        ("48 1 2 3 4 5 6 7", "'48' is not a game: move 2: '8' is not a column: expected a digit from 1 to 7"),
+        (
+            "48 1 2 3 4 5 6 7",
+            "'48' is not a game: move 2: '8' is not a move of connectfour: expected one such as 1 or 7",
+        ),
     ],
 )
 def test_damaged_files_are_refused(text: str, problem: str) -> None:

@@ -197,7 +197,7 @@ def test_lines_of_a_list_may_be_indented_and_have_tabs(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "holds no positions"),
-        ("44\n48\n", "line 2: move 2: '8' is not a column: expected a digit from 1 to 7"),
+        ("44\n48\n", "line 2: move 2: '8' is not a move of connectfour: expected one such as 1 or 7"),
         ("4444444\n", "line 1: move 7: 4 is not legal here: expected one of 1 2 3 5 6 7"),
         ("1\n1212121\n", "line 2: the game is over"),
         ("12121212\n", "line 1: move 8: the game is over here"),

@@ -8,7 +8,7 @@ import pytest
 from othello.game import GAME, count_empty
 from othello.positions import EMPTY_CELLS, FILES, FOLDER, format_position
 from othello.positions.generator import _canonical, generate
-from othello.solver import Solver
+from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
@@ -53,7 +53,7 @@ def test_no_position_is_in_a_set_twice_nor_in_two_splits_nor_in_a_former_test_se
 def test_results_are_those_of_the_solver(name: str, count: int) -> None:
     random = np.random.default_rng(0)
     for split in SPLITS:
-        solved, solver = FILES.read(name, split), Solver(16)
+        solved, solver = FILES.read(name, split), EndgameSolver(16)
         for row in random.choice(COUNT, count, replace=False):
             np.testing.assert_array_equal(solver.solve_moves(solved.states[row]).results, solved.action_values[row])
 
