@@ -315,7 +315,8 @@ def prove(
 
     Raises:
         GameError: it is no position, or the game is over in it.
-        SettingsError: it is not clear which game, or the file has no name or folder.
+        SettingsError: it is not clear which game, or the file has no name.
+        FileError: the file has no folder.
         RecordError: the file is damaged, or holds something else.
 
     Examples:

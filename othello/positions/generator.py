@@ -18,7 +18,7 @@ from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
 from seraphim.game.interface import random_actions
-from seraphim.game.solved_files import play_games
+from seraphim.game.solved_files import append_positions, play_games
 
 FEWEST_RANDOM, MOST_RANDOM = 4, 30
 RANDOM_SHARE = 0.1
@@ -47,29 +47,20 @@ def generate(
         excluded: states int64 [P, 2] that are left out of the set, with symmetric ones.
     """
     path, solver = folder / f"{name}.txt", EndgameSolver(256)
-    written = path.read_text().splitlines(keepends=True) if path.exists() else []
-    if written and not written[-1].endswith("\n"):
-        written.pop()  # it was being written
-        path.write_text("".join(written))
-    done = [line.split(" ")[0] for line in written]
-    if len(done) >= count:
-        return
     seen = set() if excluded is None else set(map(_canonical, excluded))
-    for number, moves in enumerate(_draw(name, seed, players, seen)):
-        if number >= count:
-            return
-        if number < len(done):
-            if moves != done[number]:
+
+    def lines_after(done: list[str]) -> Iterator[str]:
+        for number, moves in enumerate(_draw(name, seed, players, seen)):
+            if number >= len(done):
+                (state,) = play_games(GAME, [moves])[1]
+                yield format_position(moves, solver.solve_moves(state).results)
+            elif moves != done[number]:
                 raise GameError(
                     f"{path}, line {number + 1}: not of seed {seed} and these players: give those that the file was "
                     "made with, or remove it"
                 )
-            continue
-        (state,) = play_games(GAME, [moves])[1]
-        line = format_position(moves, solver.solve_moves(state).results)
-        with path.open("a") as file:
-            file.write(line + "\n")
-        yield line
+
+    return append_positions(path, count, lines_after)
 
 
 def _draw(name: str, seed: int, players: Sequence[Callable[[Array], Array]], seen: set[bytes]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
@@ -73,11 +73,11 @@ def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -
 
     Raises:
         GameError: a player chose an illegal action, or is a program that broke the rules.
-        SettingsError: a player needs the moves that lead to a position, which a set does not have.
+        PlayerError: a player needs the moves that lead to a position, which a set does not have.
     """
     for positions in sets:
         if positions.lines is None and any(isinstance(choose, FollowsMoves) for choose in players.values()):
-            raise SettingsError(
+            raise PlayerError(
                 f"an engine needs the moves that lead to a position, which the solved positions {positions.name!r} lack"
             )
     found = []

@@ -24,7 +24,7 @@ class Tournament:
         """Begin, or continue with the matches in a folder's RESULTS that were played under the same conditions.
 
         Raises:
-            SettingsError: the file is damaged.
+            FileError: the file is damaged.
         """
         self._game = game
         self._conditions = conditions

@@ -4,14 +4,12 @@ Members of the `GAME` object are in `GameFeatures`, functions and names of its m
 member is None, or empty.
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, Protocol
 
-from seraphim.errors import GameError
 from seraphim.game.interface import Array, Board, Game
 
 Split = Literal["validation", "test"]
@@ -121,25 +119,11 @@ class ModuleFeatures:
     """`rules.js` beside the module: where the rules in JavaScript are, or would be. For pages without a server."""
 
 
-_FORMER = "strong_position_sets", "test_position_sets", "strong_test_position_sets"  # names
-
-
 def module_features(module: ModuleType) -> ModuleFeatures:
-    """Return the optional members of a game's module.
-
-    Raises:
-        GameError: it offers solved positions as older versions of Seraphim read them.
-    """
-    position_sets = getattr(module, "position_sets", None)
-    former = [name for name in _FORMER if hasattr(module, name)]
-    if former or (position_sets is not None and not inspect.signature(position_sets).parameters):
-        raise GameError(
-            f"{module.__name__} offers {former[0] if former else 'position_sets'}(): offer position_sets(split) alone, "
-            "which returns the sets of 'validation' or 'test', with `plies` where a slower win is a mistake"
-        )
+    """Return the optional members of a game's module."""
     file = getattr(module, "__file__", None)
     return ModuleFeatures(
-        position_sets=position_sets,
+        position_sets=getattr(module, "position_sets", None),
         perfect_actions=getattr(module, "perfect_actions", None),
         action_results=getattr(module, "action_results", None),
         state_from_board=getattr(module, "state_from_board", None),

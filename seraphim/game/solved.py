@@ -91,7 +91,7 @@ def solve(module: ModuleType, game: Game, state: Array, seconds: float) -> dict[
     results, plies = found.results[actions], found.plies[actions]
     if np.isnan(results).all():
         raise GameError(f"the solver needs more than {seconds:g} s here: ask again some moves later")
-    values = zip(actions, results.tolist(), _best(results, plies).tolist(), plies.tolist(), strict=True)
+    values = zip(actions, results.tolist(), best_moves(results, plies).tolist(), plies.tolist(), strict=True)
     return {
         action: MoveValue(int(result), best, None if np.isnan(ply) else int(ply))
         for action, result, best, ply in values
@@ -99,9 +99,11 @@ def solve(module: ModuleType, game: Game, state: Array, seconds: float) -> dict[
     }
 
 
-def _best(results: Array, plies: Array) -> Array:
-    # Which of all actions are certain to be the best, bool [K]: the fastest wins, else draws, else the slowest losses.
-    # Among these, actions whose plies are unknown count as well.
+def best_moves(results: Array, plies: Array) -> Array:
+    """Return which of all moves of a position are certain to be the best, bool [K], by their results and plies [K].
+
+    They are the fastest wins, else draws, else the slowest losses; among these, moves of unknown plies count as well.
+    """
     most = np.nanmax(results)
     if most < 1 and np.isnan(results).any():
         return np.zeros(len(results), np.bool_)

@@ -5,9 +5,10 @@ moves, in the game's own notation. Of each kind there may be three sets: `valida
 reported figures only, and `former` was a test set until it was looked at more than once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -77,6 +78,24 @@ class PositionFiles:
 @cache
 def _read(files: PositionFiles, name: str, split: str) -> PositionSet:
     return files.parse(name, (files.folder / split / f"{name}.txt").read_text())
+
+
+def append_positions(path: Path, count: int, lines_after: Callable[[list[str]], Iterator[str]]) -> Iterator[str]:
+    """Append lines to a file until it has `count`, and yield each as it is written.
+
+    Args:
+        path: the file; a last line that was being written is written again.
+        count: lines of the finished file.
+        lines_after: returns the lines that follow, from the moves of those that the file has.
+    """
+    written = path.read_text().splitlines(keepends=True) if path.exists() else []
+    if written and not written[-1].endswith("\n"):
+        written.pop()
+        path.write_text("".join(written))
+    for line in islice(lines_after([line.split(" ")[0] for line in written]), max(0, count - len(written))):
+        with path.open("a") as file:
+            file.write(line + "\n")
+        yield line
 
 
 def play_games(game: Game, games: Sequence[str]) -> tuple[list[list[int]], Array]:

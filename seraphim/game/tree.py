@@ -141,11 +141,6 @@ class GameTree:
             node = node.latest
         return nodes
 
-    def siblings(self) -> list[GameNode]:
-        """Return the nodes of the other moves that were played instead of the last one."""
-        parent = self.node.parent
-        return [] if parent is None else [child for child in parent.children if child is not self.node]
-
     def lines(self) -> dict[str, list[GameNode]]:
         """Return the nodes of each line by its name; those of line A begin with the root."""
         return {line: list(_first_children(node)) for line, node in self._first_nodes.items()}

@@ -7,7 +7,7 @@ Hex. Both are read in all three. Where the setup of a board precedes the moves, 
 import re
 from types import ModuleType
 
-from seraphim.errors import RecordError, SeraphimError, SettingsError, how_to_install
+from seraphim.errors import NotInstalledError, RecordError, SeraphimError, how_to_install
 from seraphim.game import Game
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
@@ -158,6 +158,6 @@ def _grammar() -> ModuleType:
     try:
         from sgfmill import sgf_grammar
     except ModuleNotFoundError as error:
-        raise SettingsError(f"the package sgfmill is not installed: {how_to_install('sgf')}") from error
+        raise NotInstalledError(f"the package sgfmill is not installed: {how_to_install('sgf')}") from error
     grammar: ModuleType = sgf_grammar
     return grammar

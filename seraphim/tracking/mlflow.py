@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from seraphim.errors import ModelError, SettingsError, how_to_install
+from seraphim.errors import ModelError, NotInstalledError, how_to_install
 from seraphim.settings import Settings
 from seraphim.storage.atomic import locked
 from seraphim.storage.models import ModelFolder
@@ -66,7 +66,7 @@ class Tracking:
         `server` is the address of MLflow's server, or `local_store`; None for TensorBoard alone.
 
         Raises:
-            SettingsError: MLflow is not installed.
+            NotInstalledError: MLflow is not installed.
         """
         self._scalars = ScalarLog(folder.path / "logs" / program)
         self._folder = folder
@@ -124,7 +124,7 @@ class _Sender:
         self, server: str, model: str, program: str, parameters: Mapping[str, object], warn: Callable[[str], None]
     ) -> None:
         if importlib.util.find_spec("mlflow") is None:
-            raise SettingsError(
+            raise NotInstalledError(
                 f"MLflow is not installed: {how_to_install('tracking')}, "
                 "or run without --mlflow and MLFLOW_TRACKING_URI"
             )

@@ -16,7 +16,7 @@ from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, load_game
@@ -170,7 +170,7 @@ def test_an_engine_needs_the_moves_that_lead_to_a_position() -> None:
         def after(self, lines: Sequence[Sequence[int]]) -> Array:
             raise AssertionError(lines)
 
-    with pytest.raises(SettingsError, match="needs the moves that lead to a position, which .* 'some' lack"):
+    with pytest.raises(PlayerError, match="needs the moves that lead to a position, which .* 'some' lack"):
         error_rates.measure_errors({"follower": Follower()}, [SOME])
 
 
@@ -318,7 +318,7 @@ def test_only_one_module_asks_for_the_test_sets() -> None:
     files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
     asks = re.compile(r"position_sets\((.*, )?(split|\"test\")")
     named = sorted(path.name for path in files if asks.search(path.read_text()))
-    # Besides what reads them: what declares the function, what offers it, and what passes the split on.
-    assert named == ["exhaustive.py", "features.py", "position_lists.py", "solved.py", "solved_files.py"]
+    # Besides what reads them: what declares the function, offers it, refuses others, and passes the split on.
+    assert named == "exhaustive.py features.py loading.py position_lists.py solved.py solved_files.py".split()
     readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
     assert readers == ["api.py", "evaluate.py"]

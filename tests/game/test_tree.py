@@ -95,13 +95,6 @@ def test_redo_leads_to_where_one_was_last() -> None:
     assert [node.action for node in tree.ahead()] == [3, 6]
 
 
-def test_siblings_are_the_moves_played_instead() -> None:
-    tree = branched()
-    assert [node.action for node in tree.siblings()] == [4]
-    tree.go(tree.root)
-    assert tree.siblings() == []
-
-
 def test_lines_are_named_in_the_order_in_which_they_came_to_be() -> None:
     tree = branched()
     assert [node.line for node in tree.path()] == ["A", "A", "A", "B"]
