@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks import mctx_peer
 from benchmarks.peers import GAME, NETWORK, PACKAGES, PUCT, settings_of
 from seraphim.diagnostics.benchmark import Figures, show
-from seraphim.errors import SettingsError
+from seraphim.errors import NotInstalledError, SettingsError
 from seraphim.evaluation.match import make_openings
 from seraphim.game import Array, Game, load_game
 from seraphim.inference import Precision, Runtime, jax, load_inference, tensorflow
@@ -147,7 +147,7 @@ def _run_apart(step: Step, run: Run) -> tuple[Figures, str]:
 def _run_step(step: Step, run: Run, connection: Any) -> None:
     try:
         connection.send((step(run), ""))
-    except SettingsError as error:
+    except (NotInstalledError, SettingsError) as error:
         connection.send(({}, f"not measured: {error}"))
     except Exception as error:  # noqa: BLE001 (whatever fails, the other steps go on)
         traceback.print_exc()
@@ -417,7 +417,7 @@ class BusyShare:
 def measure_training(run: Run) -> Figures:
     """Return how many positions a second are trained on, drawn from random ones, after everything is compiled."""
     if find_spec("tensorflow") is None:
-        raise SettingsError("training needs TensorFlow")
+        raise NotInstalledError("training needs TensorFlow")
     game, scale = load_game(GAME), run.scale
     model = architectures.build(game, NETWORK, seed=0)
     fit.prepare(model, scale.training)
@@ -448,7 +448,7 @@ def measure_peer(run: Run, player: Callable[..., mctx_peer.SelfPlay] = mctx_peer
     """Return mctx's readouts/s with the rules of pgx on the same GPU, by the games at a time, in bfloat16."""
     missing = [package for module, package in PACKAGES.items() if module != "pyspiel" and find_spec(module) is None]
     if missing:
-        raise SettingsError(f"{', '.join(missing)} cannot be found: pip install -e '.[bench]'")
+        raise NotInstalledError(f"{', '.join(missing)} cannot be found: pip install -e '.[bench]'")
     title = f"mctx muzero_policy, PUCT with {PUCT.readouts}, bfloat16 on {mctx_peer.device()}"
     return {
         f"{title}, {games:,} games: readouts/s": player(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from benchmarks import mctx_peer, openspiel_peer
 from seraphim.diagnostics.benchmark import Figures, measure_uniform, measure_workers, precision_of
-from seraphim.errors import SettingsError
+from seraphim.errors import NotInstalledError
 from seraphim.game import load_game
 from seraphim.inference import Precision, Runtime, load_inference
 from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions
@@ -95,11 +95,11 @@ def peers(
         Readouts/s of each, and Seraphim's ratios to its peers.
 
     Raises:
-        SettingsError: a peer is not installed.
+        NotInstalledError: a peer is not installed.
     """
     missing = [package for module, package in PACKAGES.items() if find_spec(module) is None]
     if missing:
-        raise SettingsError(
+        raise NotInstalledError(
             f"the peers need {', '.join(missing)}, which cannot be found: "
             "install the extra with pip install -e '.[bench]'"
         )

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from connectfour.positions import NAMES, read_positions
+from connectfour.positions import FILES, NAMES
 from connectfour.solver import Solver
 from seraphim.game import Array
 
@@ -51,10 +51,10 @@ def measure(solver: Solver, states: Array, ask: Callable[[Array], Any]) -> Figur
 def main() -> None:
     """Measure, and print a table."""
     solver = Solver(TABLE_MEGABYTES)
-    solver.solve_within(read_positions("end-easy").states[0], 1)  # compiles
+    solver.solve_within(FILES.read("end-easy").states[0], 1)  # compiles
     print(f"{'set':14} {'asked':14} {'nodes/s':>11} {'ms: median':>12} {'95 %':>9} {'slowest':>9}")
     for name in sys.argv[1:] or NAMES:
-        states = read_positions(name).states[:POSITIONS]
+        states = FILES.read(name).states[:POSITIONS]
         for asked, ask in (
             ("result", solver.solve_weakly),
             ("with plies", solver.solve),

@@ -2,12 +2,7 @@
 
 from connectfour.game import GAME, SETTINGS, position_from_moves, state_from_board
 from connectfour.perfect import action_results, perfect_actions
-from connectfour.positions import (
-    position_sets,
-    strong_position_sets,
-    strong_test_position_sets,
-    test_position_sets,
-)
+from connectfour.positions import position_sets
 from connectfour.presets import PRESETS
 
 __all__ = [
@@ -19,7 +14,4 @@ __all__ = [
     "position_from_moves",
     "position_sets",
     "state_from_board",
-    "strong_position_sets",
-    "strong_test_position_sets",
-    "test_position_sets",
 ]

@@ -1,6 +1,6 @@
 """The solver's kernels: alpha-beta search of connect four on bit sets, with a transposition table.
 
-Knows positions as two bit sets in the numbering of `connectfour.game`: the mover's stones, and the mask of all stones.
+Knows positions as two bit sets in the numbering of `connectfour.rules`: the mover's stones, and the mask of all stones.
 Does not know states, single moves, or clocks: see `connectfour.solver`.
 
 A value is for the player to move: 0 for a draw; for a win 22 minus the number of stones that the winner will have, so
@@ -33,8 +33,8 @@ from connectfour.bitsets import (
     key_of,
     safe_moves,
 )
-from connectfour.game import COLUMN, COLUMNS, FULL, ROWS, STRIDE
 from connectfour.lines import completing
+from connectfour.rules import COLUMN, COLUMNS, FULL, ROWS, STRIDE
 from seraphim.game import Array
 from seraphim.jit import kernel
 

@@ -1,10 +1,10 @@
 """Kernels on sets of cells: safe moves, and the key of a position.
 
-Knows positions as two bit sets in the numbering of `connectfour.game`: the mover's stones, and the mask of all stones.
+Knows positions as two bit sets in the numbering of `connectfour.rules`: the mover's stones, and the mask of all stones.
 """
 
-from connectfour.game import COLUMNS, ROWS, STRIDE
 from connectfour.lines import completing
+from connectfour.rules import COLUMNS, ROWS, STRIDE
 from seraphim.jit import kernel
 
 CELLS = ROWS * COLUMNS

@@ -1,39 +1,23 @@
-"""The rules of connect four, batched, the usual notation of games, and the options that learn it well.
+"""Connect four as people see it, and the options that learn it well; the rules themselves are in `connectfour.rules`.
 
-An action is a column, 0 to 6, named by its digit from 1 to 7; games are written as digits, `4453`. A state is two
-words, the stones of player 0 (X) and of player 1 (O) as bit sets of cells, numbered column by column from the bottom:
-
-     6 13 20 27 34 41 48        always empty, so that no line continues from one column into the next
-     5 12 19 26 33 40 47
-     4 11 18 25 32 39 46
-     3 10 17 24 31 38 45
-     2  9 16 23 30 37 44
-     1  8 15 22 29 36 43
-     0  7 14 21 28 35 42
-
-X moves first and the sides alternate, so the number of stones decides the player to move. `ConnectFour` takes other
-numbers of rows and columns as well, as far as all cells and the empty ones above them fit a word.
+A column is named by its digit from 1 to 7; games are written as digits, `4453`.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from connectfour.lines import cells_of_lines, completing, has_line
+from connectfour import rules
+from connectfour.lines import cells_of_lines, has_line
+from connectfour.rules import COLUMNS, PLANES, ROWS, STRIDE, mover
 from seraphim.errors import GameError
-from seraphim.game import EMPTY, Array, Board, Symmetries, cells_from_drawing
+from seraphim.game import EMPTY, Array, Board, Symmetries
+from seraphim.game.grid import Grid, bits_of, move_cells
+from seraphim.game.solved_files import play_games
 from seraphim.jit import kernel
 
-ROWS = 6
-COLUMNS = 7
-STRIDE = ROWS + 1  # cells of a column, with the one above it that is always empty
-COLUMN = (1 << ROWS) - 1  # the cells of the first column, as a bit set
-FULL = sum(COLUMN << STRIDE * column for column in range(COLUMNS))
 DIGITS = "123456789"  # the names of the columns
 MIN_SIDE = 4
-MARKS = ("X", "O")
-PLANES = 6  # of an observation
 FEWEST_PLIES = 7  # of a game that is won
 _BITS = 63  # of a word that are used
 
@@ -56,95 +40,6 @@ SETTINGS: dict[str, Any] = {
         "max_window": 1_000_000,
     },
 }
-
-
-# Kernels take the rows of the board, and its columns.
-
-
-@kernel
-def _mover(first: int, second: int) -> int:
-    # The parity of the number of stones, folded into the lowest bit.
-    stones = first | second
-    stones ^= stones >> 32
-    stones ^= stones >> 16
-    stones ^= stones >> 8
-    stones ^= stones >> 4
-    stones ^= stones >> 2
-    stones ^= stones >> 1
-    return stones & 1
-
-
-@kernel
-def _step(states: Array, actions: Array, rows: int) -> Array:
-    successors = states.copy()
-    for row in range(len(states)):
-        shift = np.int64(rows + 1) * np.int64(actions[row])
-        # A carry runs through the stones of the column, and stops at the lowest free cell.
-        raised = (states[row, 0] | states[row, 1]) + (np.int64(1) << shift)
-        stone = raised & ~(states[row, 0] | states[row, 1])
-        successors[row, _mover(states[row, 0], states[row, 1])] |= stone
-    return successors
-
-
-@kernel
-def _legal(states: Array, rows: int, columns: int) -> Array:
-    legal = np.empty((len(states), columns), np.bool_)
-    for row in range(len(states)):
-        first, second = states[row, 0], states[row, 1]
-        ended = has_line(first, rows) or has_line(second, rows)
-        for column in range(columns):
-            legal[row, column] = not (ended or ((first | second) >> (rows + 1) * column + rows - 1) & 1)
-    return legal
-
-
-@kernel
-def _to_play(states: Array) -> Array:
-    players = np.empty(len(states), np.int8)
-    for row in range(len(states)):
-        players[row] = _mover(states[row, 0], states[row, 1])
-    return players
-
-
-@kernel
-def _outcome(states: Array, rows: int, columns: int) -> tuple[Array, Array]:
-    ended = np.empty(len(states), np.bool_)
-    results = np.zeros(len(states), np.float32)
-    full = 0
-    for column in range(columns):
-        full |= ((1 << rows) - 1) << (rows + 1) * column
-    for row in range(len(states)):
-        first, second = states[row, 0], states[row, 1]
-        if has_line(first, rows):
-            results[row] = 1.0
-        elif has_line(second, rows):
-            results[row] = -1.0
-        ended[row] = results[row] != 0.0 or first | second == full
-    return ended, results
-
-
-@kernel
-def _observe(states: Array, rows: int, columns: int) -> Array:
-    observations = np.empty((len(states), rows, columns, PLANES), np.uint8)
-    bottom = 0
-    odd = 0  # the first row from the bottom, the third and so on
-    for column in range(columns):
-        bottom |= 1 << (rows + 1) * column
-    for height in range(0, rows, 2):
-        odd |= bottom << height
-    for row in range(len(states)):
-        mover = _mover(states[row, 0], states[row, 1])
-        own, other = states[row, mover], states[row, 1 - mover]
-        taken = own | other
-        threats, threats_of_other = completing(own, rows) & ~taken, completing(other, rows) & ~taken
-        # The lowest free cell of a column; of a full one, the cell above the board.
-        landing = taken + bottom
-        planes = (own, other, threats, threats_of_other, landing, odd if mover == 0 else ~odd)
-        for height in range(rows):
-            for column in range(columns):
-                cell = (rows + 1) * column + height
-                for plane in range(PLANES):
-                    observations[row, rows - 1 - height, column, plane] = (planes[plane] >> cell) & 1
-    return observations
 
 
 @kernel
@@ -180,7 +75,7 @@ def _can_be_played(first: int, second: int, rows: int, columns: int) -> bool:
     return False
 
 
-class ConnectFour:
+class ConnectFour(Grid):
     """Connect four; the observation is six planes of the board, the top row first.
 
     They are the mover's stones; the opponent's; the empty cells that would complete four in a row for the mover, and
@@ -204,23 +99,24 @@ class ConnectFour:
         self._rows, self._columns = rows, columns
         self.name = "connectfour" if (rows, columns) == (ROWS, COLUMNS) else f"connectfour:{rows}x{columns}"
         self.num_actions = columns
+        self.column_names = tuple(DIGITS[:columns])
         self.observation_shape = (rows, columns, PLANES)
         self.max_plies = rows * columns
 
     def step(self, states: Array, actions: Array) -> Array:
-        return _step(states, actions, self._rows)
+        return rules.step(states, actions, self._rows)
 
     def legal(self, states: Array) -> Array:
-        return _legal(states, self._rows, self._columns)
+        return rules.legal(states, self._rows, self._columns)
 
     def to_play(self, states: Array) -> Array:
-        return _to_play(states)
+        return rules.to_play(states)
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        return _outcome(states, self._rows, self._columns)
+        return rules.outcome(states, self._rows, self._columns)
 
     def observe(self, states: Array) -> Array:
-        return _observe(states, self._rows, self._columns)
+        return rules.observe(states, self._rows, self._columns)
 
     def initial(self, batch: int) -> Array:
         return np.zeros((batch, 2), np.int64)
@@ -232,9 +128,10 @@ class ConnectFour:
 
     def symmetries(self) -> Symmetries:
         """Return the identity, and the mirror image in the middle column."""
-        shape = self.observation_shape
-        cells, columns = np.arange(np.prod(shape), dtype=np.int32).reshape(shape), np.arange(shape[1], dtype=np.int32)
-        return Symmetries(np.stack([cells.ravel(), cells[:, ::-1].ravel()]), np.stack([columns, columns[::-1]]))
+        cells = np.arange(self.max_plies, dtype=np.int32).reshape(self._rows, self._columns)
+        columns = cells[0]
+        observations = move_cells(np.stack([cells.ravel(), cells[:, ::-1].ravel()]), PLANES).observations
+        return Symmetries(observations, np.stack([columns, columns[::-1]]))
 
     def is_position(self, state: Array) -> bool:
         """Return whether play leads to a state."""
@@ -245,72 +142,38 @@ class ConnectFour:
         floating = taken & board & ~sum(1 << shift for shift in columns) & ~(taken << 1)
         if first & second or taken & ~board or floating or first.bit_count() - second.bit_count() not in (0, 1):
             return False
-        before = (first, second)[_mover(first, second)]  # the stones of the player who did not move last
+        before = (first, second)[mover(first, second)]  # the stones of the player who did not move last
         return not has_line(before, self._rows) and _can_be_played(first, second, self._rows, self._columns)
 
-    def render(self, state: Array) -> str:
-        first, second = (int(word) for word in state)
-        stride = self._rows + 1
-        marks = ["X" if first >> cell & 1 else "O" if second >> cell & 1 else "·" for cell in range(_BITS)]
-        rows = [" ".join(marks[height : stride * self._columns : stride]) for height in reversed(range(self._rows))]
-        return "\n".join([" ".join(DIGITS[: self._columns]), *rows])
-
     def board(self, state: Array) -> Board:
-        rows, columns = self._rows, self._columns
-        first, second = (int(word) for word in state)
-        lines = cells_of_lines(first, rows) | cells_of_lines(second, rows)
-        cells = np.full((rows, columns), EMPTY, np.int8)
-        places = []
-        for row, column in np.ndindex(rows, columns):
-            cell = (rows + 1) * column + rows - 1 - row
-            cells[row, column] = 0 if first >> cell & 1 else 1 if second >> cell & 1 else EMPTY
-            if lines >> cell & 1:
-                places.append((row, column))
+        """Return the cells, where any cell of a column plays it, and the stones of four in a row."""
+        board, rows = super().board(state), self._rows
+        lines = [cells_of_lines(stones, rows) for stones in state.tolist()]
+        line = tuple(
+            (row, column)
+            for row, column in np.ndindex(board.cells.shape)
+            if (lines[0] | lines[1]) >> (rows + 1) * column + rows - 1 - row & 1
+        )
         targets = {}
         for column in np.flatnonzero(self.legal(state[None])[0]).tolist():
-            landing = rows - 1 - int((cells[:, column] != EMPTY).sum())
+            landing = int((board.cells[:, column] == EMPTY).sum()) - 1
             targets[column] = [(landing, column), *((row, column) for row in range(rows) if row != landing)]
-        return Board(cells, MARKS, targets, tuple(places))
+        return board._replace(targets=targets, line=line)
 
     def action_label(self, action: int) -> str:
-        return DIGITS[action]
-
-    def parse_action(self, text: str) -> int:
-        if text.strip() not in list(DIGITS[: self._columns]):
-            raise GameError(f"{text.strip()!r} is not a column: expected a digit from 1 to {self._columns}")
-        return DIGITS.index(text.strip())
+        return self.column_names[action]
 
 
 GAME = ConnectFour()
 
 
 def position_from_moves(moves: str) -> Array:
-    """Return the state int64 [2] after a game that is written as digits from 1 to 7: `4453`; errors as below."""
-    return states_from_moves([moves])[0]
-
-
-def states_from_moves(games: Sequence[str]) -> Array:
-    """Return the states int64 [P, 2] after P games, each written as digits from 1 to 7: `4453`.
+    """Return the state int64 [2] after a game that is written as digits from 1 to 7: `4453`.
 
     Raises:
-        GameError: a character is not such a digit, a column is full, or a game is over before its last move.
+        GameError: a character is not such a digit, a column is full, or the game is over before its last move.
     """
-    for moves in games:
-        for place, digit in enumerate(moves, start=1):
-            if digit not in DIGITS[:COLUMNS]:
-                raise GameError(f"{moves!r} is not a game: move {place} is {digit!r}, not a digit from 1 to 7")
-    states = GAME.initial(len(games))
-    for ply in range(max(map(len, games), default=0)):
-        rows = np.array([row for row, moves in enumerate(games) if len(moves) > ply])
-        actions = np.array([DIGITS.index(games[row][ply]) for row in rows])
-        illegal = ~GAME.legal(states[rows])[np.arange(len(rows)), actions]
-        if illegal.any():
-            place = int(illegal.argmax())
-            over = GAME.outcome(states[rows])[0][place]
-            reason = "comes after its end" if over else f"is in column {DIGITS[actions[place]]}, which is full"
-            raise GameError(f"{games[rows[place]]!r} is not a game: move {ply + 1} {reason}")
-        states[rows] = GAME.step(states[rows], actions)
-    return states
+    return play_games(GAME, [moves])[1][0]
 
 
 def state_from_board(text: str) -> Array:
@@ -319,18 +182,13 @@ def state_from_board(text: str) -> Array:
     Raises:
         GameError: the drawing does not have six rows of seven cells, or play cannot lead to the position.
     """
-    cells = cells_from_drawing(text, ROWS, COLUMNS, "".join(MARKS), DIGITS[:COLUMNS])
+    cells = GAME.read_stones(text)
     floating = (cells[:-1] != EMPTY) & (cells[1:] == EMPTY)
     if floating.any():
         row, column = np.argwhere(floating)[0]
         raise GameError(f"the stone in row {row + 1} of column {DIGITS[column]} floats: below it is an empty cell")
-    places = [np.argwhere(cells == player).tolist() for player in (0, 1)]
-    first, second = (sum(1 << STRIDE * column + ROWS - 1 - row for row, column in stones) for stones in places)
-    if len(places[0]) - len(places[1]) not in (0, 1):
-        raise GameError(
-            f"{len(places[0])} X and {len(places[1])} O: X moves first and the sides alternate, "
-            "so there must be as many X as O, or one more"
-        )
-    if has_line((first, second)[_mover(first, second)], ROWS):
+    columns = np.pad(cells[::-1].T, ((0, 0), (0, STRIDE - ROWS)), constant_values=EMPTY)  # in the order of bits
+    first, second = (bits_of(columns, player) for player in (0, 1))
+    if has_line((first, second)[mover(first, second)], ROWS):
         raise GameError("four in a row of the player who did not move last: the game was over before")
     return np.array([first, second], np.int64)

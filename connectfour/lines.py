@@ -1,4 +1,4 @@
-"""Four in a row, on bit sets of cells in the numbering of `connectfour.game`; `rows` are those of the board."""
+"""Four in a row, on bit sets of cells in the numbering of `connectfour.rules`; `rows` are those of the board."""
 
 from seraphim.jit import kernel
 

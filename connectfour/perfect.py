@@ -5,10 +5,12 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from connectfour.game import COLUMNS, GAME
+from connectfour.game import GAME
+from connectfour.rules import COLUMNS
 from connectfour.solver import Solver
 from seraphim.game import Array
 from seraphim.game.features import MoveResults
+from seraphim.game.solved import best_moves
 
 _TABLE_MEGABYTES = 256
 _MAX_REMEMBERED = 1 << 16  # positions
@@ -47,20 +49,11 @@ def _best_columns(first: int, second: int, seconds: float) -> Array:
     state = np.array([first, second], np.int64)
     legal = GAME.legal(state[None])[0]
     best = np.zeros(COLUMNS, np.bool_)
-    best[legal] = _best(_solver().solve_moves(state, max_seconds=seconds), legal)
+    found = _solver().solve_moves(state, max_seconds=seconds)
+    best[legal] = best_moves(np.nan_to_num(found.results[legal]), found.plies[legal])  # unknown results count as draws
     return best
 
 
 @cache
 def _solver() -> Solver:
     return Solver(_TABLE_MEGABYTES)
-
-
-def _best(scores: MoveResults, legal: Array) -> Array:
-    # The best of the legal actions, bool [K]; one of unknown result counts as a draw.
-    results, plies = np.nan_to_num(scores.results[legal]), scores.plies[legal]
-    best = results == results.max()
-    known = plies[best & ~np.isnan(plies)]
-    if results.max() and len(known):
-        best &= np.isnan(plies) | (plies == (known.min() if results.max() > 0 else known.max()))
-    return best

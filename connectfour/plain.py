@@ -1,4 +1,4 @@
-"""Connect four one position at a time, in plain Python: the same rules as `connectfour.game`, written independently.
+"""Connect four one position at a time, in plain Python: the same rules as `connectfour.rules`, written independently.
 
 An example of the simplest form of a game, the oracle of the tests, and the baseline of the compiled rules in
 bin/benchmark.py.
@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seraphim.game import Array, PlainGame
-
-Cells = tuple[int, ...]  # row by row from the top: 0 empty, 1 a stone of player 0, 2 one of player 1
+from seraphim.game.grid import Cells
 
 
 class PlainConnectFour(PlainGame):

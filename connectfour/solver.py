@@ -12,7 +12,8 @@ import numpy as np
 
 from connectfour import alphabeta
 from connectfour.bitsets import BOTTOM, CELLS
-from connectfour.game import COLUMNS, FULL, GAME
+from connectfour.game import GAME
+from connectfour.rules import COLUMNS, FULL
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
 from seraphim.game.features import MoveResults
@@ -66,7 +67,7 @@ class Solver:
         """Return the value of an unfinished position for the player to move, None if it is unknown within the limits.
 
         Args:
-            state: int64 [2], see `connectfour.game`.
+            state: int64 [2], see `connectfour.rules`.
             max_nodes: positions to search at most; the same limit gives the same answer in a new solver.
             max_seconds: time at most; the clock is read about every tenth of a second.
 
@@ -116,7 +117,7 @@ class Solver:
         where the plies are not.
 
         Args:
-            state: int64 [2], see `connectfour.game`.
+            state: int64 [2], see `connectfour.rules`.
             max_nodes: positions to search at most.
             max_seconds: time at most.
             weak: find results only, which is faster: all plies are NaN.

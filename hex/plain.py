@@ -1,12 +1,11 @@
-"""Hex one position at a time, in plain Python: the same rules as `hex.game`, written independently."""
+"""Hex one position at a time, in plain Python: the same rules as `hex.rules`, written independently."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from seraphim.game import Array, PlainGame
-
-Cells = tuple[int, ...]  # row by row from the top: 0 empty, 1 a stone of player 0, 2 one of player 1
+from seraphim.game.grid import Cells
 
 
 class PlainHex(PlainGame):

@@ -2,7 +2,7 @@
 
 from othello.game import GAME, SETTINGS, state_from_board
 from othello.perfect import action_results, perfect_actions
-from othello.positions import position_sets, test_position_sets
+from othello.positions import position_sets
 
 __all__ = [
     "GAME",
@@ -11,5 +11,4 @@ __all__ = [
     "perfect_actions",
     "position_sets",
     "state_from_board",
-    "test_position_sets",
 ]

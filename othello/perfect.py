@@ -6,10 +6,11 @@ from functools import cache
 import numpy as np
 
 from othello.game import GAME, count_empty
-from othello.solver import Solver
+from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import MoveResults
+from seraphim.game.solved import best_moves
 
 MOST_EMPTY = 30  # cells, of positions that the solver tries
 _TABLE_MEGABYTES = 128
@@ -33,10 +34,9 @@ def perfect_actions(states: Array, seconds: float | None = None) -> Array:
         )
     best = np.zeros((len(states), GAME.num_actions), np.bool_)
     for row, state in enumerate(states):
-        results = action_results(state, math.inf if seconds is None else seconds).results
+        found = action_results(state, math.inf if seconds is None else seconds)
         legal = GAME.legal(state[None])[0]
-        known = np.where(legal, np.nan_to_num(results), -np.inf)
-        best[row] = known == known.max()
+        best[row, legal] = best_moves(np.nan_to_num(found.results[legal]), found.plies[legal])
     return best
 
 
@@ -55,5 +55,5 @@ def action_results(state: Array, seconds: float) -> MoveResults:
 
 
 @cache
-def _solver() -> Solver:
-    return Solver(_TABLE_MEGABYTES)
+def _solver() -> EndgameSolver:
+    return EndgameSolver(_TABLE_MEGABYTES)

@@ -1,4 +1,4 @@
-"""Othello one position at a time, in plain Python: the same rules as `othello.game`, written independently."""
+"""Othello one position at a time, in plain Python: the same rules as `othello.rules`, written independently."""
 
 from collections.abc import Sequence
 

@@ -18,7 +18,7 @@ from seraphim.game.features import MoveResults
 SLICE = 1_000_000  # nodes of the first try; the next one may search twice as many, and knows what this one found
 
 
-class Solver:
+class EndgameSolver:
     """Solves positions of Othello, and remembers what it found from one to the next; one at a time.
 
     A thread that asks while another one is served waits. Limits of time begin after that.

@@ -294,7 +294,7 @@ def evaluate(
         external = load_engine(asked.game, engine)
         players[external.title] = external
     errors = measure_errors(players, sets)
-    calibration = calibrate(asked.game, inferences[0], [weak for weak, _ in sets])
+    calibration = calibrate(asked.game, inferences[0], sets)
     return Evaluation(errors, calibration, inferences[0].description)
 
 
@@ -326,7 +326,8 @@ def prove(
 
     Raises:
         GameError: it is no position, or the game is over in it.
-        SettingsError: it is not clear which game, or the file has no name or folder.
+        SettingsError: it is not clear which game, or the file has no name.
+        FileError: the file has no folder.
         RecordError: the file is damaged, or holds something else.
 
     Examples:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from absl import app, flags, logging
 
 from seraphim.effects import Part, find_idle, is_read
-from seraphim.errors import SeraphimError, SettingsError, shown
+from seraphim.errors import FileError, SeraphimError, SettingsError, shown
 from seraphim.inference import Runtime
 from seraphim.machine import INTERRUPTED, leave_closed_pipe, leave_interrupted, prepare_streams, raise_interrupts
 from seraphim.options import MOST, MOST_SEED, check
@@ -208,14 +208,14 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
 
 
 def check_folders(*files: str | None) -> None:
-    """Raise a SettingsError, before any work, if a file cannot be written: by its name, a folder, or as it has none."""
+    """Raise a FileError, before any work, if a file cannot be written: it is a folder, or in none."""
     for file in filter(None, files):
         check(Path, file=Path(file))
         check_file_name(Path(file))
         if Path(file).is_dir():
-            raise SettingsError(f"cannot write {file}: it is a folder")
+            raise FileError(f"cannot write {file}: it is a folder")
         if not Path(file).parent.is_dir():
-            raise SettingsError(f"cannot write {file}: there is no folder {Path(file).parent}")
+            raise FileError(f"cannot write {file}: there is no folder {Path(file).parent}")
 
 
 def model_name(arguments: Sequence[str]) -> str:

@@ -5,6 +5,9 @@
     ├── GameError          a game is unknown or breaks the contract of `seraphim.game`
     ├── ModelError         a model or snapshot is missing, damaged, or made for another game
     ├── RecordError        game data is missing, damaged, or of another schema
+    ├── FileError          a file or folder that was named cannot be read or written
+    ├── NotInstalledError  a package or a program is needed that is not installed
+    ├── PlayerError        a player cannot play this game, or not from here
     ├── WorkerError        a worker process ended before its work was done
     └── CapacityError      the server has no room at the moment
         └── QuotaError     one address has reached its limit of the server's resources
@@ -68,6 +71,18 @@ class ModelError(SeraphimError):
 
 class RecordError(SeraphimError):
     """Game data is missing, damaged, or of another schema."""
+
+
+class FileError(SeraphimError):
+    """A file or folder that was named cannot be read or written: damaged, in the way, or nowhere."""
+
+
+class NotInstalledError(SeraphimError):
+    """A package or a program is needed that is not installed."""
+
+
+class PlayerError(SeraphimError):
+    """A player cannot play this game, or not from here: it lacks the moves that led to a position, for example."""
 
 
 class WorkerError(SeraphimError):

@@ -23,7 +23,7 @@ from pages import DOCS, run_page
 import seraphim
 import tictactoe
 from seraphim import api
-from seraphim.errors import GameError, ModelError, RecordError, SeraphimError, SettingsError, version
+from seraphim.errors import FileError, GameError, ModelError, RecordError, SeraphimError, SettingsError, version
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.game import Array, PlainGame, load_game, module_name, name_of
@@ -477,7 +477,6 @@ def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatc
         (lambda: seraphim.evaluate("tictactoe", [0], max_positions=0), "max_positions must be at least 1"),
         (lambda: seraphim.prove(game=GAME, goal="win"), "goal must be one of result, first"),  # type: ignore[arg-type]
         (lambda: seraphim.prove(game=GAME, megabytes=0), "megabytes must be at least 1"),
-        (lambda: seraphim.prove(game="tictactoe", out="nowhere/proof"), "there is no folder nowhere"),
         (lambda: seraphim.prove(game="tictactoe", out=""), "'.' is not the name of a file: expected one of 1 to 200"),
         (lambda: seraphim.prove(game="tictactoe", out="/"), "'/' is not the name of a file"),
         (lambda: seraphim.prove(game="tictactoe", out=240 * "x"), "x… is not the name of a file"),
@@ -515,6 +514,11 @@ def test_a_model_outlives_its_snapshot_and_its_folder(tmp_path: Path, monkeypatc
 def test_arguments_out_of_range_or_without_effect_are_refused(call: Callable[[], object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         call()
+
+
+def test_a_proof_needs_a_folder() -> None:
+    with pytest.raises(FileError, match="there is no folder nowhere"):
+        seraphim.prove(game="tictactoe", out="nowhere/proof")
 
 
 def test_numbers_of_numpy_are_numbers(model: seraphim.Model) -> None:

@@ -25,7 +25,7 @@ import seraphim
 from connectfour.game import GAME as CONNECTFOUR
 from connectfour.solver import Solver as ConnectFourSolver
 from othello.game import GAME as OTHELLO
-from othello.solver import Solver as OthelloSolver
+from othello.solver import EndgameSolver
 from seraphim.errors import ModelError
 from seraphim.evaluation.match import make_openings
 from seraphim.game import Array, load_game
@@ -146,7 +146,7 @@ def late_positions(game: Any, plies: int) -> list[Array]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "game", "plies"), [(ConnectFourSolver, CONNECTFOUR, 22), (OthelloSolver, OTHELLO, 46)]
+    ("kind", "game", "plies"), [(ConnectFourSolver, CONNECTFOUR, 22), (EndgameSolver, OTHELLO, 46)]
 )
 def test_a_solver_serves_one_thread_after_the_other(kind: Any, game: Any, plies: int) -> None:
     states = late_positions(game, plies)

@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.game import Array
-from seraphim.game.features import MoveResults, PositionSet
-from tictactoe.game import CELLS, FULL, GAME
+from seraphim.game.features import MoveResults, PositionSet, Split
+from tictactoe.game import GAME
+from tictactoe.rules import CELLS, FULL
 
 
-class Layer(NamedTuple):
+class Ply(NamedTuple):
     """The distinct reachable positions with one number of stones."""
 
     states: Array  # int64 [P, 2], in ascending order of the rows
@@ -21,9 +22,9 @@ class Layer(NamedTuple):
 
 
 @cache
-def solve() -> tuple[Layer, ...]:
+def solve() -> tuple[Ply, ...]:
     """Return the layers with 0 to 9 stones, 5,478 positions in all, as read-only arrays."""
-    layers: list[Layer] = []
+    layers: list[Ply] = []
     # A move adds a stone, so it leads to the next layer: solve them from the full board backwards.
     for states in reversed(_reachable()):
         layers.append(_solve_layer(states, layers[-1] if layers else None))
@@ -32,8 +33,13 @@ def solve() -> tuple[Layer, ...]:
     return tuple(reversed(layers))
 
 
-def position_sets() -> list[PositionSet]:
-    """Return one set, all 4,520 reachable positions that are not over: a player without errors there is perfect."""
+def position_sets(split: Split = "validation") -> list[PositionSet]:
+    """Return one set, all 4,520 reachable positions that are not over: a player without errors there is perfect.
+
+    Nothing is left for the split `test`.
+    """
+    if split == "test":
+        return []
     states = np.concatenate([layer.states for layer in solve()])
     action_values = np.concatenate([layer.action_values for layer in solve()])
     unfinished = ~GAME.outcome(states)[0]
@@ -65,7 +71,7 @@ def _reachable() -> list[Array]:
     return layers
 
 
-def _solve_layer(states: Array, following: Layer | None) -> Layer:
+def _solve_layer(states: Array, following: Ply | None) -> Ply:
     ended, results = GAME.outcome(states)
     action_values = np.full((len(states), CELLS), np.nan, np.float32)
     action_plies = action_values.copy()
@@ -82,7 +88,7 @@ def _solve_layer(states: Array, following: Layer | None) -> Layer:
     best = np.where(action_values == values[:, None], action_plies, np.nan)[~ended]
     plies = np.zeros(len(states), np.float32)
     plies[~ended] = hurry * np.nanmax(hurry[:, None] * best, axis=1)
-    return Layer(states, values, action_values, plies, action_plies)
+    return Ply(states, values, action_values, plies, action_plies)
 
 
 def _keys(states: Array) -> Array:

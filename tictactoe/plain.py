@@ -1,4 +1,4 @@
-"""Tic-tac-toe one position at a time, in plain Python: the same rules as `tictactoe.game`, written independently.
+"""Tic-tac-toe one position at a time, in plain Python: the same rules as `tictactoe.rules`, written independently.
 
 An example of the simplest form of a game, the oracle of the tests, and the baseline of the compiled rules in
 bin/benchmark.py.
@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seraphim.game import Array, PlainGame
-
-Cells = tuple[int, ...]  # nine cells, row by row: 0 empty, 1 a cross, 2 a nought
+from seraphim.game.grid import Cells
 
 
 class PlainTicTacToe(PlainGame):

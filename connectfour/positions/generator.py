@@ -18,12 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from connectfour.bitsets import CELLS
-from connectfour.game import COLUMN, COLUMNS, DIGITS, GAME, STRIDE, position_from_moves
+from connectfour.game import DIGITS, GAME, position_from_moves
 from connectfour.positions import NAMES, format_position
+from connectfour.rules import COLUMN, COLUMNS, STRIDE
 from connectfour.solver import Solver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
+from seraphim.game.solved_files import append_positions
 
 
 class Bounds(NamedTuple):
@@ -71,16 +73,8 @@ def generate(
         excluded: states int64 [P, 2] that are left out of the set, with their mirror images.
     """
     path, began = folder / f"{name}.txt", time.monotonic()
-    written = path.read_text().splitlines(keepends=True) if path.exists() else []
-    if written and not written[-1].endswith("\n"):
-        written.pop()  # it was being written
-        path.write_text("".join(written))
     outside = {_unmirrored(state) for state in ([] if excluded is None else excluded)}
-    lines = _lines(path, seed, [line.split(" ")[0] for line in written], solver, outside)
-    for _ in range(count - len(written)):
-        line = next(lines)
-        with path.open("a") as file:
-            file.write(line + "\n")
+    for line in append_positions(path, count, lambda written: _lines(path, seed, written, solver, outside)):
         yield line
         if max_seconds is not None and time.monotonic() - began > max_seconds:
             break

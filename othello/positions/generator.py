@@ -12,23 +12,27 @@ from pathlib import Path
 import numpy as np
 
 from othello.game import GAME, count_empty
-from othello.positions import EMPTY_CELLS, format_position, states_from_moves
-from othello.solver import Solver
+from othello.positions import EMPTY_CELLS, format_position
+from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
 from seraphim.game.features import Split
 from seraphim.game.interface import random_actions
+from seraphim.game.solved_files import append_positions, play_games
 
 FEWEST_RANDOM, MOST_RANDOM = 4, 30
 RANDOM_SHARE = 0.1
 ROUND = 400  # games that are played at the same time
 SEEDS: dict[Split, int] = {"validation": 0, "test": 2}  # 1 made the former test sets
 
-Choose = Callable[[Array], Array]
-
 
 def generate(
-    name: str, count: int, seed: int, folder: Path, players: Sequence[Choose], excluded: Array | None = None
+    name: str,
+    count: int,
+    seed: int,
+    folder: Path,
+    players: Sequence[Callable[[Array], Array]],
+    excluded: Array | None = None,
 ) -> Iterator[str]:
     """Append positions to the set of that name, the file NAME.txt in `folder`, and yield each line as it is written.
 
@@ -42,33 +46,24 @@ def generate(
         players: choose the moves: states int64 [P, 2] -> int [P].
         excluded: states int64 [P, 2] that are left out of the set, with symmetric ones.
     """
-    path, solver = folder / f"{name}.txt", Solver(256)
-    written = path.read_text().splitlines(keepends=True) if path.exists() else []
-    if written and not written[-1].endswith("\n"):
-        written.pop()  # it was being written
-        path.write_text("".join(written))
-    done = [line.split(" ")[0] for line in written]
-    if len(done) >= count:
-        return
+    path, solver = folder / f"{name}.txt", EndgameSolver(256)
     seen = set() if excluded is None else set(map(_canonical, excluded))
-    for number, moves in enumerate(_draw(name, seed, players, seen)):
-        if number >= count:
-            return
-        if number < len(done):
-            if moves != done[number]:
+
+    def lines_after(done: list[str]) -> Iterator[str]:
+        for number, moves in enumerate(_draw(name, seed, players, seen)):
+            if number >= len(done):
+                (state,) = play_games(GAME, [moves])[1]
+                yield format_position(moves, solver.solve_moves(state).results)
+            elif moves != done[number]:
                 raise GameError(
                     f"{path}, line {number + 1}: not of seed {seed} and these players: give those that the file was "
                     "made with, or remove it"
                 )
-            continue
-        (state,) = states_from_moves([moves])
-        line = format_position(moves, solver.solve_moves(state).results)
-        with path.open("a") as file:
-            file.write(line + "\n")
-        yield line
+
+    return append_positions(path, count, lines_after)
 
 
-def _draw(name: str, seed: int, players: Sequence[Choose], seen: set[bytes]) -> Iterator[str]:
+def _draw(name: str, seed: int, players: Sequence[Callable[[Array], Array]], seen: set[bytes]) -> Iterator[str]:
     # The games that lead to the positions of a set, without end.
     random = np.random.default_rng([seed, [*EMPTY_CELLS].index(name)])
     while True:
@@ -79,7 +74,9 @@ def _draw(name: str, seed: int, players: Sequence[Choose], seen: set[bytes]) -> 
                 yield moves
 
 
-def _play(empty: int, players: Sequence[Choose], random: np.random.Generator) -> tuple[Array, list[str]]:
+def _play(
+    empty: int, players: Sequence[Callable[[Array], Array]], random: np.random.Generator
+) -> tuple[Array, list[str]]:
     # The positions of games with that many empty cells, unless they ended before, and the moves of each game.
     states, moves = GAME.initial(ROUND), [""] * ROUND
     seats = random.integers(len(players), size=(ROUND, 2))

@@ -41,13 +41,13 @@ JSON = flags.DEFINE_string("json", None, "Also write every figure to this file."
 def main(arguments: Sequence[str]) -> None:
     """Measure."""
     from seraphim.diagnostics.benchmark import Figures, benchmark, show, write
-    from seraphim.errors import CLONE, SettingsError
+    from seraphim.errors import CLONE, NotInstalledError, SettingsError
     from seraphim.game import load_game_module
     from seraphim.settings import OPTIONS, default_settings
 
     cli.refuse_flags(True, *IDLE, because="no weights are learned and no files written")
     if CLONE is None and (GPU.value or PEERS.value):
-        raise SettingsError("--gpu and --peers need a clone of Seraphim: its folder benchmarks/ is not installed")
+        raise NotInstalledError("--gpu and --peers need a clone of Seraphim: its folder benchmarks/ is not installed")
     sys.path.append(str(CLONE))  # benchmarks/ is not installed
     measured: dict[str, Figures] = {}
     if GPU.value:

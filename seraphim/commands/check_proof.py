@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from absl import app, flags
 
-from seraphim.errors import GameError
+from seraphim.errors import SeraphimError
 from seraphim.game import Array, Game, load_game
 from seraphim.game.notation import format_moves
 
@@ -98,7 +98,7 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
         if not proven or not moves.is_used_up():
             raise RefusedError("it claims nothing, or has moves that belong to no claim")
         yield from proven
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error, GameError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError, zlib.error, SeraphimError) as error:
         raise RefusedError(f"it cannot be read ({error})") from error
 
 

@@ -34,12 +34,12 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Serve."""
-    from seraphim.errors import SettingsError, how_to_install
+    from seraphim.errors import NotInstalledError, SettingsError, how_to_install
 
     try:
         from seraphim.server import run
     except ModuleNotFoundError as error:
-        raise SettingsError(f"serving needs {error.name}: {how_to_install('serve')}") from error
+        raise NotInstalledError(f"serving needs {error.name}: {how_to_install('serve')}") from error
     from seraphim.game import load_game
     from seraphim.server.engine.model_host import ModelHost
     from seraphim.server.engine.programs import Programs

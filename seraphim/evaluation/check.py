@@ -1,6 +1,6 @@
 """The check of a model after each generation: errors in solved positions, and whether it ever loses from the start.
 
-Knows no particular game: a game offers its solved positions as `position_sets()`. Knows no search either, only players.
+Knows no particular game: a game offers its solved positions as `position_sets`. Knows no search either, only players.
 
 Shape letters: `P` positions, and those of `seraphim.game`.
 """
@@ -85,8 +85,7 @@ def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose,
     def remember(states: Array) -> Array:
         return np.array([choices[state.tobytes()] for state in states], np.int64)
 
-    sets = [(positions, None) for positions in position_sets]
-    errors = tuple(measure_errors({SEARCHED: search_and_remember, RAW: raw}, sets))
+    errors = tuple(measure_errors({SEARCHED: search_and_remember, RAW: raw}, position_sets))
     try:
         losses = loses_from_start(game, remember)
     except KeyError:  # the sets are samples of a game that is too large to be walked through

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
@@ -48,39 +48,48 @@ class Evaluation(NamedTuple):
         return f"{errors_table(self.errors)}\n{calibration_table(self.calibration)}"
 
 
-def find_mistakes(positions: PositionSet, actions: Array) -> Array:
+def find_mistakes(positions: PositionSet, actions: Array, plies: Array | None = None) -> Array:
     """Return in which positions the chosen actions (any int type, [P]) lose value, bool [P].
+
+    Given the `plies` of the positions, also in which they win slower or lose faster than others that keep the value.
 
     Raises:
         GameError: an action is illegal.
     """
-    chosen = positions.action_values[np.arange(len(actions)), actions]
+    rows = np.arange(len(actions))
+    chosen = positions.action_values[rows, actions]
     if np.isnan(chosen).any():
         row = int(np.isnan(chosen).argmax())
         raise GameError(f"the player chose the illegal action {actions[row]} in position {row} of {positions.name!r}")
-    wrong: Array = chosen < np.nanmax(positions.action_values, axis=1) - _TOLERANCE
+    best = np.nanmax(positions.action_values, axis=1, keepdims=True)
+    wrong: Array = chosen < best[:, 0] - _TOLERANCE
+    if plies is not None:
+        costs = np.where(positions.action_values < best - _TOLERANCE, np.nan, np.sign(best) * plies)
+        wrong |= costs[rows, actions] > np.nanmin(costs, axis=1)
     return wrong
 
 
-def measure_errors(
-    players: Mapping[str, Choose], sets: Sequence[tuple[PositionSet, PositionSet | None]]
-) -> list[Errors]:
-    """Return the errors of each player in each set, which has values for the weak and, if known, the strong error.
+def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -> list[Errors]:
+    """Return the errors of each player in each set; the strong error where a set has plies.
 
     Raises:
         GameError: a player chose an illegal action, or is a program that broke the rules.
-        SettingsError: a player needs the moves that lead to a position, which a set does not have.
+        PlayerError: a player needs the moves that lead to a position, which a set does not have.
     """
-    for weak, _ in sets:
-        if weak.lines is None and any(isinstance(choose, FollowsMoves) for choose in players.values()):
-            raise SettingsError(
-                f"an engine needs the moves that lead to a position, which the solved positions {weak.name!r} lack"
+    for positions in sets:
+        if positions.lines is None and any(isinstance(choose, FollowsMoves) for choose in players.values()):
+            raise PlayerError(
+                f"an engine needs the moves that lead to a position, which the solved positions {positions.name!r} lack"
             )
     found = []
-    for weak, strong in sets:
+    for positions in sets:
         for name, choose in players.items():
-            actions = _actions(choose, weak)
-            found.append(Errors(weak.name, name, _rate(weak, actions), _rate(strong, actions) if strong else None))
+            actions = _actions(choose, positions)
+            weak, strong = (
+                Rate(int(find_mistakes(positions, actions, plies).sum()), len(actions), positions.sampled)
+                for plies in (None, positions.plies)
+            )
+            found.append(Errors(positions.name, name, weak, None if positions.plies is None else strong))
     return found
 
 
@@ -88,10 +97,6 @@ def _actions(choose: Choose, positions: PositionSet) -> Array:
     if isinstance(choose, FollowsMoves) and positions.lines is not None:
         return choose.after(positions.lines)
     return choose(positions.states)
-
-
-def _rate(positions: PositionSet, actions: Array) -> Rate:
-    return Rate(int(find_mistakes(positions, actions).sum()), len(actions), positions.sampled)
 
 
 def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> Calibration:

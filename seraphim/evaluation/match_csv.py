@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seraphim.errors import SettingsError
+from seraphim.errors import FileError
 from seraphim.evaluation.match import MatchResult, Tally
 from seraphim.evaluation.ratings import Match
 from seraphim.storage.atomic import replace_file
@@ -56,14 +56,14 @@ def read_matches(file: Path, conditions: Conditions | None = None) -> list[Match
     """Return the matches in a CSV file that were played under these conditions, by default those of the newest match.
 
     Raises:
-        SettingsError: the file is damaged.
+        FileError: the file is damaged.
     """
     try:
         rows = read_rows(file)
         wanted = rows[-1]["conditions"] if rows and conditions is None else str(conditions)
         return [_to_match(row) for row in rows if row["conditions"] == wanted]
     except (KeyError, TypeError, ValueError) as error:
-        raise SettingsError(
+        raise FileError(
             f"{file} is not a valid file of matches ({error}): delete it, and they are played again"
         ) from error
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import AnyGame, Array, Game, load_features, load_game
+from seraphim.game import AnyGame, Array, Game, load_game
 from seraphim.game.features import PositionSet, Split
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
-from seraphim.game.solved import check_position_sets
+from seraphim.game.solved import load_position_sets
 from seraphim.search.roots import Result
 from seraphim.storage.atomic import check_regular
 
@@ -34,31 +34,26 @@ def default_split(name: AnyGame) -> Split:
     Raises:
         GameError: there is no such game.
     """
-    return "validation" if load_features(name).test_position_sets is None else "test"
+    return "test" if load_position_sets(name, "test") else "validation"
 
 
-def load_sets(name: AnyGame, split: Split, limit: int | None = None) -> list[tuple[PositionSet, PositionSet | None]]:
-    """Return the solved positions of a game for the weak error and for the strong one, the first `limit` of each set.
+def load_sets(name: AnyGame, split: Split, limit: int | None = None) -> list[PositionSet]:
+    """Return the solved positions of a game, the first `limit` of each set.
 
     Raises:
         GameError: there is no such game, or its solved positions do not fit its rules.
     """
-    features = load_features(name)
-    if split == "test":
-        weakly, strongly = features.test_position_sets, features.strong_test_position_sets
-    else:
-        weakly, strongly = features.position_sets, features.strong_position_sets
-    weak = [] if weakly is None else [first_positions(each, limit) for each in check_position_sets(name, weakly())]
-    if strongly is None:
-        return [(positions, None) for positions in weak]
-    return list(zip(weak, (first_positions(positions, limit) for positions in strongly()), strict=True))
+    return [first_positions(positions, limit) for positions in load_position_sets(name, split)]
 
 
 def first_positions(positions: PositionSet, limit: int | None) -> PositionSet:
     """Return the first `limit` positions of a set; None returns all."""
-    lines = None if positions.lines is None else positions.lines[:limit]
-    states, values = positions.states[:limit], positions.action_values[:limit]
-    return PositionSet(positions.name, states, values, lines, positions.sampled)
+    return positions._replace(
+        states=positions.states[:limit],
+        action_values=positions.action_values[:limit],
+        lines=None if positions.lines is None else positions.lines[:limit],
+        plies=None if positions.plies is None else positions.plies[:limit],
+    )
 
 
 def read_positions(name: str, file: Path) -> PositionList:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import SettingsError
+from seraphim.errors import NotInstalledError, SettingsError
 from seraphim.evaluation.intervals import Z_95, dispersion
 from seraphim.evaluation.match import MatchResult
 from seraphim.game import Array
@@ -55,7 +55,8 @@ def rate(matches: Sequence[Match]) -> list[Rating]:
     independent, though those of a tournament share their openings.
 
     Raises:
-        SettingsError: the players fall into groups between which no match was played, or choix is not installed.
+        SettingsError: the players fall into groups between which no match was played.
+        NotInstalledError: choix is not installed.
     """
     names = list(dict.fromkeys(name for match in matches for name in (match.first, match.second)))
     if not names:
@@ -110,7 +111,7 @@ def _fit(points: Array) -> Array:
     try:
         import choix
     except ModuleNotFoundError as error:
-        raise SettingsError("ratings need choix, which is not installed: pip install choix") from error
+        raise NotInstalledError("ratings need choix, which is not installed: pip install choix") from error
     return np.asarray(choix.ilsr_pairwise_dense(points, max_iter=10_000, tol=1e-9))
 
 
@@ -153,20 +154,21 @@ def matches_table(matches: Sequence[Match]) -> str:
 
 
 def check_plot(file: Path) -> None:
-    """Raise a SettingsError if `plot_ratings` could not write such a file."""
+    """Raise a SettingsError or NotInstalledError if `plot_ratings` could not write such a file."""
     if file.suffix not in _SUFFIXES:
         raise SettingsError(f"a plot must end with {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, not {file.name!r}")
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise SettingsError("plots need matplotlib, which is not installed: pip install matplotlib") from error
+        raise NotInstalledError("plots need matplotlib, which is not installed: pip install matplotlib") from error
 
 
 def plot_ratings(ratings: Sequence[Rating], file: Path) -> None:
     """Draw the ratings with their intervals, strongest on top.
 
     Raises:
-        SettingsError: the file's name has another ending than `.png`, `.svg` or `.pdf`, or matplotlib is not installed.
+        SettingsError: the file's name has another ending than `.png`, `.svg` or `.pdf`.
+        NotInstalledError: matplotlib is not installed.
     """
     check_plot(file)
     from matplotlib.figure import Figure

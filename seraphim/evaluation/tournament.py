@@ -32,7 +32,8 @@ class Tournament:
         """Begin, or continue with the matches in a folder's RESULTS that were played under the same conditions.
 
         Raises:
-            SettingsError: the file is damaged, or the conditions make no sense.
+            FileError: the file is damaged.
+            SettingsError: the conditions make no sense.
         """
         self._game = game
         self._conditions = conditions

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError, how_to_install
+from seraphim.errors import GameError, NotInstalledError, SettingsError, how_to_install
 from seraphim.game import Array, Game, load_game
 
 try:
@@ -17,7 +17,7 @@ try:
     from pettingzoo import AECEnv
     from pettingzoo.utils import wrappers
 except ModuleNotFoundError as error:
-    raise SettingsError(f"an environment needs {error.name}: {how_to_install('pettingzoo')}") from error
+    raise NotInstalledError(f"an environment needs {error.name}: {how_to_install('pettingzoo')}") from error
 
 RENDER_MODES = ("human", "ansi")
 

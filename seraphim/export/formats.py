@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import ModelError, SettingsError, how_to_install
+from seraphim.errors import FileError, ModelError, NotInstalledError, how_to_install
 from seraphim.game import Array, Game, random_actions
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
@@ -56,10 +56,11 @@ def export_file(snapshot: Path, game: Game, form: Format, file: Path, trust: boo
 
     Raises:
         ModelError: the snapshot is damaged or for another game, or the converted network computes something else.
-        SettingsError: a package is not installed, or the file is a folder.
+        NotInstalledError: a package is not installed.
+        FileError: the file is a folder.
     """
     if file.is_dir():
-        raise SettingsError(f"{file} is a folder: name a file with --out, such as {file / f'NAME.{form}'}")
+        raise FileError(f"{file} is a folder: name a file with --out, such as {file / f'NAME.{form}'}")
     content, parity = convert(snapshot, game, form, trust)
     file.parent.mkdir(parents=True, exist_ok=True)
     atomic.replace_file(file, content)
@@ -71,7 +72,7 @@ def convert(snapshot: Path, game: Game, form: Format, trust: bool = False) -> tu
 
     Raises:
         ModelError: see `export_file`.
-        SettingsError: a package is not installed.
+        NotInstalledError: a package is not installed.
     """
     original = OpenVinoModel(snapshot, game, "float32", threads=1)
     content, infer = (_to_litert if form == "tflite" else _to_onnx)(snapshot, game, trust)
@@ -130,7 +131,9 @@ def _to_onnx(snapshot: Path, game: Game, trust: bool) -> tuple[bytes, Infer]:
         import onnxruntime
         import tf2onnx.convert
     except ModuleNotFoundError as error:
-        raise SettingsError(f"ONNX needs {error.name}: {how_to_install('onnx')}, or choose another --format") from error
+        raise NotInstalledError(
+            f"ONNX needs {error.name}: {how_to_install('onnx')}, or choose another --format"
+        ) from error
 
     serve = load_module(snapshot, game, trust=trust).serve
     made, _ = tf2onnx.convert.from_function(serve, input_signature=serve.input_signature, opset=_OPSET)

@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import FileError, GameError, NotInstalledError
 from seraphim.export.formats import Parity, convert
 from seraphim.game import load_features, load_game
 from seraphim.settings import Settings, read_json
@@ -74,12 +74,12 @@ def find_library(project: Path = SHIPPED) -> Library:
         project: has package.json, and in a clone package-lock.json, without which nothing is installed.
 
     Raises:
-        SettingsError: there is no package.json, which says what to install.
+        NotInstalledError: there is no package.json, which says what to install.
     """
     folder, package = project / "node_modules", project / "package.json"
     version = _read_json(package).get("dependencies", {}).get(_LIBRARY)
     if version is None:
-        raise SettingsError(f"{package} does not name {_LIBRARY}: export in a clone of Seraphim")
+        raise NotInstalledError(f"{package} does not name {_LIBRARY}: export in a clone of Seraphim")
     installed, reason = folder / _LIBRARY / "package.json", ""
     if _read_json(installed).get("version") != version:
         reason = _install(project)
@@ -118,7 +118,7 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
     An older export is replaced. With `trust`, TensorFlow may load a SavedModel that has no Keras archive.
 
     Raises:
-        SettingsError: `out` exists and is not an export.
+        FileError: `out` exists and is not an export.
         GameError: a game has no rules for the browser.
         ModelError: see `seraphim.export.formats.convert`.
     """
@@ -147,7 +147,7 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
 def _check_replaceable(out: Path) -> None:
     is_free = not out.exists() or (out.is_dir() and not any(out.iterdir()))
     if not is_free and _read_json(out / _MARK).get("made_by") != _MAKER:
-        raise SettingsError(f"{out} exists and is not an export: name another folder with --out")
+        raise FileError(f"{out} exists and is not an export: name another folder with --out")
 
 
 # ---------------------------------------------------------------- content

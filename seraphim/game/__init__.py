@@ -5,6 +5,7 @@ In dependency order:
     interface       the contract of a game: batched rules
     features        the optional members of a game
     notation        moves as text: labels, reading and writing
+    grid            names of moves, drawings and symmetries of games on a board
     tree            the history of a game with its variations
     saved_games     positions and games in text and in files
     openspiel       the games of OpenSpiel
@@ -12,6 +13,7 @@ In dependency order:
     plain           rules in plain Python, one position at a time
     loading         finds a game by its name, and the name of a game
     solved          exact results of the moves of a position
+    solved_files    solved positions in files
     exhaustive      every position of a small game, solved
 """
 

@@ -3,8 +3,8 @@
 Knows the rules and no particular game. Values are for player 0 internally, so the order of the players does not matter.
 A game that is small enough offers the solution as its solved positions:
 
-    def position_sets():
-        return solve(GAME).position_sets()
+    def position_sets(split):
+        return solve(GAME).position_sets(split)
 
 Shape letters: `P` positions, `E` edges (a legal action in a position), and those of `seraphim.game`.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules
-from seraphim.game.features import PositionSet
+from seraphim.game.features import PositionSet, Split
 
 MAX_POSITIONS = 1_000_000  # reachable by play
 
@@ -39,8 +39,13 @@ class Solution:
     longest: int
     """Plies of the longest game that can be played."""
 
-    def position_sets(self) -> list[PositionSet]:
-        """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample."""
+    def position_sets(self, split: Split = "validation") -> list[PositionSet]:
+        """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample.
+
+        Nothing is left for the split `test`.
+        """
+        if split == "test":
+            return []
         order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(self.action_values).all(axis=1)))
         return [PositionSet("all positions", self.states[order], self.action_values[order], sampled=False)]
 

@@ -63,13 +63,18 @@ def board_of(game: Game, state: Array) -> Board | None:
 
 
 class PositionSet(NamedTuple):
-    """Unfinished positions, solved."""
+    """Unfinished positions, solved.
+
+    A mistake is a move that gives the result away (the weak error), and where `plies` are known, a slower win or a
+    faster loss as well (the strong error).
+    """
 
     name: str
     states: Array  # int64 [P, W]
     action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
     lines: Sequence[Sequence[int]] | None = None  # P: the actions from the initial position, if known
     sampled: bool = True  # whether they are drawn at random; else they are all there are, and shares of them are exact
+    plies: Array | None = None  # float32 [P, A]: to the end under best play, the move included; NaN where illegal
 
 
 class MoveResults(NamedTuple):
@@ -94,16 +99,10 @@ class PerfectActions(Protocol):
 class ModuleFeatures:
     """The optional functions and names of a game's module."""
 
-    position_sets: Callable[[], list[PositionSet]] | None
-    """Solved positions to choose by: learning checks every champion on them. A mistake is a move that gives the result
-    away (the weak error)."""
-    strong_position_sets: Callable[[], list[PositionSet]] | None
-    """The same positions, in which a slower win or a faster loss is a mistake too (the strong error)."""
-    test_position_sets: Callable[[], list[PositionSet]] | None
-    """Other positions for the figures that are reported, where `position_sets` are samples. Learning never sees them;
-    `seraphim.evaluation.position_lists` alone reads them."""
-    strong_test_position_sets: Callable[[], list[PositionSet]] | None
-    """The positions of `test_position_sets` for the strong error."""
+    position_sets: Callable[[Split], list[PositionSet]] | None
+    """`position_sets(split)`: solved positions. Those of "validation" are to choose by: learning checks every champion
+    on them. Where they are samples, those of "test" are others, for the figures that are reported; else there are none,
+    an empty list. Learning never sees them; `seraphim.evaluation.position_lists` alone reads them."""
     perfect_actions: PerfectActions | None
     """`perfect_actions(states, seconds)`: a solver that returns the best actions; a player in matches."""
     action_results: Callable[[Array, float], MoveResults] | None
@@ -125,9 +124,6 @@ def module_features(module: ModuleType) -> ModuleFeatures:
     file = getattr(module, "__file__", None)
     return ModuleFeatures(
         position_sets=getattr(module, "position_sets", None),
-        strong_position_sets=getattr(module, "strong_position_sets", None),
-        test_position_sets=getattr(module, "test_position_sets", None),
-        strong_test_position_sets=getattr(module, "strong_test_position_sets", None),
         perfect_actions=getattr(module, "perfect_actions", None),
         action_results=getattr(module, "action_results", None),
         state_from_board=getattr(module, "state_from_board", None),

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
@@ -16,6 +17,7 @@ from seraphim.game.interface import Game
 from seraphim.game.plain import PlainGame, PlainRules
 
 FAMILIES = "seraphim.games"  # the group of entry points of packages that offer many games
+_FORMER = "strong_position_sets", "test_position_sets", "strong_test_position_sets"  # names
 
 AnyGame = str | Game | PlainGame
 """A game: the name of the package or module that offers it as `GAME`, or the game itself."""
@@ -69,9 +71,19 @@ def load_features(name: AnyGame) -> ModuleFeatures:
     """Return the optional members of the module that `load_game_module` finds.
 
     Raises:
-        GameError: there is no such game.
+        GameError: there is no such game, or it offers solved positions as older versions of Seraphim read them.
     """
-    return module_features(load_game_module(name))
+    module = load_game_module(name)
+    features = module_features(module)
+    former = [name for name in _FORMER if hasattr(module, name)]
+    if features.position_sets is not None and not inspect.signature(features.position_sets).parameters:
+        former = ["position_sets"]
+    if former:
+        raise GameError(
+            f"{module.__name__} offers {former[0]}(): offer position_sets(split) alone, which returns the sets of "
+            "'validation' or 'test', with `plies` where a slower win is a mistake"
+        )
+    return features
 
 
 def name_of(game: AnyGame) -> str:

@@ -13,7 +13,7 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of
 
-_CELL = re.compile(r"[A-Za-z][0-9]+")
+_CELL = re.compile(r"[A-Za-z][0-9]+|pass")
 _CELLS = re.compile(f"({_CELL.pattern}){{2,}}")
 
 
@@ -74,9 +74,9 @@ def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     """Return the actions that a text names: labels with spaces or commas between them.
 
     If every label of the game is a single character, they may also stand together (`4453`); so may cells named by a
-    letter and a number (`f5d6c3`), unless together they are a label (`d2d3`). If a label has spaces or commas in it,
-    labels must be written exactly as `action_label` does. Whether the moves are legal is not checked, unless labels
-    vary.
+    letter and a number, and passes (`f5d6passc3`), unless together they are a label (`d2d3`). If a label has spaces or
+    commas in it, labels must be written exactly as `action_label` does. Whether the moves are legal is not checked,
+    unless labels vary.
 
     Args:
         game: the rules.
@@ -98,7 +98,7 @@ def parse_moves(game: Game, text: str, start: Array | None = None) -> list[int]:
     state, actions = game.initial(1)[0] if start is None else start, list[int]()
     for place, part in enumerate(parts, start=1):
         try:
-            actions.append(parse_move(game, part, state))
+            actions.append(parse_move(game, part, state) if vary else int(game.parse_action(part)))
         except GameError as error:
             raise GameError(f"move {place}: {error}") from error
         if vary:
@@ -152,4 +152,4 @@ def _are_single(labels: Sequence[str]) -> bool:
 
 
 def _have_separators(labels: Sequence[str]) -> bool:
-    return any(re.search(r"[\s,]", label) for label in labels)
+    return re.search(r"[\s,]", "".join(labels)) is not None

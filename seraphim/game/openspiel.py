@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, how_to_install, shown
+from seraphim.errors import GameError, NotInstalledError, how_to_install, shown
 from seraphim.game import Array, Symmetries, identity_symmetry
 
 PREFIX = "openspiel:"
@@ -46,6 +46,7 @@ class OpenSpielGame:
 
         Raises:
             GameError: there is no such game, or it is not supported here.
+            NotInstalledError: OpenSpiel is not installed.
         """
         self._game = _load(name)
         self.name = PREFIX + name
@@ -304,7 +305,7 @@ def _pyspiel() -> ModuleType:
     try:
         import pyspiel
     except ModuleNotFoundError as error:
-        raise GameError(f"OpenSpiel is not installed: {how_to_install('openspiel')}") from error
+        raise NotInstalledError(f"OpenSpiel is not installed: {how_to_install('openspiel')}") from error
     return pyspiel
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import AnyGame, Array, Game, load_features, load_game, name_of
-from seraphim.game.features import PerfectActions, PositionSet, module_features
+from seraphim.game.features import PerfectActions, PositionSet, Split, module_features
 
 
 class MoveValue(NamedTuple):
@@ -22,39 +22,38 @@ class MoveValue(NamedTuple):
     proven: bool = False  # whether a proof says so, not a solver; then `plies` is a maximum
 
 
-def load_position_sets(name: AnyGame) -> list[PositionSet]:
-    """Return the solved positions by which a model of a game may be chosen, an empty list if it offers none.
+def load_position_sets(name: AnyGame, split: Split = "validation") -> list[PositionSet]:
+    """Return the solved positions of a game, an empty list if it offers none; by default those to choose a model by.
 
     Raises:
         GameError: there is no such game, or its solved positions do not fit its rules.
     """
     offered = load_features(name).position_sets
-    return [] if offered is None else check_position_sets(name, offered())
+    sets = [] if offered is None else offered(split)
+    for positions in sets:
+        _check(name, positions)
+    return sets
 
 
-def check_position_sets(name: AnyGame, position_sets: list[PositionSet]) -> list[PositionSet]:
-    """Return solved positions that a game offers, after a check that they fit its rules.
-
-    Raises:
-        GameError: they do not.
-    """
+def _check(name: AnyGame, positions: PositionSet) -> None:
+    # That solved positions fit the rules.
     game = load_game(name)
-    for positions in position_sets:
-        shapes = (positions.states.shape[1:], positions.action_values.shape)
-        if shapes != ((game.state_words,), (len(positions.states), game.num_actions)):
-            raise GameError(
-                f"{positions.name!r} of {name_of(name)} has states {positions.states.shape} and action values "
-                f"{positions.action_values.shape}: expected [P, {game.state_words}] and [P, {game.num_actions}]"
-            )
-        legal = game.legal(positions.states)
-        wrong = (np.isnan(positions.action_values) == legal).any(axis=1) | ~legal.any(axis=1)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise GameError(
-                f"{positions.name!r} of {name_of(name)} must hold unfinished positions, with a value for each legal "
-                f"action and NaN for all others, but does not here:\n{game.render(positions.states[row])}"
-            )
-    return position_sets
+    shapes = (positions.states.shape[1:], positions.action_values.shape)
+    if shapes != ((game.state_words,), (len(positions.states), game.num_actions)):
+        raise GameError(
+            f"{positions.name!r} of {name_of(name)} has states {positions.states.shape} and action values "
+            f"{positions.action_values.shape}: expected [P, {game.state_words}] and [P, {game.num_actions}]"
+        )
+    legal = game.legal(positions.states)
+    wrong = (np.isnan(positions.action_values) == legal).any(axis=1) | ~legal.any(axis=1)
+    if positions.plies is not None:
+        wrong |= (np.isnan(positions.plies) == legal).any(axis=1)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise GameError(
+            f"{positions.name!r} of {name_of(name)} must hold unfinished positions, with a value for each legal "
+            f"action and NaN for all others, but does not here:\n{game.render(positions.states[row])}"
+        )
 
 
 def load_perfect_actions(name: AnyGame) -> PerfectActions:
@@ -92,7 +91,7 @@ def solve(module: ModuleType, game: Game, state: Array, seconds: float) -> dict[
     results, plies = found.results[actions], found.plies[actions]
     if np.isnan(results).all():
         raise GameError(f"the solver needs more than {seconds:g} s here: ask again some moves later")
-    values = zip(actions, results.tolist(), _best(results, plies).tolist(), plies.tolist(), strict=True)
+    values = zip(actions, results.tolist(), best_moves(results, plies).tolist(), plies.tolist(), strict=True)
     return {
         action: MoveValue(int(result), best, None if np.isnan(ply) else int(ply))
         for action, result, best, ply in values
@@ -100,9 +99,11 @@ def solve(module: ModuleType, game: Game, state: Array, seconds: float) -> dict[
     }
 
 
-def _best(results: Array, plies: Array) -> Array:
-    # Which of all actions are certain to be the best, bool [K]: the fastest wins, else draws, else the slowest losses.
-    # Among these, actions whose plies are unknown count as well.
+def best_moves(results: Array, plies: Array) -> Array:
+    """Return which of all moves of a position are certain to be the best, bool [K], by their results and plies [K].
+
+    They are the fastest wins, else draws, else the slowest losses; among these, moves of unknown plies count as well.
+    """
     most = np.nanmax(results)
     if most < 1 and np.isnan(results).any():
         return np.zeros(len(results), np.bool_)

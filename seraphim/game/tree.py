@@ -20,22 +20,22 @@ MAX_MOVES_NAMED = 30  # legal moves in an error message
 
 
 @dataclass(eq=False)
-class Node:
+class GameNode:
     """A position of a game, and the moves that were played there."""
 
     state: Array
     """int64 [W]."""
-    parent: "Node | None" = field(default=None, repr=False)
+    parent: "GameNode | None" = field(default=None, repr=False)
     """The position before; None for the root."""
     action: int | None = None
     """The action that led here from the parent; None for the root."""
     ply: int = 0
     """Moves from the root to here."""
-    children: list["Node"] = field(default_factory=list, repr=False)
+    children: list["GameNode"] = field(default_factory=list, repr=False)
     """One for each action that was played here, in the order of their first play."""
     line: str = "A"
     """The name of the line that it is on."""
-    latest: "Node | None" = field(default=None, repr=False)
+    latest: "GameNode | None" = field(default=None, repr=False)
     """The child that was visited last, to which redo leads."""
 
 
@@ -45,7 +45,7 @@ class GameTree:
     def __init__(self, game: Game, start: Array | None = None) -> None:
         """Begin with a state int64 [W], by default the initial one."""
         self.game = game
-        self.root = Node(game.initial(1)[0] if start is None else np.array(start, np.int64))
+        self.root = GameNode(game.initial(1)[0] if start is None else np.array(start, np.int64))
         self.node = self.root
         self._first_nodes = {self.root.line: self.root}  # of each line, by its name, in their order
 
@@ -60,7 +60,7 @@ class GameTree:
             return []
         return np.flatnonzero(self.game.legal(self.node.state[None])[0]).tolist()
 
-    def play(self, action: int) -> Node:
+    def play(self, action: int) -> GameNode:
         """Go to the position after an action, which becomes a branch if it was not played here before.
 
         Raises:
@@ -71,7 +71,7 @@ class GameTree:
             self._check_legal(action)
             state = self.game.step(self.node.state[None], np.array([action]))[0]
             line = line_name(len(self._first_nodes)) if self.node.children else self.node.line
-            found = Node(state, self.node, action, self.node.ply + 1, line=line)
+            found = GameNode(state, self.node, action, self.node.ply + 1, line=line)
             self._first_nodes.setdefault(line, found)
             self.node.children.append(found)
         return self.go(found)
@@ -88,7 +88,7 @@ class GameTree:
         """Return the label of a legal action here."""
         return label_in(self.game, self.node.state, action)
 
-    def label_of(self, node: Node) -> str:
+    def label_of(self, node: GameNode) -> str:
         """Return the label of the move that led to a node; "" for the root."""
         return "" if node.parent is None or node.action is None else label_in(self.game, node.parent.state, node.action)
 
@@ -107,12 +107,12 @@ class GameTree:
         """Go to the position after the move that was visited last; return whether there is one."""
         return self._go_if(self.node.latest)
 
-    def _go_if(self, node: Node | None) -> bool:
+    def _go_if(self, node: GameNode | None) -> bool:
         if node is not None:
             self.go(node)
         return node is not None
 
-    def go(self, node: Node) -> Node:
+    def go(self, node: GameNode) -> GameNode:
         """Go to any node of the tree, and return it; redo leads to it from each position before it."""
         for passed in self.path(node):
             if passed.parent is not None:
@@ -120,20 +120,20 @@ class GameTree:
         self.node = node
         return node
 
-    def path(self, node: Node | None = None) -> list[Node]:
+    def path(self, node: GameNode | None = None) -> list[GameNode]:
         """Return the nodes from the root to a node, by default the current one."""
-        passed: Node | None = node or self.node
+        passed: GameNode | None = node or self.node
         nodes = []
         while passed is not None:
             nodes.append(passed)
             passed = passed.parent
         return nodes[::-1]
 
-    def actions(self, node: Node | None = None) -> list[int]:
+    def actions(self, node: GameNode | None = None) -> list[int]:
         """Return the actions that lead from the root to a node, by default to the current one."""
         return [passed.action for passed in self.path(node) if passed.action is not None]
 
-    def ahead(self) -> list[Node]:
+    def ahead(self) -> list[GameNode]:
         """Return the nodes that redo would visit, one after the other."""
         nodes, node = [], self.node.latest
         while node is not None:
@@ -141,16 +141,11 @@ class GameTree:
             node = node.latest
         return nodes
 
-    def siblings(self) -> list[Node]:
-        """Return the nodes of the other moves that were played instead of the last one."""
-        parent = self.node.parent
-        return [] if parent is None else [child for child in parent.children if child is not self.node]
-
-    def lines(self) -> dict[str, list[Node]]:
+    def lines(self) -> dict[str, list[GameNode]]:
         """Return the nodes of each line by its name; those of line A begin with the root."""
         return {line: list(_first_children(node)) for line, node in self._first_nodes.items()}
 
-    def find(self, line: str, ply: int | None = None) -> Node:
+    def find(self, line: str, ply: int | None = None) -> GameNode:
         """Return the node of a line after `ply` moves from the root, by default its last one.
 
         Raises:
@@ -166,7 +161,7 @@ class GameTree:
         return self.path(last)[ply]
 
 
-def _first_children(node: Node) -> Iterator[Node]:
+def _first_children(node: GameNode) -> Iterator[GameNode]:
     yield node
     while node.children:
         node = node.children[0]

@@ -15,7 +15,7 @@ import numpy as np
 
 from seraphim.errors import SeraphimError, version
 from seraphim.game.features import features_of
-from seraphim.game.tree import Node
+from seraphim.game.tree import GameNode
 from seraphim.gtp.clock import Clock
 from seraphim.gtp.thinker import Thinker
 from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
@@ -44,7 +44,7 @@ class GtpServer:
         self._title = bare_name(thinker.game).capitalize()
         self._clocks: dict[int, Clock] = {}  # of the players that have one
         self._settings: Clock | None = None  # that a game begins with
-        self._earlier: list[Node] = []  # to which `undo` goes back: before each move that was played
+        self._earlier: list[GameNode] = []  # to which `undo` goes back: before each move that was played
         self._ended = False
         self._number = ""  # of the command that is carried out, if the other program gave it one
         self._commands: dict[str, Callable[[list[str]], str | None]] = {
@@ -141,7 +141,7 @@ class GtpServer:
         self._clocks[player] = Clock(0.0, seconds, moves) if moves else Clock(seconds, period.period, period.moves)
         return ""
 
-    def _turn_to(self, words: list[str]) -> Node:
+    def _turn_to(self, words: list[str]) -> GameNode:
         # Lets a player pass who can do nothing else, where the other program leaves such a pass out. Returns the
         # position before that.
         tree, player = self._thinker.tree, _color(words)

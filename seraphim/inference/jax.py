@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import ModelError, SeraphimError, SettingsError, how_to_install
+from seraphim.errors import ModelError, NotInstalledError, SeraphimError, SettingsError, how_to_install
 from seraphim.game import Array, Game
 from seraphim.inference.interface import FIXED_SIZES, Precision, check_fit, check_process, fixed_size, in_buckets
 from seraphim.inference.tensorflow import gpu_is_likely
@@ -68,7 +68,8 @@ class JaxModel:
 
         Raises:
             ModelError: the snapshot has no archive, or it is damaged, or made for another game.
-            SettingsError: JAX or h5py is not installed, or the network has a layer that is not known here.
+            NotInstalledError: JAX or h5py is not installed.
+            SettingsError: the network has a layer that is not known here.
         """
         jax = _jax()
         file = snapshot / saved_model.ARCHIVE
@@ -116,7 +117,7 @@ def _jax() -> ModuleType:
     try:
         import jax
     except ImportError as error:
-        raise SettingsError(
+        raise NotInstalledError(
             f"the runtime jax needs the package jax: {how_to_install('gpu')}, or choose another runtime"
         ) from error
     return jax

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, NotInstalledError
 from seraphim.game import Array, Game
 from seraphim.inference.interface import Shapes, check_fit, damaged_snapshot, in_buckets
 from seraphim.machine import processor_name
@@ -36,7 +36,7 @@ class LiteRtModel:
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError as error:
-            raise SettingsError(
+            raise NotInstalledError(
                 f"the runtime litert needs the package {PACKAGE}: pip install {PACKAGE}, or choose another runtime"
             ) from error
         file = snapshot / saved_model.LITERT

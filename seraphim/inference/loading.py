@@ -44,7 +44,8 @@ def load_inference(
 
     Raises:
         ModelError: the model is missing or damaged, or was made for another game.
-        SettingsError: the runtime's package is not installed, or JAX does not know one of the network's layers.
+        NotInstalledError: the runtime's package is not installed.
+        SettingsError: JAX does not know one of the network's layers.
     """
     is_enough = runtime == "jax" and (snapshot / saved_model.ARCHIVE).is_file()
     if not is_enough and not (snapshot / "saved_model.pb").is_file():

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import SettingsError, how_to_install
+from seraphim.errors import NotInstalledError, SettingsError, how_to_install
 from seraphim.game import Game
 from seraphim.machine import environment, no_root_handler, same_random_state
 from seraphim.network.native_log import without_native_log
@@ -62,7 +62,7 @@ def _start() -> ModuleType:
         try:
             import tensorflow as tf
         except ModuleNotFoundError as error:
-            raise SettingsError(
+            raise NotInstalledError(
                 f"TensorFlow is not installed: {how_to_install('train')}, or choose another runtime"
             ) from error
         except _BY_CONFIGURATION as error:

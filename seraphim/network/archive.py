@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seraphim.errors import SettingsError, how_to_install
+from seraphim.errors import NotInstalledError, how_to_install
 from seraphim.game import Array
 from seraphim.network import safety
 
@@ -20,12 +20,12 @@ def read_archive(file: Path) -> tuple[dict[str, Any], dict[str, list[Array]]]:
 
     Raises:
         ModelError: `safety.check_archive` refuses the archive, or its weights are damaged.
-        SettingsError: h5py is not installed.
+        NotInstalledError: h5py is not installed.
     """
     try:
         import h5py
     except ImportError as error:
-        raise SettingsError(f"reading {file} needs the package h5py: {how_to_install('gpu')}") from error
+        raise NotInstalledError(f"reading {file} needs the package h5py: {how_to_install('gpu')}") from error
     config = safety.check_archive(file)
     try:
         with zipfile.ZipFile(file) as archive:

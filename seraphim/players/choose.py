@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seraphim.errors import SettingsError
+from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.features import PerfectActions
 from seraphim.options import SearchOptions
@@ -39,7 +39,7 @@ class FollowsMoves(ABC):
 
     def __call__(self, states: Array) -> Array:  # noqa: ARG002  # every player takes them
         """Refuse to play in a position without its game."""
-        raise SettingsError("this player needs the moves that led to a position, which are not known here")
+        raise PlayerError("this player needs the moves that led to a position, which are not known here")
 
 
 @dataclass(frozen=True)

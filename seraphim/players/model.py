@@ -329,7 +329,8 @@ def load(
 
     Raises:
         ModelError: there is no such model or snapshot, or it is damaged.
-        SettingsError: the name or an option is not valid, or the runtime is not installed.
+        SettingsError: the name or an option is not valid.
+        NotInstalledError: the runtime is not installed.
 
     Examples:
         >>> import seraphim

@@ -12,7 +12,7 @@ import numpy as np
 
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.tree import GameTree, Node
+from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Chooser, Options, SearchOptions, Temperature
 from seraphim.search.analysis import Analysis, Candidate
 from seraphim.search.evaluator import Inference
@@ -65,7 +65,7 @@ class Opponent:
         self.inference, self.search, self.play = inference, search, play
         self._game = game
         self._generator = generator
-        self._node: Node | None = None  # the analysis' position
+        self._node: GameNode | None = None  # the analysis' position
         self._noise_key = 0
         self._analysis = self._new_analysis(search)
 
@@ -162,7 +162,7 @@ class Opponent:
         weights = np.exp(logits[0] - logits[0].max())
         return weights / weights.sum()
 
-    def _follow(self, node: Node) -> None:
+    def _follow(self, node: GameNode) -> None:
         # Moving forward keeps the subtree; moving anywhere else starts a new tree.
         if node is self._node:
             return
@@ -179,7 +179,7 @@ class Opponent:
         self._node = node
         self._noise_key = int(self._generator.integers(1 << 63))
 
-    def _samples(self, node: Node) -> bool:
+    def _samples(self, node: GameNode) -> bool:
         if self.play.temperature == "auto":
             return node.ply < self.search.tempering_point
         return self.play.temperature == "hot"

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import GameError, RecordError, SeraphimError, SettingsError
+from seraphim.errors import FileError, GameError, RecordError, SeraphimError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
 from seraphim.game.saved_games import Position, check_moves
 from seraphim.machine import on_interrupt
@@ -85,7 +85,7 @@ def prove(
         ModelError: the model returned a NaN or an infinity.
         GameError: the game is over in the position; it is longer than its `max_plies`; or a file must be written, and
             the moves that lead to the position are not known.
-        SettingsError: another program proves into this file, or it has no folder.
+        FileError: another program proves into this file, or it has no folder.
         OSError: it cannot be written, or is a folder or a device.
     """
     game, deadline = load_game(name), time.perf_counter() + limits.seconds
@@ -150,12 +150,12 @@ def _certificate(out: Path | None, name: str, game: Game, position: Position) ->
     if position.start is not None:
         raise GameError("a proof names the moves that lead to its position: give these, not a board or a state")
     if not out.parent.is_dir():
-        raise SettingsError(f"there is no folder {out.parent} to write the proof to: make it, or name another")
+        raise FileError(f"there is no folder {out.parent} to write the proof to: make it, or name another")
     try:
         with hold(out.with_name(f".{out.name}.lock"), remove=True):
             yield _checked(out, empty, game) if out.exists() else empty
     except HeldError as error:
-        raise SettingsError(f"another program proves into {out}: {error}") from error
+        raise FileError(f"another program proves into {out}: {error}") from error
 
 
 def _checked(out: Path, empty: Certificate, game: Game) -> Certificate:

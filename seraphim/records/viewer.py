@@ -16,7 +16,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.errors import GameError, RecordError
+from seraphim.errors import GameError, NotInstalledError, RecordError
 from seraphim.game import Game, load_game
 from seraphim.records.display import draw_features, draw_position, draw_summary, hexdump, summarize
 from seraphim.records.examples import Positions, check_by_rules, concatenate, decode
@@ -180,7 +180,7 @@ def _draw_record(payload: bytes, game: str | None) -> RenderableType:
     try:
         rules = load_game(game or name)
         return draw_position(rules, _decode(rules, [payload]), features["game_id"].values[0].decode(errors="replace"))
-    except (GameError, RecordError) as error:
+    except (GameError, NotInstalledError, RecordError) as error:
         if game:
             raise
         cure = "" if isinstance(error, DamageError) else "; --game names the game's module"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim.errors import RecordError, SettingsError
+from seraphim.errors import FileError, NotInstalledError, RecordError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Game, board_of, load_game
 from seraphim.game.notation import label_in, labels_in, labels_vary
@@ -169,7 +169,7 @@ def _ratings(folder: ModelFolder) -> Series:
     try:
         matches = match_csv.read_matches(folder.path / match_csv.RESULTS)
         rated = {rating.name.rpartition("/")[2]: rating.elo for rating in ratings.rate(ratings.connected(matches))}
-    except SettingsError:  # a damaged file, or a missing package
+    except (FileError, NotInstalledError):  # a damaged file, or a missing package
         return {}
     points = [(float(each.step), rated[each.name]) for each in folder.snapshots() if each.name in rated]
     return {"rating/elo": points} if points else {}

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game.notation import format_moves
-from seraphim.game.tree import Node
+from seraphim.game.tree import GameNode
 from seraphim.players.choose import FollowsMoves
 from seraphim.players.opponent import Reading
 from seraphim.terminal import game_files, screen
@@ -50,7 +50,7 @@ class Interactive:
         self._session = session
         self._terminal = Terminal(session, title, console)
         self._read_line = read_line or line_reader(console, self.words)
-        self._shown: Node | None = None  # the position on the screen
+        self._shown: GameNode | None = None  # the position on the screen
         self._leaving = False
         self._commands = self._make_commands()
         self._by_name = {name: each for each in self._commands for name in (each.usage.split()[0], *each.aliases)}

@@ -12,7 +12,7 @@ import numpy as np
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import load_game
 from seraphim.game.notation import parse_move
-from seraphim.game.tree import GameTree, Node
+from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Human, Options, SearchOptions
 from seraphim.players.choose import FollowsMoves
 from seraphim.players.opponent import Opponent, PlayOptions, Reading, Watch
@@ -78,7 +78,7 @@ class Session:
         self.root_replaced = search.root != "puct"
         self.reading: Reading | None = None  # of the current position
         self.waiting = False  # whether the computer waits for a command before it moves
-        self._values: dict[Node, float] = {}  # for player 0, of positions that were searched
+        self._values: dict[GameNode, float] = {}  # for player 0, of positions that were searched
 
     @property
     def ended(self) -> bool:
@@ -176,7 +176,7 @@ class Session:
         """
         self._step(self.tree.ahead(), plies, "redo")
 
-    def _step(self, nodes: list[Node], plies: int | None, verb: str) -> None:
+    def _step(self, nodes: list[GameNode], plies: int | None, verb: str) -> None:
         if not nodes:
             raise GameError(f"there is no move to {verb}")
         if plies is None:
@@ -186,7 +186,7 @@ class Session:
         self.tree.go(nodes[plies - 1] if plies else self.tree.node)
         self._moved()
 
-    def _plies_to_turn(self, nodes: list[Node]) -> int:
+    def _plies_to_turn(self, nodes: list[GameNode]) -> int:
         # The number of positions up to the next one with the user to move; 1 if there is none.
         if not self.options.debug and len(self.humans) == 1:
             for count, node in enumerate(nodes, start=1):

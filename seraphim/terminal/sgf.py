@@ -7,9 +7,9 @@ Hex. Both are read in all three. Where the setup of a board precedes the moves, 
 import re
 from types import ModuleType
 
-from seraphim.errors import RecordError, SeraphimError, SettingsError, how_to_install
+from seraphim.errors import NotInstalledError, RecordError, SeraphimError, how_to_install
 from seraphim.game import Game
-from seraphim.game.tree import GameTree, Node
+from seraphim.game.tree import GameNode, GameTree
 from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
 
 _NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
@@ -129,7 +129,7 @@ def to_sgf(tree: GameTree) -> str:
     size = board_size(tree.game) or 0
     head = {"GM": [str(_NUMBERS[kind]).encode()], "SZ": [str(size).encode()], "AP": [b"Seraphim"], "FF": [b"4"]}
 
-    def branch(node: Node, sequence: list[dict[str, list[bytes]]]) -> object:
+    def branch(node: GameNode, sequence: list[dict[str, list[bytes]]]) -> object:
         while len(node.children) == 1:
             node = node.children[0]
             sequence.append(_properties(tree.game, node, kind, size))
@@ -141,7 +141,7 @@ def to_sgf(tree: GameTree) -> str:
     return str(grammar.serialise_game_tree(branch(tree.root, [head])).decode())
 
 
-def _properties(game: Game, node: Node, kind: str, size: int) -> dict[str, list[bytes]]:
+def _properties(game: Game, node: GameNode, kind: str, size: int) -> dict[str, list[bytes]]:
     # Of the move that led to a node, which is not the root.
     if node.parent is None or node.action is None:
         return {}
@@ -158,6 +158,6 @@ def _grammar() -> ModuleType:
     try:
         from sgfmill import sgf_grammar
     except ModuleNotFoundError as error:
-        raise SettingsError(f"the package sgfmill is not installed: {how_to_install('sgf')}") from error
+        raise NotInstalledError(f"the package sgfmill is not installed: {how_to_install('sgf')}") from error
     grammar: ModuleType = sgf_grammar
     return grammar

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from seraphim.errors import ModelError, SettingsError, how_to_install
+from seraphim.errors import ModelError, NotInstalledError, how_to_install
 from seraphim.settings import Settings
 from seraphim.storage.atomic import locked
 from seraphim.storage.models import ModelFolder
@@ -27,13 +27,12 @@ Program = Literal["generate", "train", "evaluate", "learn"]
 
 _LOCAL = "sqlite:///"
 _MAX_WAITING = 1000  # tasks in the queue
-_MAX_PARAMETERS = 100  # that MLflow takes at a time
 _LOGGERS = ("mlflow", "alembic", "urllib3")  # silenced, since this module reports failures itself, once
 _FORBIDDEN = re.compile(r"[^/\w.\- ]")  # in MLflow's names
-# How many seconds the end of a run waits for MLflow: after a failure; for a server; and for a database in a file, which
-# takes some seconds to create.
-_WAIT_FOR_LOST, _WAIT_FOR_SERVER, _WAIT_FOR_FILE = 1.0, 8.0, 60.0
-# Gives up on an unreachable server after seconds, not minutes; sends no statistics on the use of MLflow.
+# How many seconds the end of a run waits for MLflow at most: after a failure; and otherwise, as making a database or
+# sending a champion takes its time.
+_WAIT_AFTER_FAILURE, _WAIT = 1.0, 60.0
+# Fails on an unreachable server after seconds, not minutes; sends no statistics on the use of MLflow.
 _ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
@@ -67,7 +66,7 @@ class Tracking:
         `server` is the address of MLflow's server, or `local_store`; None for TensorBoard alone.
 
         Raises:
-            SettingsError: MLflow is not installed.
+            NotInstalledError: MLflow is not installed.
         """
         self._scalars = ScalarLog(folder.path / "logs" / program)
         self._folder = folder
@@ -118,12 +117,14 @@ def _champion_path(folder: ModelFolder) -> Path | None:
 
 
 class _Sender:
-    # Sends to MLflow in its own thread.
+    # Sends to MLflow in its own thread. The asynchronous logging of MLflow itself would not do: where a server hangs,
+    # it reports each figure as an error, and the program ends only when all have failed, ten at a time. Its queue has
+    # no limit, and a run begins, ends and sends its artifacts in the calling thread.
     def __init__(
         self, server: str, model: str, program: str, parameters: Mapping[str, object], warn: Callable[[str], None]
     ) -> None:
         if importlib.util.find_spec("mlflow") is None:
-            raise SettingsError(
+            raise NotInstalledError(
                 f"MLflow is not installed: {how_to_install('tracking')}, "
                 "or run without --mlflow and MLFLOW_TRACKING_URI"
             )
@@ -142,7 +143,6 @@ class _Sender:
         self._run = ""
         self._failed = False
         self._failing = threading.Lock()
-        self._busy_since = time.monotonic()
         self._tasks: queue.Queue[Callable[[Any], None] | None] = queue.Queue(_MAX_WAITING)
         self._thread = threading.Thread(target=self._send_all, name="tracking", daemon=True)
         self._thread.start()
@@ -159,18 +159,11 @@ class _Sender:
             self._offer(lambda client: client.log_artifacts(self._run, str(champion), f"champion/{champion.name}"))
         self._offer(lambda client: client.set_terminated(self._run, state))
         self._offer(None)
-        ended = time.monotonic()
-        while self._thread.is_alive() and time.monotonic() < self._deadline(ended):
+        began = time.monotonic()
+        while self._thread.is_alive() and time.monotonic() < began + (_WAIT_AFTER_FAILURE if self._failed else _WAIT):
             self._thread.join(0.05)
         if self._thread.is_alive():
             self._fail("it does not answer")
-
-    def _deadline(self, ended: float) -> float:
-        # Waits as long as tasks keep being sent, at most _WAIT_FOR_FILE.
-        if self._failed:
-            return ended + _WAIT_FOR_LOST
-        patience = _WAIT_FOR_FILE if self._server.startswith(_LOCAL) else _WAIT_FOR_SERVER
-        return min(max(ended, self._busy_since) + patience, ended + _WAIT_FOR_FILE)
 
     def _offer(self, task: Callable[[Any], None] | None) -> None:
         try:
@@ -188,7 +181,6 @@ class _Sender:
     def _send_all(self) -> None:
         client = None
         while (task := self._tasks.get()) is not None:
-            self._busy_since = time.monotonic()
             try:
                 client = client or self._connect()
                 task(client)
@@ -206,9 +198,7 @@ class _Sender:
             number = experiment.experiment_id if experiment else client.create_experiment(self._model, self._artifacts)
         tags = {"program": self._program, "model": self._model}
         run = client.create_run(number, run_name=self._program, tags=tags).info.run_id
-        parameters = [Param(name, str(value)) for name, value in self._parameters.items()]
-        for start in range(0, len(parameters), _MAX_PARAMETERS):
-            client.log_batch(run, params=parameters[start : start + _MAX_PARAMETERS])
+        client.log_batch(run, params=[Param(name, str(value)) for name, value in self._parameters.items()])
         self._run = run
         return client
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from seraphim.errors import SettingsError
+from seraphim.errors import FileError
 from seraphim.evaluation.match_csv import read_rows
 from seraphim.evaluation.ratings import check_plot
 from seraphim.storage.atomic import replace_file
@@ -43,7 +43,7 @@ def read_curve(file: Path) -> list[dict[str, float]]:
     """Return the lines of a learning curve, each by column; an empty list if there is no such file.
 
     Raises:
-        SettingsError: the file is damaged.
+        FileError: the file is damaged.
     """
     try:
         rows = [{name: float(text) for name, text in row.items() if text} for row in read_rows(file)]
@@ -51,7 +51,7 @@ def read_curve(file: Path) -> list[dict[str, float]]:
             raise ValueError("a line has no step")
         return rows
     except ValueError as error:
-        raise SettingsError(f"{file} is not a valid learning curve ({error}): fix it, or remove it") from error
+        raise FileError(f"{file} is not a valid learning curve ({error}): fix it, or remove it") from error
 
 
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
@@ -60,7 +60,7 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     Lines that lack a figure are left out.
 
     Raises:
-        SettingsError: see `seraphim.evaluation.ratings.check_plot`.
+        SettingsError, NotInstalledError: see `seraphim.evaluation.ratings.check_plot`.
     """
     check_plot(file)
     from matplotlib.figure import Figure

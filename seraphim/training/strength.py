@@ -34,7 +34,7 @@ class Strength:
         """Read the matches of earlier runs.
 
         Raises:
-            SettingsError: their file is damaged.
+            FileError: their file is damaged.
         """
         self._folder = folder
         self._file = folder.path / MATCHES

@@ -13,7 +13,7 @@ import pytest
 from reference import ArbitraryNetwork
 
 from benchmarks import gpu
-from seraphim.errors import SettingsError
+from seraphim.errors import NotInstalledError, SettingsError
 from seraphim.game import Array, load_game
 from seraphim.inference import jax, tensorflow
 from seraphim.network.archive import read_archive
@@ -180,7 +180,7 @@ def test_mctx_is_measured_by_the_games_at_a_time(monkeypatch: pytest.MonkeyPatch
 
 def test_without_mctx_it_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "PACKAGES", {"nosuchmodule": "no-such-package"})
-    with pytest.raises(SettingsError, match="no-such-package cannot be found"):
+    with pytest.raises(NotInstalledError, match="no-such-package cannot be found"):
         gpu.measure_peer(RUN)
 
 
@@ -192,7 +192,7 @@ def _measures(run: gpu.Run) -> dict[str, float]:
 
 
 def _lacks_a_package(_: gpu.Run) -> dict[str, float]:
-    raise SettingsError("this needs a package")
+    raise NotInstalledError("this needs a package")
 
 
 def _fails(_: gpu.Run) -> dict[str, float]:

@@ -5,15 +5,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from connectfour.game import (
-    COLUMNS,
-    GAME,
-    ROWS,
-    STRIDE,
-    position_from_moves,
-)
+from connectfour.game import GAME, position_from_moves
 from connectfour.plain import GAME as PLAIN
 from connectfour.plain import PlainConnectFour
+from connectfour.rules import COLUMNS, ROWS, STRIDE
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainRules, load_game
 from seraphim.game.conformance import check_agreement, check_game
@@ -263,7 +258,7 @@ def test_columns_are_named_by_digits_from_1_to_7() -> None:
 
 @pytest.mark.parametrize("text", ["0", "8", "", "12", "a", "²", "-1"])
 def test_a_text_that_is_no_column_is_refused(text: str) -> None:
-    with pytest.raises(GameError, match=f"'{text}' is not a column: expected a digit from 1 to 7"):
+    with pytest.raises(GameError, match=f"'{text}' is not a move of connectfour: expected one such as 1 or 7"):
         GAME.parse_action(text)
 
 
@@ -275,9 +270,9 @@ def test_a_position_is_read_from_its_moves() -> None:
 @pytest.mark.parametrize(
     ("moves", "problem"),
     [
-        ("4458", "'4458' is not a game: move 4 is '8', not a digit from 1 to 7"),
-        ("44 53", "'44 53' is not a game: move 3 is ' ', not a digit from 1 to 7"),
-        ("4444444", "'4444444' is not a game: move 7 is in column 4, which is full"),
+        ("4458", "'4458' is not a game: move 4: '8' is not a move of connectfour: expected one such as 1 or 7"),
+        ("44-53", "'44-53' is not a game: move 3: '-' is not a move of connectfour: expected one such as 1 or 7"),
+        ("4444444", "'4444444' is not a game: move 7 is not legal"),
         ("12131415", "'12131415' is not a game: move 8 comes after its end"),
         (DRAWN_GAME + "1", "is not a game: move 43 comes after its end"),
     ],

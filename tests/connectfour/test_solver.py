@@ -11,25 +11,20 @@ import pyspiel
 import pytest
 
 from connectfour.bitsets import MIRRORED, completes, count, key_of, safe_moves
-from connectfour.game import FULL, GAME, ROWS, STRIDE, completing, position_from_moves, states_from_moves
+from connectfour.game import GAME, position_from_moves
+from connectfour.lines import completing
 from connectfour.plain import GAME as PLAIN
-from connectfour.positions import (
-    FOLDER,
-    NAMES,
-    format_position,
-    parse_positions,
-    position_sets,
-    read_positions,
-    states_outside_test,
-    strong_position_sets,
-)
+from connectfour.positions import FILES, FOLDER, NAMES, format_position, position_sets, states_outside_test
 from connectfour.positions.generator import BOUNDS, SEEDS, generate
+from connectfour.rules import FULL, ROWS, STRIDE
 from connectfour.solver import Score, Solver
 from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation.error_rates import find_mistakes
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
-from seraphim.game.features import MoveResults, Split
+from seraphim.game.features import MoveResults, PositionSet, Split
 from seraphim.game.solved import load_position_sets
+from seraphim.game.solved_files import play_games
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 Cells = tuple[int, ...]
@@ -365,6 +360,26 @@ def test_positions_share_a_key_only_with_their_mirror_image_early() -> None:
 # ---------------------------------------------------------------- the sets of solved positions
 
 
+class Solved(NamedTuple):
+    """The positions of a file."""
+
+    moves: list[str]
+    states: Array
+    results: Array
+    plies: Array
+
+
+def solved_of(positions: PositionSet) -> Solved:
+    assert positions.lines is not None
+    assert positions.plies is not None
+    moves = ["".join(map(GAME.action_label, line)) for line in positions.lines]
+    return Solved(moves, positions.states, positions.action_values, positions.plies)
+
+
+def read_positions(name: str, split: Split = "validation") -> Solved:
+    return solved_of(FILES.read(name, split))
+
+
 class Best(NamedTuple):
     """The best move's score in each position."""
 
@@ -374,7 +389,7 @@ class Best(NamedTuple):
 
 def best_of(name: str) -> Best:
     solved = read_positions(name)
-    values = solved.graded_values()
+    values = solved.results * (1 - solved.plies / 100)  # prefers fast wins and slow losses
     rows, best = np.arange(len(values)), np.nanargmax(values, axis=1)
     return Best(solved.results[rows, best], solved.plies[rows, best])
 
@@ -402,7 +417,7 @@ def test_no_position_is_there_twice_nor_with_its_mirror_image_nor_in_two_splits_
     seen: set[bytes] = set()
     for name, split in product(NAMES, (*SPLITS, "former")):
         solved = read_positions(name, split)
-        images = states_from_moves(tuple(mirrored(moves) for moves in solved.moves))
+        _, images = play_games(GAME, [mirrored(moves) for moves in solved.moves])
         for state, image in zip(solved.states, images, strict=True):
             assert state.tobytes() not in seen
             seen |= {state.tobytes(), image.tobytes()}
@@ -444,24 +459,28 @@ def test_the_sets_are_offered_as_every_game_offers_them() -> None:
     sets = load_position_sets("connectfour")
     assert [one.name for one in sets] == list(NAMES)
     assert [one.name for one in position_sets()] == list(NAMES)
-    test_sets = [weak for weak, _ in load_sets("connectfour", default_split("connectfour"))]
+    test_sets = load_sets("connectfour", default_split("connectfour"))
     assert [one.name for one in test_sets] == [f"test/{name}" for name in NAMES]
     for one in [*sets, *test_sets]:
         assert set(np.unique(one.action_values[~np.isnan(one.action_values)])) == {-1, 0, 1}
 
 
 def test_the_strong_error_counts_slower_wins_and_faster_losses() -> None:
-    test_sets = load_sets("connectfour", "test")
-    for weak, strong in [*zip(position_sets(), strong_position_sets(), strict=True), *test_sets]:
-        assert strong is not None
-        solved = read_positions(Path(weak.name).name, "test" if weak.name.startswith("test/") else "validation")
-        assert np.array_equal(np.sign(strong.action_values), weak.action_values, equal_nan=True)
+    for positions in [*position_sets(), *load_sets("connectfour", "test")]:
+        assert positions.plies is not None
         for row in range(50):
-            moves = known_moves(MoveResults(solved.results[row], solved.plies[row]))
+            moves = known_moves(MoveResults(positions.action_values[row], positions.plies[row]))
             best = max(map(preference, moves.values()))
-            right = {action for action, score in moves.items() if preference(score) == best}
-            highest = strong.action_values[row] >= np.nanmax(strong.action_values[row]) - 1e-6
-            assert set(np.flatnonzero(highest).tolist()) == right
+            # The same position, once for each legal move.
+            actions = np.array([*moves])
+            states, values, plies = (
+                np.repeat(each[[row]], len(moves), axis=0)
+                for each in (positions.states, positions.action_values, positions.plies)
+            )
+            wrong = find_mistakes(PositionSet("one", states, values), actions, plies)
+            assert wrong.tolist() == [preference(score) != best for score in moves.values()]
+            weakly_wrong = find_mistakes(PositionSet("one", states, values), actions)
+            assert not (weakly_wrong & ~wrong).any()
 
 
 # ---------------------------------------------------------------- their files
@@ -469,7 +488,7 @@ def test_the_strong_error_counts_slower_wins_and_faster_losses() -> None:
 
 def test_a_line_is_the_moves_and_a_score_for_each_column() -> None:
     line = "222222 -36 . -35 0 1 -2 36\n"
-    solved = parse_positions("mine", line)
+    solved = solved_of(FILES.parse("mine", line))
     assert solved.results[0].tolist() == pytest.approx([-1, np.nan, -1, 0, 1, -1, 1], nan_ok=True)
     assert solved.plies[0].tolist() == pytest.approx([36, np.nan, 35, 36, 1, 2, 36], nan_ok=True)
     assert format_position(solved.moves[0], solved.results[0], solved.plies[0]) + "\n" == line
@@ -487,19 +506,22 @@ def test_a_file_is_read_and_written_without_a_change(name: str, split: Split) ->
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("44 1 2 3", "mine, line 1: expected moves and 7 scores, not '44 1 2 3'"),
-        ("4 1 1 1 1 1 1 1\n\n", "mine, line 2: expected moves and 7 scores, not ''"),
-        ("44 1 2 3 x 5 6 7", "mine: a score is not a number: .*'x'"),
+        ("44 1 2 3", "mine, line 1: expected moves and 7 scores, not 3"),
+        ("4 1 1 1 1 1 1 1\n\n", "mine, line 2: expected moves and 7 scores, not 0"),
+        ("44 1 2 3 x 5 6 7", "mine, line 1: a score is not a number: .*'x'"),
         ("44 1 2 3 . 5 6 7", "mine, line 1: expected a score for each legal move alone"),
         ("444444 1 2 3 4 5 6 7", "mine, line 1: expected a score for each legal move alone"),
-        ("4444444 1 2 3 . 5 6 7", "'4444444' is not a game: move 7 is in column 4, which is full"),
+        ("4444444 1 2 3 . 5 6 7", "'4444444' is not a game: move 7 is not legal"),
         ("1212121 . . . . . . .\n12121212 . . . . . . .", "'12121212' is not a game: move 8 comes after its end"),
-        ("48 1 2 3 4 5 6 7", "'48' is not a game: move 2 is '8', not a digit from 1 to 7"),
+        (
+            "48 1 2 3 4 5 6 7",
+            "'48' is not a game: move 2: '8' is not a move of connectfour: expected one such as 1 or 7",
+        ),
     ],
 )
 def test_damaged_files_are_refused(text: str, problem: str) -> None:
     with pytest.raises(GameError, match=problem):
-        parse_positions("mine", text)
+        FILES.parse("mine", text)
 
 
 def test_an_unknown_set_is_refused() -> None:
@@ -521,7 +543,7 @@ def test_what_is_excluded_does_not_get_into_a_set_nor_does_its_mirror_image(tmp_
         (tmp_path / folder).mkdir()
     lines = list(generate("end-easy", 6, 3, tmp_path / "all", solver))
     games = [line.split(" ")[0] for line in lines]
-    excluded = states_from_moves((games[1], mirrored(games[3])))
+    _, excluded = play_games(GAME, [games[1], mirrored(games[3])])
     assert list(generate("end-easy", 4, 3, tmp_path / "some", solver, excluded=excluded)) == [
         line for row, line in enumerate(lines) if row not in (1, 3)
     ]

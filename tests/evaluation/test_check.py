@@ -265,7 +265,7 @@ def game_module(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, positi
     (folder / f"{name}.py").write_text(
         "import numpy as np\nfrom seraphim.game.solved import PositionSet\n"
         "from tictactoe.game import GAME\n\n\n"
-        f"def position_sets():\n    return [PositionSet('mine', {positions})]\n"
+        f"def position_sets(split):\n    return [PositionSet('mine', {positions})]\n"
     )
     monkeypatch.syspath_prepend(folder)
     return name

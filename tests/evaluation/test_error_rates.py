@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, load_game
@@ -67,7 +68,7 @@ def players(inference: Inference, *readouts: int) -> dict[str, Choose]:
 
 
 def test_an_oracle_makes_no_mistake_and_is_calibrated() -> None:
-    errors = error_rates.measure_errors(players(Oracle(GAME), 50), [(SOME, None)])
+    errors = error_rates.measure_errors(players(Oracle(GAME), 50), [SOME])
     assert [each.weak.events for each in errors] == [0, 0]
     assert [each.player for each in errors] == ["network", "50 readouts"]
     assert errors[0].weak.trials == len(SOME.states)
@@ -79,7 +80,7 @@ def test_an_oracle_makes_no_mistake_and_is_calibrated() -> None:
 
 def test_search_makes_fewer_mistakes_than_an_untrained_network() -> None:
     network = ArbitraryNetwork(GAME, 3)
-    errors = error_rates.measure_errors(players(network, 20, 400), [(SOME, None)])
+    errors = error_rates.measure_errors(players(network, 20, 400), [SOME])
     shares = [each.weak.share for each in errors]
     assert shares[0] > shares[1] > shares[2]
 
@@ -119,17 +120,17 @@ def test_a_share_of_all_positions_that_there_are_has_no_interval() -> None:
     assert Rate(3, 10, sampled=False).interval == (0.3, 0.3)
     everything = PositionSet("all", POSITIONS.states, POSITIONS.action_values, sampled=False)
     for positions in (everything, position_lists.first_positions(everything, 50)):
-        (errors,) = error_rates.measure_errors({"random": random_player(GAME)}, [(positions, None)])
+        (errors,) = error_rates.measure_errors({"random": random_player(GAME)}, [positions])
         cell = error_rates.errors_table([errors]).splitlines()[1].split()[-1]
         assert cell == f"{100 * errors.weak.share:.2f}"
-    for weak, _ in position_lists.load_sets("tictactoe", "validation"):
+    for weak in position_lists.load_sets("tictactoe", "validation"):
         assert not weak.sampled
     for name, split in product(("connectfour", "othello"), ("validation", "test")):
-        assert all(weak.sampled for weak, _ in position_lists.load_sets(name, split, limit=20))
+        assert all(weak.sampled for weak in position_lists.load_sets(name, split, limit=20))
 
 
 def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> None:
-    errors = error_rates.measure_errors(players(Uniform(GAME), 10), [(SOME, SOME)])
+    errors = error_rates.measure_errors(players(Uniform(GAME), 10), [SOME._replace(plies=0 * SOME.action_values)])
     head, line = error_rates.errors_table(errors).splitlines()
     assert head.split()[-3:] == ["network", "10", "readouts"]
     assert line.startswith(f"some ({len(SOME.states):,})")
@@ -141,10 +142,9 @@ def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> Non
 def test_solved_positions_come_with_the_moves_that_lead_to_them(name: str) -> None:
     game = load_game(name)
     for split in ("validation", "test"):
-        for weak, strong in position_lists.load_sets(name, split, limit=20):
-            assert weak.lines is not None
-            assert strong is None or strong.lines == weak.lines
-            for line, state in zip(weak.lines, weak.states, strict=True):
+        for positions in position_lists.load_sets(name, split, limit=20):
+            assert positions.lines is not None
+            for line, state in zip(positions.lines, positions.states, strict=True):
                 states = game.initial(1)
                 for action in line:
                     states = game.step(states, np.array([action]))
@@ -157,7 +157,7 @@ def test_another_program_is_measured_as_a_player_is(monkeypatch: pytest.MonkeyPa
     if not shutil.which("gtp-rhino"):
         pytest.skip("not installed: apt install grhino")
     othello = load_game("othello")
-    sets = [(positions, None) for positions, _ in position_lists.load_sets("othello", "validation", limit=20)]
+    sets = position_lists.load_sets("othello", "validation", limit=20)
     rhino = load_engine(othello, "gtp:gtp-rhino --level=5")
     compared = {"random": random_player(othello), "rhino": rhino}
     errors = {each.player: each.weak.events for each in error_rates.measure_errors(compared, sets[:1])}
@@ -170,8 +170,8 @@ def test_an_engine_needs_the_moves_that_lead_to_a_position() -> None:
         def after(self, lines: Sequence[Sequence[int]]) -> Array:
             raise AssertionError(lines)
 
-    with pytest.raises(SettingsError, match="needs the moves that lead to a position, which .* 'some' lack"):
-        error_rates.measure_errors({"follower": Follower()}, [(SOME, None)])
+    with pytest.raises(PlayerError, match="needs the moves that lead to a position, which .* 'some' lack"):
+        error_rates.measure_errors({"follower": Follower()}, [SOME])
 
 
 # ---------------------------------------------------------------- lists of positions
@@ -197,7 +197,7 @@ def test_lines_of_a_list_may_be_indented_and_have_tabs(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "holds no positions"),
-        ("44\n48\n", "line 2: move 2: '8' is not a column: expected a digit from 1 to 7"),
+        ("44\n48\n", "line 2: move 2: '8' is not a move of connectfour: expected one such as 1 or 7"),
         ("4444444\n", "line 1: move 7: 4 is not legal here: expected one of 1 2 3 5 6 7"),
         ("1\n1212121\n", "line 2: the game is over"),
         ("12121212\n", "line 1: move 8: the game is over here"),
@@ -244,8 +244,9 @@ def sets_module(folder: Path, monkeypatch: pytest.MonkeyPatch, test_sets: str) -
         "import tictactoe\nfrom seraphim.game.solved import PositionSet\n"
         "from tictactoe import GAME, SETTINGS\n\n\n"
         "(ALL,) = tictactoe.position_sets()\n\n\n"
-        "def position_sets():\n    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n\n\n"
-        f"def test_position_sets():\n    {test_sets}\n"
+        "def position_sets(split):\n"
+        f"    if split == 'test':\n        {test_sets}\n"
+        "    return [PositionSet('few', ALL.states[:50], ALL.action_values[:50])]\n"
     )
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "splitted", raising=False)
@@ -259,10 +260,10 @@ def test_reported_figures_are_measured_on_the_test_sets_if_there_are_any(
     name = sets_module(tmp_path, monkeypatch, others)
     assert position_lists.default_split(name) == "test"
     assert position_lists.default_split("tictactoe") == "validation"  # all its positions are solved
-    ((weak, strong),) = position_lists.load_sets(name, "test", limit=30)
-    assert (weak.name, len(weak.states), strong) == ("test/others", 30, None)
-    ((weak, _),) = position_lists.load_sets(name, "validation")
-    assert (weak.name, len(weak.states)) == ("few", 50)
+    (positions,) = position_lists.load_sets(name, "test", limit=30)
+    assert (positions.name, len(positions.states), positions.plies) == ("test/others", 30, None)
+    (positions,) = position_lists.load_sets(name, "validation")
+    assert (positions.name, len(positions.states)) == ("few", 50)
     assert position_lists.load_sets("tictactoe", "test") == []
 
 
@@ -287,10 +288,37 @@ def test_learning_never_reads_the_test_sets(
         position_lists.load_sets(name, "test")
 
 
-def test_only_one_module_names_the_test_sets() -> None:
+@pytest.mark.parametrize("name", ["test_position_sets", "strong_position_sets", "strong_test_position_sets", ""])
+def test_a_game_that_offers_positions_as_before_is_told_what_to_offer(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argument = "split" if name else ""
+    code = f"from tictactoe import GAME\n\n\ndef position_sets({argument}):\n    return []\n"
+    (tmp_path / "former.py").write_text(code + (f"\n\ndef {name}():\n    return []\n" if name else ""))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "former", raising=False)
+    wanted = (
+        rf"^former offers {name or 'position_sets'}\(\): offer position_sets\(split\) alone, which returns the sets of"
+    )
+    with pytest.raises(GameError, match=wanted):
+        position_lists.load_sets("former", "validation")
+
+
+def test_plies_that_do_not_belong_to_the_legal_moves_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    positions = "return [PositionSet('mine', ALL.states[:4], ALL.action_values[:4], plies=ALL.action_values[4:8])]"
+    name = sets_module(tmp_path, monkeypatch, positions)
+    with pytest.raises(GameError, match="a value for each legal action and NaN for all others"):
+        position_lists.load_sets(name, "test")
+
+
+def test_only_one_module_asks_for_the_test_sets() -> None:
     root = Path(__file__).parents[2]
     files = [*(root / "seraphim").rglob("*.py"), *(root / "bin").glob("*.py"), *(root / "benchmarks").glob("*.py")]
-    named = sorted(path.name for path in files if "test_position_sets" in path.read_text())
-    assert named == ["features.py", "position_lists.py"]  # what declares them, and what reads them
+    asks = re.compile(r"position_sets\((.*, )?(split|\"test\")")
+    named = sorted(path.name for path in files if asks.search(path.read_text()))
+    # Besides what reads them: what declares the function, offers it, refuses others, and passes the split on.
+    assert named == "exhaustive.py features.py loading.py position_lists.py solved.py solved_files.py".split()
     readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
     assert readers == ["api.py", "evaluate.py"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seraphim.errors import SettingsError
+from seraphim.errors import FileError
 from seraphim.evaluation.match import MatchResult, Tally
 from seraphim.evaluation.match_csv import Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
@@ -38,7 +38,7 @@ def test_a_file_of_matches_has_readable_columns(tmp_path: Path) -> None:
 def test_a_file_of_another_format_is_an_error(tmp_path: Path, content: str) -> None:
     file = tmp_path / "matches.csv"
     file.write_text(content.format(conditions=FEW))
-    with pytest.raises(SettingsError, match=r"matches\.csv is not a valid file of matches .*: delete it"):
+    with pytest.raises(FileError, match=r"matches\.csv is not a valid file of matches .*: delete it"):
         read_matches(file, FEW)
 
 
@@ -50,7 +50,7 @@ def test_a_file_that_is_no_csv_is_an_error(tmp_path: Path, content: str) -> None
     file.write_text(content, errors="surrogateescape")
     if content[0] == "1":
         file.write_text(f"first\n{content}\n")
-    with pytest.raises(SettingsError, match=r"matches\.csv is not a valid file of matches .*: delete it"):
+    with pytest.raises(FileError, match=r"matches\.csv is not a valid file of matches .*: delete it"):
         read_matches(file, FEW)
 
 
@@ -62,7 +62,7 @@ def test_counts_that_do_not_add_up_are_an_error(tmp_path: Path, count: str) -> N
     cells = dict(zip(header.split(","), row.replace("b, or c", "b or c").split(","), strict=True))
     cells["wins_as_player_1"] = count
     file.write_text(f"{','.join(cells)}\n{','.join(cells.values())}\n")
-    with pytest.raises(SettingsError, match=r"matches\.csv is not a valid file of matches"):
+    with pytest.raises(FileError, match=r"matches\.csv is not a valid file of matches"):
         read_matches(file, FEW)
 
 

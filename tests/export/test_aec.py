@@ -12,7 +12,7 @@ import pytest
 from games import ENDLESS, MOVES_TWICE, PLAIN_TICTACTOE
 
 import seraphim
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, NotInstalledError, SettingsError
 from seraphim.export import aec
 from seraphim.game import Game, PlainRules, name_of
 
@@ -209,5 +209,5 @@ def test_what_is_wrong_is_said() -> None:
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "seraphim.export.aec")
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
-    with pytest.raises(SettingsError, match=r"an environment needs pettingzoo: pip install .*\[pettingzoo\]"):
+    with pytest.raises(NotInstalledError, match=r"an environment needs pettingzoo: pip install .*\[pettingzoo\]"):
         importlib.import_module("seraphim.export.aec")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, FLAGS
 
-from seraphim.errors import GameError, ModelError, SettingsError
+from seraphim.errors import FileError, GameError, ModelError
 from seraphim.export import formats, site
 from seraphim.export.site import Chosen, Library
 from seraphim.game import load_game
@@ -119,7 +119,7 @@ def test_a_network_that_returns_nan_is_refused(folder: ModelFolder, monkeypatch:
 
 
 def test_a_folder_is_refused_as_an_output_file(folder: ModelFolder, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="is a folder: name a file"):
+    with pytest.raises(FileError, match="is a folder: name a file"):
         formats.export_file(folder.champion().path, GAME, "tflite", tmp_path)
 
 
@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_an_export_is_refused(folder: ModelFolder, tmp_path
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work")
     for out in (tmp_path / "mine", tmp_path / "mine/thesis.txt"):
-        with pytest.raises(SettingsError, match="is not an export"):
+        with pytest.raises(FileError, match="is not an export"):
             site.write_site([chosen(folder)], out, Library("1.2.3", None))
     assert [path.name for path in tmp_path.rglob("*") if "data" not in path.parts] == ["mine", "thesis.txt"]
 

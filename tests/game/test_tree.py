@@ -15,7 +15,7 @@ import tictactoe
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Game, PlainRules, load_game, saved_games
 from seraphim.game.notation import format_moves, parse_moves
-from seraphim.game.tree import GameTree, Node, line_name
+from seraphim.game.tree import GameNode, GameTree, line_name
 from seraphim.options import RecordOptions, SearchOptions
 from seraphim.players.opponent import PlayOptions
 from seraphim.records.examples import GameRecord, encode
@@ -29,7 +29,7 @@ HEX = load_game("hex")
 NIM = PlainRules(games.NIM)
 
 
-def columns(tree: GameTree, node: Node | None = None) -> str:
+def columns(tree: GameTree, node: GameNode | None = None) -> str:
     return format_moves(tree.game, tree.actions(node))
 
 
@@ -93,13 +93,6 @@ def test_redo_leads_to_where_one_was_last() -> None:
     tree.go(tree.find("C"))
     tree.go(tree.root)
     assert [node.action for node in tree.ahead()] == [3, 6]
-
-
-def test_siblings_are_the_moves_played_instead() -> None:
-    tree = branched()
-    assert [node.action for node in tree.siblings()] == [4]
-    tree.go(tree.root)
-    assert tree.siblings() == []
 
 
 def test_lines_are_named_in_the_order_in_which_they_came_to_be() -> None:
@@ -193,7 +186,7 @@ def test_formatted_moves_are_read_again(game: Game, together: bool) -> None:
 
 
 def test_a_move_that_is_none_is_named_with_its_place() -> None:
-    with pytest.raises(GameError, match="move 3: '9' is not a column"):
+    with pytest.raises(GameError, match="move 3: '9' is not a move of connectfour"):
         parse_moves(FOUR, "4492")
 
 
@@ -214,7 +207,7 @@ def test_a_position_is_read_from_moves_or_from_a_drawing() -> None:
     ("name", "text", "problem"),
     [
         ("connectfour", "4444444", "move 7: 4 is not legal here"),
-        ("connectfour", "hello", "move 1: 'h' is not a column"),
+        ("connectfour", "hello", "move 1: 'h' is not a move of connectfour"),
         ("tictactoe", "X.O/.X.", "a board of 2 rows: expected 3 rows of 3 cells"),
         ("games", "X.O/.X.", "games reads no drawn boards: give the moves"),
     ],

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, PlayerError
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.game import Game, load_game
 from seraphim.gtp import uci
@@ -618,7 +618,7 @@ def test_uci_says_what_it_cannot_do(breakthrough: Conversation) -> None:
     assert breakthrough.ask("position fen 8/8 w").startswith("info string only positions from the start")
     assert breakthrough.ask("position startpos a2a3").startswith("info string only positions from the start")
     assert breakthrough.ask("position startpos moves a2a5").startswith("info string a2a5 is not legal here")
-    with pytest.raises(SettingsError, match="UCI plays games such as"):
+    with pytest.raises(PlayerError, match="UCI plays games such as"):
         Conversation(load_game("tictactoe"), UciServer)
 
 

@@ -95,7 +95,7 @@ def test_cells_have_names_and_are_drawn() -> None:
 
 @pytest.mark.parametrize("text", ["", "h1", "a8", "a0", "1a", "a", "aa"])
 def test_what_is_no_cell_is_refused(text: str) -> None:
-    with pytest.raises(GameError, match="is not a cell: expected a letter and a number, from a1 to g7"):
+    with pytest.raises(GameError, match="is not a move of hex: expected one such as a1 or g7"):
         GAME.parse_action(text)
 
 
@@ -107,5 +107,5 @@ def test_sizes_are_games() -> None:
 
 
 def test_a_row_of_thousands_of_digits_is_no_cell() -> None:
-    with pytest.raises(GameError, match="is not a cell: expected a letter and a number"):
+    with pytest.raises(GameError, match="is not a move of hex:5: expected one such as a1 or e5"):
         Hex(5).parse_action("a" + 5000 * "9")

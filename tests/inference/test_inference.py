@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from reference import random_states
 
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, NotInstalledError
 from seraphim.game import Array
 from seraphim.inference import litert, load_inference
 from seraphim.inference.interface import LARGEST_BATCH, bucket_size, in_buckets
@@ -154,7 +154,7 @@ def test_a_snapshot_without_the_file_for_litert_is_reported(snapshot: Path) -> N
 
 def test_a_missing_package_is_reported(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
-    with pytest.raises(SettingsError, match="litert needs the package ai-edge-litert: pip install ai-edge-litert"):
+    with pytest.raises(NotInstalledError, match="litert needs the package ai-edge-litert: pip install ai-edge-litert"):
         loaded(snapshot, "litert")
 
 

@@ -13,7 +13,7 @@ import pytest
 from reference import random_states
 
 from connectfour.game import GAME as CONNECT_FOUR
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import ModelError, NotInstalledError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.inference import jax, load_inference
 from seraphim.inference.interface import FIXED_SIZES, fixed_size
@@ -219,7 +219,7 @@ def test_a_snapshot_without_an_archive_is_reported(folder: ModelFolder) -> None:
 
 def test_a_missing_package_is_reported(folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(SettingsError, match=r"jax needs the package jax: pip install -e '.\[gpu\]'"):
+    with pytest.raises(NotInstalledError, match=r"jax needs the package jax: pip install -e '.\[gpu\]'"):
         load_inference(folder.champion().path, GAME, "jax")
 
 

@@ -205,7 +205,7 @@ def test_missing_tensorflow_is_reported_with_what_to_do() -> None:
         capture_output=True,
         text=True,
     )
-    assert "SettingsError: TensorFlow is not installed: pip install -e '.[train]'" in done.stderr
+    assert "NotInstalledError: TensorFlow is not installed: pip install -e '.[train]'" in done.stderr
 
 
 PUPIL = """

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from othello.game import GAME, PASS, state_from_board
+from othello.game import GAME, state_from_board
 from othello.plain import PlainOthello
+from othello.rules import PASS
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainRules
 from seraphim.game.conformance import check_game
@@ -119,7 +120,7 @@ def test_moves_are_written_together_or_apart() -> None:
 
 @pytest.mark.parametrize("text", ["", "i1", "a9", "a0", "1a", "a", "aa", "a10"])
 def test_what_is_no_cell_is_refused(text: str) -> None:
-    with pytest.raises(GameError, match="is not a move: expected a letter and a digit, from a1 to h8, or pass"):
+    with pytest.raises(GameError, match="is not a move of othello: expected one such as a1 or pass"):
         GAME.parse_action(text)
 
 

@@ -8,7 +8,7 @@ from othello.alphabeta import odd_regions, stable_stones
 from othello.bits import Bits, stones_of
 from othello.game import count_empty
 from othello.plain import PASS, PlainOthello, State
-from othello.solver import Solver
+from othello.solver import EndgameSolver
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
 
@@ -67,7 +67,7 @@ def test_results_of_late_positions_are_known_and_those_of_plain_minimax() -> Non
 
 
 def test_results_are_known_with_eight_empty_cells_but_not_with_nine() -> None:
-    solver = Solver(1)
+    solver = EndgameSolver(1)
     states = endgames(8, 40)
     known, results = GAME.known_results(states)
     assert known.all()
@@ -80,7 +80,7 @@ def test_results_are_known_with_eight_empty_cells_but_not_with_nine() -> None:
 
 
 def test_values_are_those_of_plain_minimax() -> None:
-    solver, values = Solver(1), []
+    solver, values = EndgameSolver(1), []
     for empty, count in ((1, 40), (2, 40), (4, 12), (5, 3)):
         for state in endgames(empty, count):
             values.append(naive(plain_state(state)))
@@ -90,11 +90,11 @@ def test_values_are_those_of_plain_minimax() -> None:
 
 
 def test_values_follow_from_those_of_the_successors() -> None:
-    solver = Solver(4)
+    solver = EndgameSolver(4)
     for state in endgames(12, 12, seed=1):
         actions = np.flatnonzero(GAME.legal(state[None])[0])
         successors = GAME.step(np.repeat(state[None], len(actions), axis=0), actions)
-        of_moves = [-(Solver(1).solve(successor) or 0) for successor in successors]
+        of_moves = [-(EndgameSolver(1).solve(successor) or 0) for successor in successors]
         assert solver.solve(state) == max(of_moves)
         results = solver.solve_moves(state).results
         np.testing.assert_array_equal(results[actions], np.sign(of_moves))
@@ -106,13 +106,13 @@ def test_values_are_the_same_on_a_turned_board() -> None:
     rows = [line[2:].split() for line in drawing[1:9]]
     turned = "\n".join(["".join(row) for row in zip(*rows[::-1], strict=True)] + drawing[9:])
     original = state_from_board("\n".join(drawing))
-    assert Solver(1).solve(state_from_board(turned)) == Solver(1).solve(original)
+    assert EndgameSolver(1).solve(state_from_board(turned)) == EndgameSolver(1).solve(original)
 
 
 @pytest.mark.parametrize("number", [pytest.param(number, marks=pytest.mark.slow) for number in FFO])
 def test_published_endgames_have_their_published_values(number: int) -> None:
     board, mover, value = FFO[number]
-    solver = Solver(256)
+    solver = EndgameSolver(256)
     assert solver.solve_weakly(drawn(board, mover)) == np.sign(value)
     assert solver.solve(drawn(board, mover)) == value
 
@@ -139,7 +139,7 @@ def test_odd_regions_are_quadrants() -> None:
 
 def test_time_limits_a_search() -> None:
     (early,) = endgames(30, 1)
-    solver = Solver(1)
+    solver = EndgameSolver(1)
     assert solver.solve(early, max_seconds=0.2) is None
     assert np.isnan(solver.solve_moves(early, max_seconds=0.2).results).any()
     (initial,) = GAME.initial(1)
@@ -162,6 +162,6 @@ def test_nothing_is_solved_after_the_end() -> None:
     while (legal := GAME.legal(state[None])[0]).any():
         (state,) = GAME.step(state[None], np.flatnonzero(legal)[:1])
     with pytest.raises(GameError, match="the game is over"):
-        Solver(1).solve_moves(state)
+        EndgameSolver(1).solve_moves(state)
     with pytest.raises(SettingsError, match="1 megabyte or more"):
-        Solver(0)
+        EndgameSolver(0)

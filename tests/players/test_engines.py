@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, NotInstalledError, PlayerError, SettingsError
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.game import Game, load_game
 from seraphim.players.choose import Choose, random_player
@@ -153,7 +153,7 @@ def test_breakthrough_is_turned_for_uci() -> None:
 
 
 def test_uci_plays_only_games_that_have_names_for_it() -> None:
-    with pytest.raises(SettingsError, match="UCI plays games such as openspiel:chess .*, not othello"):
+    with pytest.raises(PlayerError, match="UCI plays games such as openspiel:chess .*, not othello"):
         uci_player(OTHELLO, "fairy-stockfish")
 
 
@@ -215,14 +215,18 @@ def test_a_program_that_is_out_of_step_is_not_asked_again(script: Path, how: str
 
 
 def test_a_board_that_a_program_does_not_have_is_refused(script: Path) -> None:
-    with pytest.raises(SettingsError, match="does not play on a board of 8x8: unacceptable size"):
+    with pytest.raises(PlayerError, match="does not play on a board of 8x8: unacceptable size"):
         gtp_player(OTHELLO, command(script, "small"))
 
 
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ("no-such-program --x", SettingsError, "there is no program 'no-such-program': install it, or give its path"),
+        (
+            "no-such-program --x",
+            NotInstalledError,
+            "there is no program 'no-such-program': install it, or give its path",
+        ),
         ("'", SettingsError, "is not a command: No closing quotation"),
         (" ", SettingsError, "expected the command of a program"),
         ("cat", GameError, "does it speak GTP?"),
@@ -301,7 +305,7 @@ def test_a_uci_engine_must_offer_the_variant(tmp_path: Path, game: str, options:
         assert uci_player(load_game(game), engine).title == "Only"
     else:
         wanted = game.removeprefix("openspiel:")
-        with pytest.raises(SettingsError, match=f"plays {plays}, not {wanted}: expected an engine whose option UCI_V"):
+        with pytest.raises(PlayerError, match=f"plays {plays}, not {wanted}: expected an engine whose option UCI_V"):
             uci_player(load_game(game), engine)
 
 
@@ -403,7 +407,7 @@ def test_a_program_that_thinks_long_keeps_no_games_waiting(monkeypatch: pytest.M
 
 def test_a_player_that_follows_games_needs_them(script: Path) -> None:
     game: Game = OTHELLO
-    with pytest.raises(SettingsError, match="needs the moves that led to a position"):
+    with pytest.raises(PlayerError, match="needs the moves that led to a position"):
         gtp_player(game, command(script, "well"))(game.initial(1))
 
 

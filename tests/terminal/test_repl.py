@@ -229,7 +229,7 @@ def test_ctrl_c_leaves() -> None:
         ("go", "'' is not a position"),
         (
             "load b9",
-            "move 1: 'b9' is not a cell: expected a row a-c and a column 1-3, such as b2; and there is no file",
+            "move 1: 'b9' is not a move of tictactoe: expected one such as a1 or c3; and there is no file",
         ),
         ("load X.O/.X.", "a board of 2 rows: expected 3 rows of 3 cells"),
         ("load missing.tfrecord:3", "there is no file or folder missing.tfrecord"),
@@ -764,7 +764,7 @@ def test_lines_from_a_pipe_are_executed_and_echoed(root: Path) -> None:
     [
         (("nobody",), "model 'nobody' does not exist below"),
         (("fresh", "--snapshot=none"), "model 'fresh' has no snapshot 'none'"),
-        (("fresh", "--load=z9", "--runtime=litert"), "move 1: 'z9' is not a cell"),
+        (("fresh", "--load=z9", "--runtime=litert"), "move 1: 'z9' is not a move of tictactoe"),
         (("fresh", "--readouts=0"), "readouts must be at least 1, not 0"),
     ],
 )

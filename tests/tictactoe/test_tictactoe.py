@@ -84,7 +84,7 @@ def test_cells_are_named_by_row_and_column() -> None:
 
 
 def test_a_text_that_is_no_cell_is_refused_with_an_example() -> None:
-    with pytest.raises(GameError, match="'d1' is not a cell: expected a row a-c and a column 1-3, such as b2"):
+    with pytest.raises(GameError, match="'d1' is not a move of tictactoe: expected one such as a1 or c3"):
         GAME.parse_action("d1")
 
 

@@ -13,7 +13,7 @@ import pytest
 from event_files import shown
 from mlflow.tracking import MlflowClient
 
-from seraphim.errors import SettingsError
+from seraphim.errors import NotInstalledError
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
 from seraphim.tracking import mlflow
@@ -109,7 +109,7 @@ def test_the_database_is_made_when_it_is_first_used(
 def test_a_lost_server_neither_stops_nor_slows_a_run_and_is_reported_once(
     answers: bool, folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mlflow, "_WAIT_FOR_SERVER", 1.5)
+    monkeypatch.setattr(mlflow, "_WAIT", 1.5)
     said: list[str] = []
     with server(answers=answers) as address:
         with Tracking(folder, "learn", small_settings, None, address, said.append) as log:
@@ -162,5 +162,5 @@ def test_a_missing_mlflow_is_reported_with_its_cure(
     folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"^MLflow is not installed: pip install -e '\.\[tracking\]', or run"):
+    with pytest.raises(NotInstalledError, match=r"^MLflow is not installed: pip install -e '\.\[tracking\]', or run"):
         Tracking(folder, "learn", small_settings, None, "http://127.0.0.1:9")

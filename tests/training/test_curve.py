@@ -7,7 +7,7 @@ from pathlib import Path
 import programs
 import pytest
 
-from seraphim.errors import SettingsError
+from seraphim.errors import FileError
 from seraphim.training.curve import add_to_curve, plot_curve, read_curve
 
 
@@ -28,7 +28,7 @@ def test_a_damaged_curve_is_an_error(tmp_path: Path) -> None:
         *(f'step\n"{150_000 * "1"}"\n', f'step\n"{150_000 * "1"}', "step,a\n1,\x00\n", "\udcff\n1\n"),
     ):
         (tmp_path / "curve.csv").write_text(content, errors="surrogateescape")
-        with pytest.raises(SettingsError, match=r"curve\.csv is not a valid learning curve"):
+        with pytest.raises(FileError, match=r"curve\.csv is not a valid learning curve"):
             read_curve(tmp_path / "curve.csv")
 
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, PlayerError
 from seraphim.game import Array, Game
 from seraphim.players.external.move_names import COLORS, board_size, must_pass, vertex_names
 from seraphim.players.external.player import EnginePlayer, Moves, chosen
@@ -21,7 +21,8 @@ class GtpEngine:
         """Start it, and set up the board.
 
         Raises:
-            SettingsError: there is no such program, or it does not play on a board of this size.
+            NotInstalledError: there is no such program.
+            PlayerError: it does not play on a board of this size.
             EngineLostError, GameError: it does not speak GTP.
         """
         self.moves: Moves = ()
@@ -31,7 +32,7 @@ class GtpEngine:
         if size := board_size(game):
             ok, reply = self._send(f"boardsize {size}")
             if not ok:
-                raise SettingsError(f"{self._name} does not play on a board of {size}x{size}: {reply}")
+                raise PlayerError(f"{self._name} does not play on a board of {size}x{size}: {reply}")
         self.ask("clear_board")
         ok, name = self._send("name")
         self.title = name if ok and name else command.split()[0]

@@ -18,7 +18,9 @@ def load_engine(game: Game, name: str) -> EnginePlayer:
     """Return the player `gtp:COMMAND` or `uci:COMMAND`.
 
     Raises:
-        SettingsError: the name is no such name, there is no such program, or it does not play this game.
+        SettingsError: the name is no such name.
+        NotInstalledError: there is no such program.
+        PlayerError: it does not play this game.
         GameError: the program does not speak the protocol.
     """
     protocol, _, command = name.partition(":")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from seraphim.errors import GameError, SettingsError
+from seraphim.errors import GameError, PlayerError
 from seraphim.game import Array, Game
 from seraphim.game.features import features_of
 from seraphim.game.notation import label_in
@@ -35,11 +35,11 @@ def uci_names(game: Game) -> NameOf:
     """Return what names the moves of a game in UCI.
 
     Raises:
-        SettingsError: UCI does not play it.
+        PlayerError: UCI does not play it.
     """
     names = features_of(game).uci_in
     if names is None or features_of(game).uci_variant is None:
-        raise SettingsError(f"UCI plays games such as openspiel:chess and openspiel:breakthrough, not {game.name}")
+        raise PlayerError(f"UCI plays games such as openspiel:chess and openspiel:breakthrough, not {game.name}")
     return names
 
 

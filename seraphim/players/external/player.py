@@ -52,7 +52,8 @@ class EnginePlayer(FollowsMoves):
             start: starts a program.
 
         Raises:
-            SettingsError: there is no such program, or it does not play this game.
+            NotInstalledError: there is no such program.
+            PlayerError: it does not play this game.
             GameError: it does not begin as its protocol demands.
         """
         self._name, self._start, self._closed = name, start, False

@@ -12,7 +12,7 @@ import time
 import weakref
 from typing import IO, Any
 
-from seraphim.errors import SettingsError
+from seraphim.errors import NotInstalledError, SettingsError
 
 GRACE_SECONDS = 2.0  # from the end of its input until a program is killed
 
@@ -31,7 +31,8 @@ class EngineProcess:
     A Ctrl-C in our terminal does not reach it: whoever started it must close it.
 
     Raises:
-        SettingsError: there is no such program, or it cannot be started.
+        SettingsError: the command is not valid, or cannot be started.
+        NotInstalledError: there is no such program.
     """
 
     def __init__(self, command: str) -> None:
@@ -63,7 +64,7 @@ class EngineProcess:
         except OSError as error:
             self._errors.close()
             if isinstance(error, FileNotFoundError):
-                raise SettingsError(f"there is no program {words[0]!r}: install it, or give its path") from error
+                raise NotInstalledError(f"there is no program {words[0]!r}: install it, or give its path") from error
             raise SettingsError(f"cannot start {self.command!r}: {error.strerror}") from error
 
     def send(self, line: str) -> None:

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from seraphim.errors import SettingsError
+from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import Game
 from seraphim.game.features import features_of
 from seraphim.players.external.move_names import SHOWN, uci_names
@@ -30,7 +30,9 @@ class UciEngine:
             command: how to start it, and the limit of its searches behind ` go `, by default `movetime 1000`.
 
         Raises:
-            SettingsError: there is no such program, it or UCI does not play this game, or the limit is not valid.
+            SettingsError: the limit is not valid.
+            NotInstalledError: there is no such program.
+            PlayerError: it or UCI does not play this game.
             EngineLostError: it does not speak UCI.
         """
         self.moves: Moves = ()
@@ -71,7 +73,7 @@ class UciEngine:
         if variant not in played:
             shown = " ".join(played[:SHOWN]) + (" …" if len(played) > SHOWN else "")
             expected = f"expected an engine whose option UCI_Variant has {variant}, such as fairy-stockfish"
-            raise SettingsError(f"{self._name} plays {shown}, not {variant}: {expected}")
+            raise PlayerError(f"{self._name} plays {shown}, not {variant}: {expected}")
         if offered:
             self._process.send(f"setoption name UCI_Variant value {variant}")
 

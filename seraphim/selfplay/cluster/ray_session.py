@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from seraphim.errors import SettingsError, WorkerError, how_to_install
+from seraphim.errors import NotInstalledError, SettingsError, WorkerError, how_to_install
 from seraphim.machine import count_cores
 
 AUTO = "auto"
@@ -24,7 +24,7 @@ def import_ray() -> Any:
     """Import and return Ray, with as little output as possible.
 
     Raises:
-        SettingsError: it is not installed.
+        NotInstalledError: it is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -35,7 +35,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise SettingsError(f"--cluster needs Ray: {how_to_install('cluster')}") from error
+        raise NotInstalledError(f"--cluster needs Ray: {how_to_install('cluster')}") from error
     logging.getLogger("ray").setLevel(logging.ERROR)
     # Ray reports each lost worker and node at length, which no option prevents; our own pool reports them.
     ray._private.worker.print_to_stdstream = lambda *_, **__: None

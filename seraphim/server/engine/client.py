@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
+from seraphim.errors import GameError, ModelError, PlayerError, SeraphimError, SettingsError
 from seraphim.game import saved_games
 from seraphim.server.engine import messages, requests
 from seraphim.server.engine.messages import Message
@@ -238,7 +238,7 @@ class Client:
     def _ask_program(self, loaded: LoadedModel, line: Line, identity: int) -> None:
         programs = self._programs_of(loaded)
         if programs is None:
-            raise SettingsError(f"this server has no program that plays {loaded.game.name}")
+            raise PlayerError(f"this server has no program that plays {loaded.game.name}")
         messages.check_unfinished(loaded.game, line)
         if self._program_turn is not None and not self._program_turn.done():
             raise GameError(f"{programs.title} is still thinking about your last request: wait for its answer")

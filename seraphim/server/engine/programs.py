@@ -29,7 +29,7 @@ class Programs:
             name: `gtp:COMMAND` or `uci:COMMAND`.
 
         Raises:
-            SettingsError, GameError: see `load_engine`.
+            SettingsError, NotInstalledError, PlayerError, GameError: see `load_engine`.
         """
         self.game, self.name = game, name
         player = load_engine(game, name)
@@ -64,7 +64,7 @@ class Program:
 
         Raises:
             GameError: the game did not begin at the initial position, or the program failed or broke the rules.
-            SettingsError: it is not installed any more.
+            NotInstalledError: it is not installed any more.
         """
         title = self._programs.title
         if line.start is not None:
