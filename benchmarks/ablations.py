@@ -103,7 +103,7 @@ def check(game: str, folder: Path) -> dict[str, list[int]]:
     inference = load_inference(champion.path, rules, "auto")
     players = {
         "network": raw_player(rules, inference),
-        "search": search_player(rules, [inference], SearchOptions(readouts=READOUTS)),
+        "search": search_player(rules, [inference], SearchOptions(readouts=READOUTS, solver=False)),
     }
     found: dict[str, list[int]] = {name: [] for name in players}
     for positions in load_position_sets(game):

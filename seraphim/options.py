@@ -167,9 +167,9 @@ class NetworkOptions(Options):
     """Hidden layers of an mlp."""
     width: Units = 128
     """Units in each hidden layer of an mlp."""
-    blocks: Annotated[int, Range(0, 1000)] = 5
+    blocks: Annotated[int, Range(0, 1000)] = 3
     """Residual blocks of a resnet (AGZ: 19 or 39)."""
-    filters: Units = 64
+    filters: Units = 32
     """Filters of each convolution of a resnet (AGZ: 256)."""
     kernel_size: Units = 3
     """Rows and columns of a filter of a resnet (AGZ: 3)."""
@@ -180,7 +180,7 @@ class NetworkOptions(Options):
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
     value_filters: Units = 32
     """Filters of the 1×1 convolution before a resnet's value (AGZ: 1, on a board of 361 points)."""
-    activation: Activation = "relu"
+    activation: Activation = "silu"
     """Activation of the hidden layers: `relu` (AGZ), `leaky_relu`, which multiplies what is below 0 by 0.3, or `silu`.
 
     SiLU, also called swish, is x / (1 + exp(-x)) (Elfwing et al. 2017, section 2). It learns below 0 as well, so its
@@ -231,7 +231,7 @@ class SearchOptions(Options):
     """Largest reduction, r in r·√(share of the prior that has been visited) (KataGo: 0.2)."""
     root_temperature: Above0 = 1.0
     """Softmax temperature T of the root's priors where there is noise: P^(1/T) (KataGo: 1.25 to 1.1)."""
-    solver: bool = False
+    solver: bool = True
     """Whether results are proven up the tree (Winands et al. 2008); a proven root stops, and its policy is exact."""
     fast_wins: Share = 0.0
     """How much less the slowest win counts than the fastest, and likewise a loss, so that the search and the value
@@ -260,10 +260,10 @@ class SelfPlayOptions(Options):
     """Games played at a time in each worker process; they fill the network's batches."""
     games_per_generation: Count = 1000
     """Games between two trainings in seraphim learn (AGZ: 25,000)."""
-    readouts_growth_steps: Natural = 0
+    readouts_growth_steps: Natural = 4000
     """Steps T of training after which self-play has twice the readouts that are set for it, as readouts·(1 + step / T);
     0: they stay the same."""
-    random_plies: Natural = 0
+    random_plies: Natural = 8
     """Most random moves at the beginning of a game; they are not recorded, and lead to positions that good play never
     reaches."""
     random_share: PositiveShare = 1.0
@@ -291,7 +291,7 @@ class TrainingOptions(Options):
     average_decay: Annotated[float, Range(0, 1, below=True)] = 0.98
     """Decay per step of the mean of the weights that plays; 0: the last weights play (AGZ); fixed when a model is
     made."""
-    learning_rate_decay_steps: Natural = 0
+    learning_rate_decay_steps: Natural = 4000
     """Steps T after which the learning rate is halved, as learning_rate / (1 + step / T); 0: it is constant (AGZ: a
     tenth at 400,000 and 600,000)."""
     batch_size: Count = 512
@@ -301,17 +301,17 @@ class TrainingOptions(Options):
     batches as its new positions are worth."""
     steps: Natural = 0
     """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""
-    precision: TrainingPrecision = "float32"
+    precision: TrainingPrecision = "bfloat16"
     """Arithmetic of convolutions and products: `float32`, or `bfloat16` where a GPU or the processor has it, which is
     faster; other processors compute in float32."""
     value_loss_weight: NotNegative = 1.0
     """Weight of the value loss against the policy's cross-entropy (AGZ: 1, for up to twice our gradient)."""
-    root_value_share: Share = 0.0
+    root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
-    average_positions: bool = False
+    average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""
-    window_start: Count = 25_000
+    window_start: Count = 100_000
     """Number of positions c up to which training uses all; beyond it the window grows slower (KataGo: 250,000)."""
     window_exponent: PositiveShare = 0.75
     """Exponent α of the window's growth (KataGo: 0.75)."""

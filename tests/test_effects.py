@@ -36,6 +36,7 @@ from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
 
 NETWORK = ArbitraryNetwork(GAME)
+AS_SEARCH = Settings("tictactoe", self_play_overrides={})  # self-play searches as everything else
 SEARCH = {name for name, section in OPTIONS.items() if section == "search"}
 STATES = random_states(GAME, 12, seed=1)
 
@@ -53,7 +54,7 @@ OTHERS: dict[str, Any] = {
     "fpu": ("parent", "zero"),
     "fpu_reduction": 2.0,
     "root_temperature": 3.0,
-    "solver": True,
+    "solver": (True, False),
     "fast_wins": 0.9,
     "known_results": True,
     "cache_megabytes": 0,
@@ -70,7 +71,7 @@ OTHERS: dict[str, Any] = {
     "value_width": 9,
     "l2": 0.1,
     "concurrent_games": 3,
-    "readouts_growth_steps": 4000,
+    "readouts_growth_steps": 2000,
     "games_per_generation": 7,
     "random_plies": 3,
     "random_share": 0.5,
@@ -83,10 +84,10 @@ OTHERS: dict[str, Any] = {
     "learning_rate_decay_steps": 1,
     "batch_size": 16,
     "steps": 2,
-    "precision": "bfloat16",
+    "precision": "float32",
     "value_loss_weight": 3.0,
     "root_value_share": 0.7,
-    "average_positions": True,
+    "average_positions": False,
     "window_start": 150,
     "window_exponent": 0.5,
     "window_growth": 0.9,
@@ -120,17 +121,17 @@ def test_the_table_of_effects_has_every_option() -> None:
 # ---------------------------------------------------------------- the search
 
 SEARCHES = {
-    "puct": SearchOptions(readouts=40),
-    "puct, with reduction": SearchOptions(readouts=40, fpu="reduction"),
-    "puct, without noise": SearchOptions(readouts=40, noise_coefficient=0.0),
-    "gumbel": SearchOptions(readouts=40, root="gumbel"),
-    "gumbel, with reduction": SearchOptions(readouts=40, root="gumbel", fpu="reduction"),
+    "puct": SearchOptions(readouts=40, solver=False),
+    "puct, with reduction": SearchOptions(readouts=40, solver=False, fpu="reduction"),
+    "puct, without noise": SearchOptions(readouts=40, solver=False, noise_coefficient=0.0),
+    "gumbel": SearchOptions(readouts=40, solver=False, root="gumbel"),
+    "gumbel, with reduction": SearchOptions(readouts=40, solver=False, root="gumbel", fpu="reduction"),
 }
 
 
 def in_self_play(search: SearchOptions) -> Any:
     """The records of self-play, and the number of evaluations."""
-    player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6), "a")
+    player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6, random_plies=0), "a")
     records = sorted(player.play(iter(range(6))), key=lambda record: record.game_id)
     return player.search.evaluations, [np.asarray(part).tolist() for record in records for part in record[1:]]
 
@@ -178,7 +179,7 @@ WAYS: dict[str, tuple[list[Part], Callable[[SearchOptions], Any]]] = {
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_an_option_of_the_search_is_refused_exactly_where_it_changes_nothing(kind: str, way: str) -> None:
     parts, outcome = WAYS[way]
-    settings = Settings("tictactoe", search=SEARCHES[kind])
+    settings = Settings("tictactoe", search=SEARCHES[kind], self_play_overrides={})
     before = outcome(settings.search)
     for option in SEARCH:
         if option == "readouts" and way == "evaluation":
@@ -206,7 +207,7 @@ def test_the_gate_and_checks_search_only_where_they_happen() -> None:
 
 
 def test_a_flag_that_another_one_overrides_everywhere_is_refused() -> None:
-    settings = Settings("tictactoe").override({"tempering_point": 3, "self_play_tempering_point": 5})
+    settings = AS_SEARCH.override({"tempering_point": 3, "self_play_tempering_point": 5})
     assert set(find_idle(["tempering_point"], settings, ["self_play", "checks"])) == set()
     both = find_idle(["tempering_point", "self_play_tempering_point"], settings, ["self_play", "checks"])
     assert set(both) == {"tempering_point"}

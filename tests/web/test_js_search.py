@@ -154,7 +154,7 @@ def games_for(changed: dict[str, Any]) -> list[str]:
 )
 def test_every_option_that_matters_without_noise_matters_alike(name: str, changed: dict[str, Any]) -> None:
     game, rules = GAMES[name]
-    options = SearchOptions(**changed, cache_megabytes=1)
+    options = SearchOptions(solver=False, **changed, cache_megabytes=1)
     states = random_states(game, 10, seed=2)
     ours = searched(game, HashNetwork(game), options, states, readouts=150)
     assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=150))
@@ -172,7 +172,7 @@ def test_few_readouts_find_alike(name: str, readouts: int) -> None:
 
 def test_playouts_are_cut_off_alike() -> None:
     game = PlainRules(Wait())
-    options = SearchOptions(leaf="playout", cache_megabytes=1)
+    options = SearchOptions(leaf="playout", cache_megabytes=1, solver=False)
     states = game.initial(1)
     ours = searched(game, HashNetwork(game), options, states, readouts=30)
     rules = ROOT / "tests/web/js/wait.js"
