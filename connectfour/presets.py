@@ -33,7 +33,6 @@ DEEPFOUR: dict[str, Any] = {
         "optimizer": "sgd",
         "learning_rate": 1e-3,
         "learning_rate_decay_steps": 0,
-        "momentum": 0.9,
         "average_decay": 0.0,
         "batch_size": 512,
         "steps": 300,

@@ -92,6 +92,8 @@ class Settings:
         """
         sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
         for option, value in values.items():
+            if option in REMOVED:
+                raise SettingsError(removal(option, value))
             if option not in OPTIONS:
                 raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(sorted(OPTIONS))}")
             section = OPTIONS[option]
@@ -216,17 +218,17 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"section {section!r} must be an object, not {shown(values)}")
         known = [each.name for each in dataclasses.fields(SECTIONS[section])]
         for option, value in values.items():
-            if option in _REMOVED:
-                cure = _REMOVED[option].format(shown(value))
-                raise SettingsError(f"{option} is no longer an option: delete it; {cure}")
-            if option not in known:
+            if option in REMOVED and value != REMOVED[option][0]:
+                raise SettingsError(removal(option, value))
+            if option not in REMOVED and option not in known:
                 raise SettingsError(f"unknown setting {shown(option)}: expected one of {', '.join(known)}")
+        kept = {option: value for option, value in values.items() if option in known}
         if section == SELF_PLAY_SEARCH:
             kinds = get_type_hints(SearchOptions, include_extras=True)
-            overrides = {option: converted(option, value, kinds[option]) for option, value in values.items()}
+            overrides = {option: converted(option, value, kinds[option]) for option, value in kept.items()}
             changes["self_play_overrides"] = overrides
         else:
-            changes[section] = dataclasses.replace(getattr(settings, section), **values)
+            changes[section] = dataclasses.replace(getattr(settings, section), **kept)
     return dataclasses.replace(settings, **changes)
 
 
@@ -244,9 +246,29 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
     },
 }
 
-# Options of earlier versions that settings.json files may still have, and what to do instead.
-_REMOVED = {
-    "learning_rate_half_life": "learning_rate_decay_steps halves it once",
-    "max_files": "games are kept as long as training can draw from them (max_window)",
-    "gumbel_readouts": 'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
+_NONE = object()  # no value is accepted
+_UNVISITED = "an action without a visit has a value of 0"
+_WINDOW = "the window grows as KataGo's"
+
+REMOVED: dict[str, tuple[Any, str]] = {
+    "cpuct_base": (0.0, "the weight of exploration is constant"),
+    "fpu": ("zero", _UNVISITED),
+    "fpu_reduction": (0.2, _UNVISITED),
+    "root_temperature": (1.0, "the root's priors are the network's"),
+    "momentum": (0.9, "that of sgd is 0.9"),
+    "value_loss_weight": (1.0, "both losses weigh the same"),
+    "window_exponent": (0.75, _WINDOW),
+    "window_growth": (0.4, _WINDOW),
+    "learning_rate_half_life": (_NONE, "learning_rate_decay_steps halves it once"),
+    "max_files": (_NONE, "games are kept as long as training can draw from them (max_window)"),
+    "gumbel_readouts": (
+        _NONE,
+        'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
+    ),
 }
+"""Options of earlier versions: the value that is now in the code, which a settings.json may have; and why they went."""
+
+
+def removal(option: str, value: object = None) -> str:
+    """Return why an option of earlier versions is refused."""
+    return f"{option} is no longer an option: delete it; {REMOVED[option][1].format(shown(value))}"

@@ -122,7 +122,6 @@ def test_every_option_of_the_search_can_differ_in_self_play(option: str) -> None
     others = {
         "root": "gumbel",
         "leaf": "playout",
-        "fpu": "parent",
         "solver": False,
         "fast_wins": 0.5,
         "known_results": True,
@@ -164,6 +163,15 @@ def test_a_preset_replaces_the_search_of_self_play_too() -> None:
 def test_errors_in_the_search_of_self_play_are_reported(section: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=message):
         stored(tmp_path, {"search": {"fast_wins": 0.5}, "self_play_search": section})
+
+
+def test_an_option_that_went_is_accepted_with_the_value_that_the_code_has(tmp_path: Path) -> None:
+    older = {"search": {"fpu": "zero", "cpuct_base": 0}, "training": {"momentum": 0.9, "steps": 3}}
+    assert stored(tmp_path, older) == stored(tmp_path, {"training": {"steps": 3}})
+    with pytest.raises(SettingsError, match="fpu is no longer an option: delete it; an action without a visit has"):
+        stored(tmp_path, {"self_play_search": {"fpu": "parent"}})
+    with pytest.raises(SettingsError, match="^momentum is no longer an option: delete it; that of sgd is 0.9$"):
+        AS_SEARCH.override({"momentum": 0.9})
 
 
 def test_an_option_of_earlier_versions_is_refused_with_what_to_write_instead(tmp_path: Path) -> None:

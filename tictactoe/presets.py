@@ -28,7 +28,6 @@ KERAS_TICTACTOE: dict[str, Any] = {
         "optimizer": "sgd",
         "learning_rate": 0.02,
         "learning_rate_decay_steps": 0,
-        "momentum": 0.9,
         "average_decay": 0.0,
         "batch_size": 256,
         "steps": 300,

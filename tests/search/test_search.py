@@ -12,7 +12,7 @@ from reference import ArbitraryNetwork, random_states
 
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.options import FirstPlayUrgency, Leaf, Root, SearchOptions
+from seraphim.options import Leaf, Root, SearchOptions
 from seraphim.search import naive
 from seraphim.search.evaluator import Uniform
 from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, uniform_of
@@ -100,10 +100,7 @@ def check_invariants(search: Search) -> None:
         SearchOptions,
         readouts=st.integers(1, 80),
         cpuct=st.sampled_from([0.1, 0.25, 1.0, 1.5, 4.0]),
-        cpuct_base=st.sampled_from([0.0, 20.0, 19652.0]),
         leaf=st.sampled_from(["value", "playout"]),
-        fpu=st.sampled_from(["zero", "parent", "reduction"]),
-        root_temperature=st.sampled_from([1.0, 1.25]),
         solver=st.booleans(),
         known_results=st.booleans(),
         root=st.sampled_from(["puct", "gumbel"]),
@@ -381,22 +378,6 @@ def test_a_playout_ends_as_a_draw_where_the_game_would_be_cut_off(root: Root) ->
         assert visits(search)[0].tolist() == naive.visits(found, 2).tolist()
         assert search.result(np.array([0])).values[0] == 0.0
         assert search.trees.progress[0]["num_nodes"] <= 1 + readouts * game.max_plies
-
-
-@pytest.mark.parametrize("fpu", ["parent", "reduction"])
-def test_first_play_urgency_is_a_mean_of_values_also_with_playouts(fpu: FirstPlayUrgency) -> None:
-    # Every playout of the first mover loses, so the mean value of a node can only fall to -1.
-    class Pessimist(Uniform):
-        def infer(self, observations: Array) -> tuple[Array, Array]:
-            logits, values = super().infer(observations)
-            return logits, values - np.float32(1)
-
-    options = SearchOptions(readouts=40, leaf="playout", fpu=fpu, cpuct=0.1, solver=False)
-    states = random_states(GAME, 16, 2)
-    found = visits(searched(GAME, Pessimist(GAME), states, options))
-    for row in range(16):
-        root = naive.search(GAME, Pessimist(GAME), states[row], options)
-        assert found[row].tolist() == naive.visits(root, 9).tolist()
 
 
 def test_uniform_numbers_are_below_one() -> None:
@@ -742,10 +723,3 @@ def test_fast_wins_need_a_game_with_progress() -> None:
         SettingsError, match=r"^fast_wins needs a game that offers progress\(states\), but nim does not"
     ):
         Search(game, Uniform(game), SearchOptions(fast_wins=0.5, solver=False), 1)
-
-
-@pytest.mark.parametrize("temperature", [0.0001, 0.002, 0.5, 2.0])
-def test_a_root_temperature_near_0_keeps_all_moves_that_are_equally_likely(temperature: float) -> None:
-    options = SearchOptions(readouts=40, root_temperature=temperature, solver=False)
-    search = searched(GAME, Uniform(GAME), GAME.initial(1), options, keys("a"))
-    assert (visits(search) > 1).sum() > 3  # of nine equally likely ones

@@ -414,16 +414,8 @@ FAULTS = (
         "last-of-equals",
         0,
         f"{SEARCH}/selection.py",
-        '        score = _puct_score(edge, exploration * np.float64(edge["prior"]), unvisited)\n        if score > ',
-        '        score = _puct_score(edge, exploration * np.float64(edge["prior"]), unvisited)\n        if score >= ',
-        NAIVE,
-    ),
-    Fault(
-        "fpu-without-own-value",
-        0,
-        f"{SEARCH}/selection.py",
-        'total, counted, visited = np.float64(node["value"]), 1, 0.0',
-        'total, counted, visited = np.float64(node["value"]) * 0, 1, 0.0',
+        '        score = _puct_score(edge, exploration * np.float64(edge["prior"]))\n        if score > ',
+        '        score = _puct_score(edge, exploration * np.float64(edge["prior"]))\n        if score >= ',
         NAIVE,
     ),
     Fault(

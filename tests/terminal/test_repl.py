@@ -242,7 +242,7 @@ def test_ctrl_c_leaves() -> None:
         ("set cpuct high", "cpuct must be float, not 'high'"),
         ("set cpuct inf", "cpuct must be at most 1,000,000,000, not inf"),
         ("set cpuct nan", "cpuct must be above 0, not nan"),
-        ("set fpu best", "fpu must be one of zero, parent, reduction, not 'best'"),
+        ("set leaf best", "leaf must be one of value, playout, not 'best'"),
         ("set human third", "human must be one of first, second, both, none, not 'third'"),
         ("set noise maybe", "noise must be bool, not 'maybe'"),
         ("set root gumbel", "root must be puct here, not gumbel: only PUCT can resume a search"),
