@@ -505,8 +505,8 @@ FAULTS = (
         "window-without-maximum",
         0,
         "seraphim/training/fit.py",
-        "return min(int(start * (1 + beta * growth)), options.max_window)",
-        "return int(start * (1 + beta * growth))",
+        "return min(int(start * (1 + _WINDOW_GROWTH * growth)), options.max_window)",
+        "return int(start * (1 + _WINDOW_GROWTH * growth))",
         f"{FIT} -k window",
     ),
     Fault(
