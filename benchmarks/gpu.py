@@ -62,7 +62,7 @@ class Scale(NamedTuple):
     games: int = 4096  # concurrent ones of each core, half of which move while the others are evaluated
     batches: tuple[int, ...] = (512, 1536, 6144)  # of the network alone; the second is that of self-play
     peer_games: tuple[int, ...] = (1024, 4096)  # concurrent ones of mctx, one measurement each
-    training: TrainingOptions = TrainingOptions(precision="bfloat16", batch_size=2048)
+    training: TrainingOptions = TrainingOptions(batch_size=2048, average_positions=False)
     positions: int = 100_000  # to train on
     compared: int = 256  # games that must be those of the processor
     compared_readouts: int = 32
@@ -214,7 +214,7 @@ def measure_agreement(run: Run) -> Figures:
             figures[f"{precision}, largest difference to the processor: logits"] = float(logits)
             figures[f"{precision}, largest difference to the processor: values"] = float(values)
         openings = make_openings(game, scale.compared, plies=10, seed=1).states
-        options = replace(PUCT, readouts=scale.compared_readouts, cpuct_base=0.0, cache_megabytes=0)
+        options = replace(PUCT, readouts=scale.compared_readouts, cache_megabytes=0)
         played = [play_greedily(game, each, options, openings) for each in (reference, inference)]
         parted = [ply for pair in zip(*played, strict=True) if (ply := first_difference(*pair)) is not None]
         gaps = [score_gap(game, (reference, inference), state, options) for state in parted]

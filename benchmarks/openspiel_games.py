@@ -28,8 +28,8 @@ COLUMNS = ("game", "actions", "observation", "positions checked", "games", "plie
 
 def play(game: Game, games: int, readouts: int) -> tuple[float, int]:
     """Return the mean plies of games of self-play, and how many were cut off; check that records are read back."""
-    options = SelfPlayOptions(concurrent_games=games)
-    player = SelfPlay(game, Uniform(game), SearchOptions(readouts=readouts), options, stream="openspiel")
+    options = SelfPlayOptions(concurrent_games=games, random_plies=0)
+    player = SelfPlay(game, Uniform(game), SearchOptions(readouts=readouts, solver=False), options, stream="openspiel")
     plies, cut_off = [], 0
     for record in itertools.islice(player.play(iter(range(games))), games):
         (examples,) = encode_games(game, [record])

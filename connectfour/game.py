@@ -23,22 +23,10 @@ _BITS = 63  # of a word that are used
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
-    # In an hour on two cores a small network learns more than a large one, from many more games.
-    "network": {"filters": 32, "blocks": 3, "activation": "silu"},
-    "search": {"tempering_point": 12, "dirichlet_alpha": 1.0, "solver": True},
-    # A few readouts from a Gumbel root make more games in the same time, and more various ones. As the network learns,
-    # the results of games have to become more accurate than its own guesses, or it learns nothing more from them.
-    "self_play_search": {"root": "gumbel", "readouts": 16},
-    # Games begin in a random position: good play everywhere requires having seen bad positions too.
+    "search": {"tempering_point": 12, "dirichlet_alpha": 1.0},
+    "self_play_search": {"readouts": 16},
+    # Many random moves: good play everywhere requires having seen bad positions too.
     "self_play": {"games_per_generation": 4000, "readouts_growth_steps": 2000, "random_plies": 20},
-    "training": {
-        "learning_rate_decay_steps": 4000,
-        "precision": "bfloat16",
-        "root_value_share": 0.5,
-        "average_positions": True,
-        "window_start": 100_000,
-        "max_window": 1_000_000,
-    },
 }
 
 

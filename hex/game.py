@@ -14,19 +14,11 @@ SIZE, SMALLEST, LARGEST = 7, 2, 11
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
-    "network": {"filters": 32, "blocks": 3},
-    "search": {"tempering_point": 6, "dirichlet_alpha": 0.3, "solver": True},
-    "self_play_search": {"root": "gumbel", "readouts": 64},
-    "self_play": {"games_per_generation": 1000, "random_plies": 8},
-    "training": {
-        "learning_rate_decay_steps": 2000,
-        "batch_size": 1024,
-        "precision": "bfloat16",
-        "root_value_share": 0.5,
-        "average_positions": True,
-        "window_start": 100_000,
-        "max_window": 500_000,
-    },
+    "network": {"activation": "relu"},
+    "search": {"tempering_point": 6},
+    "self_play_search": {"readouts": 64},
+    "self_play": {"readouts_growth_steps": 0, "random_plies": 8},
+    "training": {"learning_rate_decay_steps": 2000, "batch_size": 1024, "max_window": 500_000},
 }
 
 

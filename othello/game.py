@@ -22,20 +22,8 @@ _START = np.array([_E4 | _D5, _E5], np.int64)
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
-    # In an hour on two cores a small network learns more than a large one, from many more games.
-    "network": {"filters": 32, "blocks": 3, "activation": "silu"},
-    "search": {"tempering_point": 16, "dirichlet_alpha": 0.5, "solver": True, "known_results": True},
-    # As the network learns, the results of games have to become more accurate than its own guesses.
-    "self_play_search": {"root": "gumbel", "readouts": 32},
-    "self_play": {"games_per_generation": 1000, "readouts_growth_steps": 4000, "random_plies": 12},
-    "training": {
-        "learning_rate_decay_steps": 4000,
-        "precision": "bfloat16",
-        "root_value_share": 0.5,
-        "average_positions": True,
-        "window_start": 100_000,
-        "max_window": 1_000_000,
-    },
+    "search": {"tempering_point": 16, "dirichlet_alpha": 0.5},
+    "self_play": {"random_plies": 12},
 }
 
 

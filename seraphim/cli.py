@@ -14,12 +14,21 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from absl import app, flags, logging
 
-from seraphim.effects import Part, find_idle, is_read
+from seraphim.effects import find_idle, is_read
 from seraphim.errors import FileError, SeraphimError, SettingsError, shown
 from seraphim.inference import Runtime
 from seraphim.machine import INTERRUPTED, leave_closed_pipe, leave_interrupted, prepare_streams, raise_interrupts
-from seraphim.options import MOST, MOST_SEED, check
-from seraphim.settings import OPTIONS, PREFIX, SECTIONS, SELF_PLAY_SEARCH, Settings, option_meanings
+from seraphim.options import MOST, MOST_SEED, Part, check
+from seraphim.settings import (
+    OPTIONS,
+    PREFIX,
+    REMOVED,
+    SECTIONS,
+    SELF_PLAY_SEARCH,
+    Settings,
+    option_meanings,
+    removal,
+)
 from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import data_root, find_model, own_model
@@ -277,6 +286,10 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
     prepare_streams()
     for flag in FLAGS.get_key_flags_for_module(main.__module__):  # which --help shows
         FLAGS.register_key_flag_for_module(sys.argv[0], flag)
+    for argument in sys.argv[1:]:
+        option, _, value = argument.lstrip("-").removeprefix(PREFIX).partition("=")
+        if argument.startswith("-") and option in REMOVED:
+            sys.exit(_failed(sys.argv, f"--{removal(option, value)}"))
     if "" not in sys.path:
         sys.path.append("")  # a game in the current folder needs no installation
     with unwritten_refused():

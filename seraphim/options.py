@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -54,6 +54,62 @@ class Range(NamedTuple):
         return f"{'above' if self.above else 'from'} {self.low:,} {'to below' if self.below else 'to'} {self.high:,}"
 
 
+Part = Literal[
+    "creation",  # a new model gets its network and optimizer
+    "self_play",
+    "cycle",  # self-play and training in turns
+    "training",
+    "gate",  # the match after a training, unless the gate is off
+    "checks",  # of a new champion against solved positions, where the game has any
+    "evaluation",
+    "analysis",  # of a person's game; its root is always searched by PUCT
+    "analysis_noise",
+    "analysis_draws",  # moves drawn by ply, as in self-play
+]
+"""Something that a program does in a run."""
+
+
+class ReadBy:
+    """The parts of a run that read an option, in words too; without it, those of its section."""
+
+    def __init__(self, words: str, *parts: Part) -> None:
+        self.words, self.parts = words, frozenset(parts)
+
+
+class Needs:
+    """What an option needs of others of its section to have an effect: a value, one of several, or a `Range`."""
+
+    def __init__(self, **needed: Any) -> None:
+        self._needed = {name: each if isinstance(each, Range | tuple) else (each,) for name, each in needed.items()}
+
+    def hold(self, section: "Options") -> bool:
+        """Return whether the options of a section are as needed."""
+        values = ((getattr(section, name), each) for name, each in self._needed.items())
+        return all(each.has(value) if isinstance(each, Range) else value in each for value, each in values)
+
+    def __str__(self) -> str:
+        """Return what is needed in words, such as "root=puct and noise_coefficient above 0"."""
+        return " and ".join(
+            f"{name} {each}" if isinstance(each, Range) else f"{name}={' or '.join(map(str, each))}"
+            for name, each in self._needed.items()
+        )
+
+
+_CREATION, _TRAINING = ReadBy("a new model", "creation"), ReadBy("training", "training")
+_SELF_PLAY = ReadBy("self-play", "self_play")
+_SELF_PLAY_AND_TRAINING = ReadBy("self-play, which removes older games, or training", "self_play", "training")
+_CYCLE = ReadBy("self-play and training in turns, as in learn.py", "cycle")
+_SEARCH = ReadBy("a search", "self_play", "gate", "checks", "evaluation", "analysis")
+_GUMBEL = ReadBy("a search", "self_play", "gate", "checks", "evaluation")
+_ROOT = ReadBy("a search other than that of interactive.py, which is always by PUCT", *_GUMBEL.parts)
+_OTHER_READOUTS = "a search other than that of evaluate.py, which has --searches"
+_READOUTS = ReadBy(_OTHER_READOUTS, "self_play", "gate", "checks", "analysis")
+_NOISE = ReadBy("self-play, or noise in interactive.py,", "self_play", "analysis_noise")
+_DRAWS = ReadBy("self-play, or --temperature=auto in interactive.py,", "self_play", "analysis_draws")
+_POSITIVE = Range(0, above=True)
+_MLP, _RESNET, _PUCT = Needs(kind="mlp"), Needs(kind="resnet"), Needs(root="puct")
+_MATCH = Needs(gate=("score", "sprt"))
+
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
 MatchGames = Annotated[int, Range(2, 1_000_000)]
@@ -71,6 +127,8 @@ PositiveShare = Annotated[float, Range(0, 1, above=True)]
 
 class Options:
     """Options that check their values when they are made; an int where a float belongs becomes one."""
+
+    read_by: ClassVar[ReadBy]
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -95,7 +153,7 @@ def converted(option: str, value: Any, expected: Any) -> Any:
     if Path in kinds and value is not None and not _is_file_name(value):
         raise SettingsError(f"{option} must be the name of a file or folder, not {shown(value)}")
     for allowed in ranges:
-        if not allowed.has(value):
+        if isinstance(allowed, Range) and not allowed.has(value):
             raise SettingsError(f"{option} must be {allowed.expected(value)}, not {shown(value)}")
     return float(value) if kind is float else value
 
@@ -147,7 +205,6 @@ Activation = Literal["relu", "leaky_relu", "silu"]
 Normalization = Literal["none", "batch"]
 Leaf = Literal["value", "playout"]
 Root = Literal["puct", "gumbel"]
-FirstPlayUrgency = Literal["zero", "parent", "reduction"]
 TrainingPrecision = Literal["float32", "bfloat16"]
 Goal = Literal["search", "network", "none"]  # of learning
 Chooser = Literal["search", "raw"]  # the computer's, in a game with a person
@@ -161,26 +218,28 @@ Gate = Literal["off", "score", "sprt"]
 class NetworkOptions(Options):
     """Options of the network, fixed when a model is made."""
 
+    read_by = _CREATION
+
     kind: NetworkKind = "resnet"
     """Architecture: `mlp`, for observations of any shape, or `resnet`, for rows, columns and planes (AGZ)."""
-    depth: Layers = 3
+    depth: Annotated[Layers, _MLP] = 3
     """Hidden layers of an mlp."""
-    width: Units = 128
+    width: Annotated[Units, _MLP] = 128
     """Units in each hidden layer of an mlp."""
-    blocks: Annotated[int, Range(0, 1000)] = 5
+    blocks: Annotated[int, Range(0, 1000), _RESNET] = 3
     """Residual blocks of a resnet (AGZ: 19 or 39)."""
-    filters: Units = 64
+    filters: Annotated[Units, _RESNET] = 32
     """Filters of each convolution of a resnet (AGZ: 256)."""
-    kernel_size: Units = 3
+    kernel_size: Annotated[Units, _RESNET] = 3
     """Rows and columns of a filter of a resnet (AGZ: 3)."""
-    normalization: Normalization = "none"
+    normalization: Annotated[Normalization, _RESNET] = "none"
     """What follows a resnet's convolutions: `none`, but biases and initial weights like Fixup's (Zhang et al. 2019),
     or `batch` normalization (AGZ)."""
-    policy_filters: Units = 32
+    policy_filters: Annotated[Units, _RESNET] = 32
     """Filters of the 1×1 convolution before a resnet's policy (AGZ: 2, on a board of 361 points)."""
-    value_filters: Units = 32
+    value_filters: Annotated[Units, _RESNET] = 32
     """Filters of the 1×1 convolution before a resnet's value (AGZ: 1, on a board of 361 points)."""
-    activation: Activation = "relu"
+    activation: Activation = "silu"
     """Activation of the hidden layers: `relu` (AGZ), `leaky_relu`, which multiplies what is below 0 by 0.3, or `silu`.
 
     SiLU, also called swish, is x / (1 + exp(-x)) (Elfwing et al. 2017, section 2). It learns below 0 as well, so its
@@ -206,32 +265,26 @@ class NetworkOptions(Options):
 class SearchOptions(Options):
     """Options of the search."""
 
-    readouts: Count = 200
+    read_by = _SEARCH
+
+    readouts: Annotated[Count, _READOUTS] = 200
     """Simulations per move (AGZ: 1600; AlphaZero: 800)."""
-    cpuct: Above0 = 1.5
+    cpuct: Annotated[Above0, _PUCT] = 1.5
     """Weight c of exploration in U(s,a) = c·P(s,a)·√N(s)/(1+N(s,a)) (AGZ: 0.25 in units of a value in [0, 1])."""
-    tempering_point: Natural = 30
+    tempering_point: Annotated[Natural, _DRAWS, _PUCT] = 30
     """Ply from which the best action is played; before it, actions are drawn by their visits (AGZ: 30)."""
-    dirichlet_alpha: Above0 = 0.3
+    dirichlet_alpha: Annotated[Above0, _NOISE, Needs(root="puct", noise_coefficient=_POSITIVE)] = 0.3
     """Concentration of the Dirichlet noise on the root's priors, about 10 / legal moves (AGZ: 0.03)."""
-    noise_coefficient: Share = 0.25
+    noise_coefficient: Annotated[Share, _NOISE, _PUCT] = 0.25
     """Share of noise in the root's priors, 0 to 1; evaluation and play against a person use none (AGZ: 0.25)."""
     leaf: Leaf = "value"
     """How a leaf is evaluated: by the network's `value` (AGZ), or by a `playout`, which searches on to the end."""
-    root: Root = "puct"
+    root: Annotated[Root, _ROOT] = "puct"
     """How the root is searched: by `puct` (AGZ), or by `gumbel` (Danihelka et al. 2022), with sequential halving and
     without Dirichlet noise or temperature."""
-    gumbel_actions: Count = 16
+    gumbel_actions: Annotated[Count, _GUMBEL, Needs(root="gumbel")] = 16
     """Most actions that a Gumbel root considers (Danihelka et al. 2022: 16)."""
-    cpuct_base: NotNegative = 0.0
-    """Visits at about which c begins to grow, as c + ln((1 + N + base) / base) (AlphaZero: 19652); 0: c is constant."""
-    fpu: FirstPlayUrgency = "zero"
-    """Q of actions without a visit: `zero` (AGZ), the mean of their `parent`, or that less a `reduction` (KataGo)."""
-    fpu_reduction: NotNegative = 0.2
-    """Largest reduction, r in r·√(share of the prior that has been visited) (KataGo: 0.2)."""
-    root_temperature: Above0 = 1.0
-    """Softmax temperature T of the root's priors where there is noise: P^(1/T) (KataGo: 1.25 to 1.1)."""
-    solver: bool = False
+    solver: bool = True
     """Whether results are proven up the tree (Winands et al. 2008); a proven root stops, and its policy is exact."""
     fast_wins: Share = 0.0
     """How much less the slowest win counts than the fastest, and likewise a loss, so that the search and the value
@@ -256,23 +309,27 @@ class SearchOptions(Options):
 class SelfPlayOptions(Options):
     """Options of self-play."""
 
+    read_by = _SELF_PLAY
+
     concurrent_games: Count = 256
     """Games played at a time in each worker process; they fill the network's batches."""
-    games_per_generation: Count = 1000
+    games_per_generation: Annotated[Count, _CYCLE] = 1000
     """Games between two trainings in seraphim learn (AGZ: 25,000)."""
-    readouts_growth_steps: Natural = 0
+    readouts_growth_steps: Natural = 4000
     """Steps T of training after which self-play has twice the readouts that are set for it, as readouts·(1 + step / T);
     0: they stay the same."""
-    random_plies: Natural = 0
+    random_plies: Natural = 8
     """Most random moves at the beginning of a game; they are not recorded, and lead to positions that good play never
     reaches."""
-    random_share: PositiveShare = 1.0
+    random_share: Annotated[PositiveShare, Needs(random_plies=_POSITIVE)] = 1.0
     """Share of games that begin with random moves."""
 
 
 @dataclass(frozen=True)
 class RecordOptions(Options):
     """Options of the files that hold finished games."""
+
+    read_by = _SELF_PLAY
 
     games_per_file: Count = 100
     """Most games per file; files are removed when training can no longer draw from them (max_window)."""
@@ -282,42 +339,37 @@ class RecordOptions(Options):
 class TrainingOptions(Options):
     """Options of the training."""
 
+    read_by = _TRAINING
+
     learning_rate: Annotated[float, Range(1e-30, 1e30)] = 1e-2
     """Step size of the optimizer (AGZ: 0.01, 0.001 and 0.0001 in turn)."""
-    optimizer: Optimizer = "muon"
-    """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with momentum (AGZ); fixed when a model is made."""
-    momentum: Annotated[float, Range(0, 1, below=True)] = 0.9
-    """Momentum of `sgd` (AGZ: 0.9); fixed when a model is made."""
-    average_decay: Annotated[float, Range(0, 1, below=True)] = 0.98
+    optimizer: Annotated[Optimizer, _CREATION] = "muon"
+    """Optimizer: `muon` (Jordan et al. 2024), `adam`, or `sgd` with a momentum of 0.9 (AGZ); fixed when a model is
+    made."""
+    average_decay: Annotated[float, Range(0, 1, below=True), _CREATION] = 0.98
     """Decay per step of the mean of the weights that plays; 0: the last weights play (AGZ); fixed when a model is
     made."""
-    learning_rate_decay_steps: Natural = 0
+    learning_rate_decay_steps: Natural = 4000
     """Steps T after which the learning rate is halved, as learning_rate / (1 + step / T); 0: it is constant (AGZ: a
     tenth at 400,000 and 600,000)."""
     batch_size: Count = 512
     """Positions per batch (AGZ: 2048)."""
-    samples_per_position: Above0 = 4.0
+    samples_per_position: Annotated[Above0, Needs(steps=0)] = 4.0
     """How often a position is drawn, on average, while it is in the window (KataGo: 4). A training makes as many
     batches as its new positions are worth."""
     steps: Natural = 0
     """Batches per training, which ends with a new snapshot (AGZ: 1000); 0: as many as samples_per_position says."""
-    precision: TrainingPrecision = "float32"
+    precision: TrainingPrecision = "bfloat16"
     """Arithmetic of convolutions and products: `float32`, or `bfloat16` where a GPU or the processor has it, which is
     faster; other processors compute in float32."""
-    value_loss_weight: NotNegative = 1.0
-    """Weight of the value loss against the policy's cross-entropy (AGZ: 1, for up to twice our gradient)."""
-    root_value_share: Share = 0.0
+    root_value_share: Share = 0.5
     """Share of the search's root value in the target of the value; the rest is the result of the game (AGZ: 0)."""
-    average_positions: bool = False
+    average_positions: bool = True
     """Whether equal positions of the window are merged into one with the mean of their targets and a weight that grows
     with the logarithm of their number (AlphaZero.jl)."""
-    window_start: Count = 25_000
+    window_start: Count = 100_000
     """Number of positions c up to which training uses all; beyond it the window grows slower (KataGo: 250,000)."""
-    window_exponent: PositiveShare = 0.75
-    """Exponent α of the window's growth (KataGo: 0.75)."""
-    window_growth: PositiveShare = 0.4
-    """Growth β of the window per new position, where it begins to grow slower (KataGo: 0.4)."""
-    max_window: Count = 1_000_000
+    max_window: Annotated[Count, _SELF_PLAY_AND_TRAINING] = 1_000_000
     """Most positions in the window, which is held in memory (AGZ: 500,000 games)."""
     max_snapshots: Count = 10
     """Newest snapshots kept on disk; the champion is always kept."""
@@ -327,12 +379,14 @@ class TrainingOptions(Options):
 class GateOptions(Options):
     """Options of the gate."""
 
+    read_by = _TRAINING
+
     gate: Gate = "off"
     """Which snapshots become champion: `off`: all (AlphaZero); `score`: those with more than `gate_score` of the points
     in `gate_games` against the champion (AGZ); `sprt`: the same, decided as soon as it is certain enough."""
-    gate_games: MatchGames = 40
+    gate_games: Annotated[MatchGames, _MATCH] = 40
     """Games of the match (AGZ: 400); with `sprt` the most, usually hundreds, after which the likelier side wins."""
-    gate_score: Annotated[float, Range(0.5, 1, below=True)] = 0.55
+    gate_score: Annotated[float, Range(0.5, 1, below=True), _MATCH] = 0.55
     """Share of the points that a new champion needs; a draw counts half (AGZ: 0.55)."""
 
     def __post_init__(self) -> None:

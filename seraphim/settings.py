@@ -1,10 +1,11 @@
 """All options of a model in one value, `Settings`, and its file `settings.json`.
 
 A default exists once, in `seraphim.options`, whose classes check all values; a game overrides some of them in its
-`SETTINGS`; `settings.json` holds the result; a flag overrides that for one run.
+`SETTINGS`; `settings.json` holds the result; a flag overrides that for one run. The defaults are the recipe that suits
+most games; `default_settings` adapts three of them to the game.
 
 The section `search` is complete, and every search follows it. `self_play_search` has only the options that differ in
-self-play, for instance `{"root": "gumbel", "readouts": 32}`.
+self-play; in a `settings.json` without it none does.
 """
 
 import ast
@@ -17,10 +18,11 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from seraphim.errors import SettingsError, shown
-from seraphim.game import AnyGame, load_features, name_of
+from seraphim.game import AnyGame, load_features, load_game, name_of
+from seraphim.game.features import features_of
 from seraphim.options import (
     GateOptions,
     NetworkOptions,
@@ -28,6 +30,7 @@ from seraphim.options import (
     SearchOptions,
     SelfPlayOptions,
     TrainingOptions,
+    converted,
 )
 
 
@@ -62,8 +65,9 @@ class Settings:
     network: NetworkOptions = field(default_factory=NetworkOptions)
     search: SearchOptions = field(default_factory=SearchOptions)
     """Options of every search except that of self-play: play, evaluation, gate and checks."""
-    self_play_overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the search with another value in self-play; the section `self_play_search` of the file."""
+    self_play_overrides: Mapping[str, Any] = field(default_factory=lambda: {"root": "gumbel", "readouts": 32})
+    """Options of the search with another value in self-play; the section `self_play_search` of the file. A few readouts
+    from a Gumbel root make more games in the same time, and more varied ones."""
     self_play: SelfPlayOptions = field(default_factory=SelfPlayOptions)
     records: RecordOptions = field(default_factory=RecordOptions)
     training: TrainingOptions = field(default_factory=TrainingOptions)
@@ -88,6 +92,8 @@ class Settings:
         """
         sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
         for option, value in values.items():
+            if option in REMOVED:
+                raise SettingsError(removal(option, value))
             if option not in OPTIONS:
                 raise SettingsError(f"unknown setting {option!r}: expected one of {', '.join(sorted(OPTIONS))}")
             section = OPTIONS[option]
@@ -135,6 +141,9 @@ OPTIONS: dict[str, str] = {
 def default_settings(game: AnyGame, preset: str = "") -> Settings:
     """Return the settings with which models of a game start: the defaults, overridden by the game's.
 
+    A game without rows, columns and planes gets an mlp; one that offers known results uses them; and a short one has
+    fewer random moves at the beginning.
+
     Args:
         game: the game.
         preset: the name of one of the game's `PRESETS`; empty for its `SETTINGS`.
@@ -143,12 +152,24 @@ def default_settings(game: AnyGame, preset: str = "") -> Settings:
         GameError: there is no such game.
         SettingsError: there is no such preset, or what the game offers is not valid.
     """
-    features = load_features(game)
+    features, rules = load_features(game), load_game(game)
     presets = {"": features.settings, **features.presets}
     if preset not in presets:
         known = ", ".join(name for name in presets if name) or "none, it offers no PRESETS"
         raise SettingsError(f"{name_of(game)} has no preset {preset!r}: expected {known}")
-    return _with_sections(Settings(name_of(game), preset), presets[preset])
+    suited = {
+        "network": {"kind": "resnet" if len(rules.observation_shape) == 3 else "mlp"},
+        "search": {"known_results": features_of(rules).known_results is not None},
+        "self_play": {"random_plies": min(SelfPlayOptions.random_plies, rules.max_plies // 4)},
+    }
+    start, own = _with_sections(Settings(name_of(game), preset), suited), presets[preset]
+    overrides = own.get(SELF_PLAY_SEARCH, {})
+    if isinstance(overrides, Mapping):
+        overrides = {**start.self_play_overrides, **overrides}
+    settings = _with_sections(start, {**own, SELF_PLAY_SEARCH: overrides})
+    search, overrides = settings.search, settings.self_play_overrides
+    differing = {option: value for option, value in overrides.items() if value != getattr(search, option)}
+    return dataclasses.replace(settings, self_play_overrides=differing)
 
 
 def load_settings(path: Path) -> Settings:
@@ -167,7 +188,7 @@ def load_settings(path: Path) -> Settings:
     if not isinstance(preset, str):
         raise SettingsError(f"{path}: preset must be a name, not {shown(preset)}")
     try:
-        return _with_sections(Settings(game, preset), content)
+        return _with_sections(_with_sections(Settings(game, preset, self_play_overrides={}), _LEFT_OUT), content)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from error
 
@@ -197,22 +218,57 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"section {section!r} must be an object, not {shown(values)}")
         known = [each.name for each in dataclasses.fields(SECTIONS[section])]
         for option, value in values.items():
-            if option in _REMOVED:
-                cure = _REMOVED[option].format(shown(value))
-                raise SettingsError(f"{option} is no longer an option: delete it; {cure}")
-            if option not in known:
+            if option in REMOVED and value != REMOVED[option][0]:
+                raise SettingsError(removal(option, value))
+            if option not in REMOVED and option not in known:
                 raise SettingsError(f"unknown setting {shown(option)}: expected one of {', '.join(known)}")
+        kept = {option: value for option, value in values.items() if option in known}
         if section == SELF_PLAY_SEARCH:
-            checked = SearchOptions(**values)
-            changes["self_play_overrides"] = {option: getattr(checked, option) for option in values}
+            kinds = get_type_hints(SearchOptions, include_extras=True)
+            overrides = {option: converted(option, value, kinds[option]) for option, value in kept.items()}
+            changes["self_play_overrides"] = overrides
         else:
-            changes[section] = dataclasses.replace(getattr(settings, section), **values)
+            changes[section] = dataclasses.replace(getattr(settings, section), **kept)
     return dataclasses.replace(settings, **changes)
 
 
-# Options of earlier versions that settings.json files may still have, and what to do instead.
-_REMOVED = {
-    "learning_rate_half_life": "learning_rate_decay_steps halves it once",
-    "max_files": "games are kept as long as training can draw from them (max_window)",
-    "gumbel_readouts": 'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
+# The values of options that a settings.json may leave out because it is older than they are.
+_LEFT_OUT: dict[str, dict[str, Any]] = {
+    "network": {"blocks": 5, "filters": 64, "activation": "relu"},
+    "search": {"solver": False},
+    "self_play": {"readouts_growth_steps": 0, "random_plies": 0},
+    "training": {
+        "learning_rate_decay_steps": 0,
+        "precision": "float32",
+        "root_value_share": 0.0,
+        "average_positions": False,
+        "window_start": 25_000,
+    },
 }
+
+_NONE = object()  # no value is accepted
+_UNVISITED = "an action without a visit has a value of 0"
+_WINDOW = "the window grows as KataGo's"
+
+REMOVED: dict[str, tuple[Any, str]] = {
+    "cpuct_base": (0.0, "the weight of exploration is constant"),
+    "fpu": ("zero", _UNVISITED),
+    "fpu_reduction": (0.2, _UNVISITED),
+    "root_temperature": (1.0, "the root's priors are the network's"),
+    "momentum": (0.9, "that of sgd is 0.9"),
+    "value_loss_weight": (1.0, "both losses weigh the same"),
+    "window_exponent": (0.75, _WINDOW),
+    "window_growth": (0.4, _WINDOW),
+    "learning_rate_half_life": (_NONE, "learning_rate_decay_steps halves it once"),
+    "max_files": (_NONE, "games are kept as long as training can draw from them (max_window)"),
+    "gumbel_readouts": (
+        _NONE,
+        'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
+    ),
+}
+"""Options of earlier versions: the value that is now in the code, which a settings.json may have; and why they went."""
+
+
+def removal(option: str, value: object = None) -> str:
+    """Return why an option of earlier versions is refused."""
+    return f"{option} is no longer an option: delete it; {REMOVED[option][1].format(shown(value))}"

@@ -261,7 +261,7 @@ def test_an_evaluation_has_the_tables_of_the_program() -> None:
 
 def test_an_evaluation_follows_the_model_it_is_given() -> None:
     sets = position_lists.load_sets("tictactoe", "validation", 200)
-    options = SearchOptions(readouts=5, cpuct=3.0)
+    options = SearchOptions(readouts=5, cpuct=3.0, solver=False)
     players = {"network": raw_player(GAME, Uniform(GAME)), "5 readouts": search_player(GAME, [Uniform(GAME)], options)}
     found = seraphim.evaluate(
         seraphim.Model(GAME, settings=Settings("tictactoe", search=options)), [0, 5], max_positions=200

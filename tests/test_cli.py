@@ -127,6 +127,12 @@ def test_it_tells_its_version() -> None:
     assert f"version: {done.stdout.removeprefix('seraphim ')}" in (ROOT / "CITATION.cff").read_text()
 
 
+def test_a_flag_of_earlier_versions_is_refused_with_the_reason() -> None:
+    done = programs.run([sys.executable, "bin/generate_games.py", "x", "--self_play_fpu=parent"], timeout=100)
+    reason = "--fpu is no longer an option: delete it; an action without a visit has a value of 0"
+    assert (done.returncode, done.stderr) == (1, f"generate_games.py: {reason}\n")
+
+
 def test_an_unknown_command_is_refused_in_one_line() -> None:
     done = seraphim("lern", "mine")
     assert (done.returncode, done.stdout) == (2, "")

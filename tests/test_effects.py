@@ -15,11 +15,11 @@ import pytest
 from knows_the_end import GAME
 from reference import ArbitraryNetwork, random_states
 
-from seraphim.effects import EFFECTS, Part, find_idle, has_two_searches, is_read
+from seraphim.effects import find_idle, has_two_searches, is_read
 from seraphim.evaluation.gate import judge
 from seraphim.game import Symmetries
 from seraphim.network import architectures
-from seraphim.options import SearchOptions, SelfPlayOptions
+from seraphim.options import Part, SearchOptions, SelfPlayOptions
 from seraphim.players.choose import minimax_player, random_player
 from seraphim.players.opponent import PlayOptions
 from seraphim.records.examples import Positions
@@ -36,6 +36,7 @@ from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
 
 NETWORK = ArbitraryNetwork(GAME)
+AS_SEARCH = Settings("tictactoe", self_play_overrides={})  # self-play searches as everything else
 SEARCH = {name for name, section in OPTIONS.items() if section == "search"}
 STATES = random_states(GAME, 12, seed=1)
 
@@ -49,11 +50,7 @@ OTHERS: dict[str, Any] = {
     "leaf": "playout",
     "root": ("gumbel", "puct"),
     "gumbel_actions": 2,
-    "cpuct_base": 4.0,
-    "fpu": ("parent", "zero"),
-    "fpu_reduction": 2.0,
-    "root_temperature": 3.0,
-    "solver": True,
+    "solver": (True, False),
     "fast_wins": 0.9,
     "known_results": True,
     "cache_megabytes": 0,
@@ -70,7 +67,7 @@ OTHERS: dict[str, Any] = {
     "value_width": 9,
     "l2": 0.1,
     "concurrent_games": 3,
-    "readouts_growth_steps": 4000,
+    "readouts_growth_steps": 2000,
     "games_per_generation": 7,
     "random_plies": 3,
     "random_share": 0.5,
@@ -79,17 +76,13 @@ OTHERS: dict[str, Any] = {
     "optimizer": ("sgd", "adam"),
     "average_decay": 0.5,
     "samples_per_position": 3.0,
-    "momentum": 0.5,
     "learning_rate_decay_steps": 1,
     "batch_size": 16,
     "steps": 2,
-    "precision": "bfloat16",
-    "value_loss_weight": 3.0,
+    "precision": "float32",
     "root_value_share": 0.7,
-    "average_positions": True,
+    "average_positions": False,
     "window_start": 150,
-    "window_exponent": 0.5,
-    "window_growth": 0.9,
     "max_window": 250,
     "max_snapshots": 3,
     "gate": ("off", "score"),
@@ -112,25 +105,22 @@ def idle(option: str, settings: Settings, *parts: Part) -> bool:
     return option in find_idle([option], changed(settings, option), parts)
 
 
-def test_the_table_of_effects_has_every_option() -> None:
-    assert set(EFFECTS) == {name for name, section in OPTIONS.items() if section != "self_play_search"}
-    assert set(OTHERS) == set(EFFECTS)
+def test_the_table_of_values_has_every_option() -> None:
+    assert set(OTHERS) == {name for name, section in OPTIONS.items() if section != "self_play_search"}
 
 
 # ---------------------------------------------------------------- the search
 
 SEARCHES = {
-    "puct": SearchOptions(readouts=40),
-    "puct, with reduction": SearchOptions(readouts=40, fpu="reduction"),
-    "puct, without noise": SearchOptions(readouts=40, noise_coefficient=0.0),
-    "gumbel": SearchOptions(readouts=40, root="gumbel"),
-    "gumbel, with reduction": SearchOptions(readouts=40, root="gumbel", fpu="reduction"),
+    "puct": SearchOptions(readouts=40, solver=False),
+    "puct, without noise": SearchOptions(readouts=40, solver=False, noise_coefficient=0.0),
+    "gumbel": SearchOptions(readouts=40, solver=False, root="gumbel"),
 }
 
 
 def in_self_play(search: SearchOptions) -> Any:
     """The records of self-play, and the number of evaluations."""
-    player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6), "a")
+    player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6, random_plies=0), "a")
     records = sorted(player.play(iter(range(6))), key=lambda record: record.game_id)
     return player.search.evaluations, [np.asarray(part).tolist() for record in records for part in record[1:]]
 
@@ -178,7 +168,7 @@ WAYS: dict[str, tuple[list[Part], Callable[[SearchOptions], Any]]] = {
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_an_option_of_the_search_is_refused_exactly_where_it_changes_nothing(kind: str, way: str) -> None:
     parts, outcome = WAYS[way]
-    settings = Settings("tictactoe", search=SEARCHES[kind])
+    settings = Settings("tictactoe", search=SEARCHES[kind], self_play_overrides={})
     before = outcome(settings.search)
     for option in SEARCH:
         if option == "readouts" and way == "evaluation":
@@ -194,7 +184,7 @@ def test_the_readouts_of_an_evaluation_are_those_of_its_flag() -> None:
 def test_noise_and_temperature_have_no_effect_in_quiet_searches() -> None:
     settings = Settings("tictactoe")
     for part in ("gate", "checks", "evaluation"):
-        for option in ("tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"):
+        for option in ("tempering_point", "dirichlet_alpha", "noise_coefficient"):
             assert idle(option, settings.override({"gate": "score"}), part)
 
 
@@ -206,7 +196,7 @@ def test_the_gate_and_checks_search_only_where_they_happen() -> None:
 
 
 def test_a_flag_that_another_one_overrides_everywhere_is_refused() -> None:
-    settings = Settings("tictactoe").override({"tempering_point": 3, "self_play_tempering_point": 5})
+    settings = AS_SEARCH.override({"tempering_point": 3, "self_play_tempering_point": 5})
     assert set(find_idle(["tempering_point"], settings, ["self_play", "checks"])) == set()
     both = find_idle(["tempering_point", "self_play_tempering_point"], settings, ["self_play", "checks"])
     assert set(both) == {"tempering_point"}
@@ -265,11 +255,10 @@ def weights_of(settings: Settings, directory: Path) -> list[list[float]]:
 @pytest.mark.parametrize(
     ("given", "options"),
     [
-        ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_decay_steps", "momentum", "batch_size", "steps"]),
-        ({"optimizer": "adam"}, ["momentum", "optimizer", "average_decay", "root_value_share", "value_loss_weight"]),
+        ({"optimizer": "sgd"}, ["learning_rate", "learning_rate_decay_steps", "batch_size", "steps"]),
+        ({"optimizer": "adam"}, ["optimizer", "average_decay", "root_value_share"]),
         ({}, ["samples_per_position"]),
         ({"steps": 0}, ["samples_per_position", "steps"]),
-        ({"value_loss_weight": 0.0}, ["root_value_share"]),
     ],
     ids=str,
 )
@@ -292,7 +281,7 @@ def test_an_option_of_the_window_is_refused_exactly_where_it_changes_nothing(win
 
     settings = Settings("tictactoe").override({"window_start": window_start, "max_window": 300})
     before = sizes(settings)
-    for option in ("window_start", "window_exponent", "window_growth", "max_window"):
+    for option in ("window_start", "max_window"):
         after = sizes(changed(settings, option))
         assert (before == after) == idle(option, settings, "training"), option
 
@@ -370,8 +359,8 @@ for name, value in flags.items():
         said[name] = str(error)
 print(json.dumps(said))
 """
-NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient", "root_temperature"}
-PUCT = {"cpuct", "cpuct_base", "fpu"}
+NOISY = {"tempering_point", "dirichlet_alpha", "noise_coefficient"}
+PUCT = {"cpuct"}
 SECTION: dict[str, set[str]] = {section: {name for name in OPTIONS if OPTIONS[name] == section} for section in SECTIONS}
 RESNET = {"blocks", "filters", "kernel_size", "normalization", "policy_filters", "value_filters"}
 GATE_MATCH = {"gate_games", "gate_score"}
@@ -380,7 +369,7 @@ STORED = {
     *(SECTION["network"] - RESNET),
     *SECTION["self_play"],
     *SECTION["records"],
-    *(SECTION["training"] - {"momentum"}),
+    *(SECTION["training"]),
     "gate",
 }
 
@@ -394,45 +383,39 @@ PROGRAMS: dict[str, tuple[list[str], set[str], set[str]]] = {
     # an mlp that is trained by a number of steps, the gate off.
     "bin/generate_games.py": (
         ["bin/generate_games.py", "model"],
-        SEARCH - {"gumbel_actions", "fpu_reduction"} | IN_SELF_PLAY,
-        SEARCH - PUCT - NOISY - {"fpu_reduction"} | IN_SELF_PLAY,
+        SEARCH - {"gumbel_actions"} | IN_SELF_PLAY,
+        SEARCH - PUCT - NOISY | IN_SELF_PLAY,
     ),
     "tictactoe/train.py": (
         ["tictactoe/train.py", "model"],
-        SECTION["training"] - {"optimizer", "momentum", "average_decay", "samples_per_position"} | {"gate"},
-        SECTION["training"] - {"optimizer", "momentum", "average_decay", "samples_per_position"} | {"gate"},
+        SECTION["training"] - {"optimizer", "average_decay", "samples_per_position"} | {"gate"},
+        SECTION["training"] - {"optimizer", "average_decay", "samples_per_position"} | {"gate"},
     ),
     "tictactoe/train.py --init": (
         ["tictactoe/train.py", "fresh", "--init"],
-        STORED
-        | SEARCH - {"gumbel_actions", "fpu_reduction"}
-        | for_self_play(SEARCH - {"gumbel_actions", "fpu_reduction"}),
+        STORED | SEARCH - {"gumbel_actions"} | for_self_play(SEARCH - {"gumbel_actions"}),
         set(),
     ),
     "bin/learn.py": (
         ["bin/learn.py", "model"],
-        STORED - {"samples_per_position"}
-        | SEARCH - {"gumbel_actions", "fpu_reduction"}
-        | for_self_play(SEARCH - {"gumbel_actions", "fpu_reduction"}),
-        STORED - {"samples_per_position"}
-        | SEARCH - NOISY - {"fpu_reduction"}
-        | for_self_play(SEARCH - PUCT - NOISY - {"fpu_reduction"}),
+        STORED - {"samples_per_position"} | SEARCH - {"gumbel_actions"} | for_self_play(SEARCH - {"gumbel_actions"}),
+        STORED - {"samples_per_position"} | SEARCH - NOISY | for_self_play(SEARCH - PUCT - NOISY),
     ),
     "bin/evaluate.py": (
         ["bin/evaluate.py", "model"],
-        SEARCH - NOISY - {"readouts", "gumbel_actions", "fpu_reduction"},
-        SEARCH - NOISY - {"readouts", "gumbel_actions", "fpu_reduction"},
+        SEARCH - NOISY - {"readouts", "gumbel_actions"},
+        SEARCH - NOISY - {"readouts", "gumbel_actions"},
     ),
     "bin/evaluate.py by the network alone": (["bin/evaluate.py", "model", "--searches=0"], set(), set()),
     "bin/interactive.py": (
         ["bin/interactive.py", "model"],
-        SEARCH - NOISY - {"root", "gumbel_actions", "fpu_reduction"},
-        SEARCH - NOISY - {"root", "gumbel_actions", "fpu_reduction"},
+        SEARCH - NOISY - {"root", "gumbel_actions"},
+        SEARCH - NOISY - {"root", "gumbel_actions"},
     ),
     "bin/interactive.py with noise": (
         ["bin/interactive.py", "model", "--noise", "--temperature=auto"],
-        SEARCH - {"root", "gumbel_actions", "fpu_reduction"},
-        SEARCH - {"root", "gumbel_actions", "fpu_reduction"},
+        SEARCH - {"root", "gumbel_actions"},
+        SEARCH - {"root", "gumbel_actions"},
     ),
 }
 

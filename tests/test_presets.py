@@ -74,7 +74,7 @@ def test_deepfour_is_what_its_author_describes() -> None:
     search, training, gate = settings.search, settings.training, settings.gate
     assert (search.readouts, search.cpuct, search.tempering_point) == (700, 2.0, 5)
     assert (search.dirichlet_alpha, search.noise_coefficient) == (1.0, 0.2)
-    assert (training.optimizer, training.learning_rate, training.momentum) == ("sgd", 0.001, 0.9)
+    assert (training.optimizer, training.learning_rate) == ("sgd", 0.001)
     assert (training.steps, training.batch_size, training.max_window) == (300, 512, 500_000)
     assert settings.network.l2 == 1e-4
     assert (gate.gate, gate.gate_games, gate.gate_score) == ("score", 30, 0.55)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import SettingsError
+from seraphim.game import PlainGame, load_features
 from seraphim.options import SearchOptions
 from seraphim.settings import (
     OPTIONS,
@@ -20,8 +21,10 @@ from seraphim.settings import (
     dump_settings,
     load_settings,
 )
+from seraphim.storage.shipped import SHIPPED
 
 GUMBEL = {"root": "gumbel", "readouts": 32}
+AS_SEARCH = Settings("tictactoe", self_play_overrides={})  # self-play searches as everything else
 
 
 def stored(directory: Path, content: dict[str, Any]) -> Settings:
@@ -31,15 +34,73 @@ def stored(directory: Path, content: dict[str, Any]) -> Settings:
     return load_settings(path)
 
 
-def test_self_play_searches_as_everything_else_by_default(tmp_path: Path) -> None:
+class Line(PlainGame):
+    """A game of few plies and a flat observation, that knows its results."""
+
+    name, num_actions, observation_shape, state_words, max_plies = "line", 2, (4,), 1, 6
+
+    def known_results(self, state: Any) -> None:
+        return None
+
+
+def test_a_game_of_ones_own_starts_with_the_recipe_of_the_games_here() -> None:
+    settings = default_settings("tictactoe.plain")
+    assert (settings.network.kind, settings.network.filters, settings.network.activation) == ("resnet", 32, "silu")
+    assert settings.self_play_overrides == GUMBEL
+    assert settings.search.solver and settings.training.average_positions
+
+
+def test_the_defaults_suit_the_game() -> None:
+    settings = default_settings(Line())
+    assert (settings.network.kind, settings.search.known_results, settings.self_play.random_plies) == ("mlp", True, 1)
+    settings = default_settings("hex.plain")
+    assert (settings.network.kind, settings.search.known_results, settings.self_play.random_plies) == (
+        "resnet",
+        False,
+        8,
+    )
+
+
+def test_a_game_overrides_the_search_of_self_play_option_by_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from tictactoe import GAME\n\nSETTINGS = {'self_play_search': {'readouts': 50}}\n"
+    (tmp_path / "patient.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert default_settings("patient").self_play_overrides == {"root": "gumbel", "readouts": 50}
+
+
+@pytest.mark.parametrize("game", ["connectfour", "hex", "othello", "tictactoe"])
+def test_the_games_here_start_as_the_models_that_come_with_them(game: str) -> None:
+    settings, shipped = default_settings(game), load_settings(SHIPPED / "models" / game / "settings.json")
+    if settings.network.kind == "mlp":  # which has no blocks
+        settings = settings.override({"blocks": shipped.network.blocks, "filters": shipped.network.filters})
+    assert settings == shipped
+
+
+@pytest.mark.parametrize(("game", "preset"), [("connectfour", "deepfour"), ("tictactoe", "keras-tictactoe")])
+def test_a_preset_does_not_depend_on_the_defaults_that_changed(game: str, preset: str, tmp_path: Path) -> None:
+    settings = default_settings(game, preset)
+    older = stored(tmp_path, {"game": game, "preset": preset, **load_features(game).presets[preset]})
+    assert replace(settings, self_play_overrides=older.self_play_overrides) == older
+    assert settings.self_play_search == settings.search == older.self_play_search
+
+
+def test_what_a_file_leaves_out_is_as_it_was_when_the_file_was_written(tmp_path: Path) -> None:
+    settings = stored(tmp_path, {})
+    assert (settings.network.filters, settings.network.blocks, settings.network.activation) == (64, 5, "relu")
+    assert not settings.search.solver and not settings.training.average_positions
+
+
+def test_self_play_searches_as_everything_else_in_a_file_without_its_section(tmp_path: Path) -> None:
     settings = stored(tmp_path, {"search": {"readouts": 70, "cpuct": 3.0}})
-    assert settings.self_play_search == settings.search == SearchOptions(readouts=70, cpuct=3.0)
+    assert settings.self_play_search == settings.search == SearchOptions(readouts=70, cpuct=3.0, solver=False)
 
 
 def test_self_play_inherits_what_its_section_does_not_name(tmp_path: Path) -> None:
     settings = stored(tmp_path, {"search": {"readouts": 70, "cpuct": 3.0}, "self_play_search": GUMBEL})
-    assert settings.search == SearchOptions(readouts=70, cpuct=3.0)
-    assert settings.self_play_search == SearchOptions(readouts=32, cpuct=3.0, root="gumbel")
+    assert settings.search == SearchOptions(readouts=70, cpuct=3.0, solver=False)
+    assert settings.self_play_search == SearchOptions(readouts=32, cpuct=3.0, root="gumbel", solver=False)
 
 
 def test_a_plain_option_counts_for_every_search_and_a_prefixed_one_for_self_play_alone() -> None:
@@ -58,13 +119,20 @@ def test_a_plain_option_counts_for_every_search_and_a_prefixed_one_for_self_play
 @pytest.mark.parametrize("option", [field.name for field in fields(SearchOptions)])
 def test_every_option_of_the_search_can_differ_in_self_play(option: str) -> None:
     default = getattr(SearchOptions(), option)
-    others = {"root": "gumbel", "leaf": "playout", "fpu": "parent", "solver": True, "fast_wins": 0.5}
-    other = others.get(option) or type(default)(default / 2)
-    settings = Settings("tictactoe").override({f"self_play_{option}": other})
-    assert settings.search == SearchOptions()
-    assert settings.self_play_search == SearchOptions(**{option: other})
+    others = {
+        "root": "gumbel",
+        "leaf": "playout",
+        "solver": False,
+        "fast_wins": 0.5,
+        "known_results": True,
+    }
+    other = others.get(option, type(default)(default / 2) if isinstance(default, int | float) else None)
+    unsolved = SearchOptions(solver=option == "solver")  # with which fast_wins goes
+    settings = replace(AS_SEARCH, search=unsolved).override({f"self_play_{option}": other})
+    assert settings.search == unsolved
+    assert settings.self_play_search == replace(unsolved, **{option: other})
     plain = settings.override({option: default})
-    assert plain.self_play_search == plain.search == SearchOptions()
+    assert plain.self_play_search == plain.search == unsolved
 
 
 def test_the_file_holds_the_sections_and_reads_back(tmp_path: Path) -> None:
@@ -97,6 +165,15 @@ def test_errors_in_the_search_of_self_play_are_reported(section: Any, message: s
         stored(tmp_path, {"search": {"fast_wins": 0.5}, "self_play_search": section})
 
 
+def test_an_option_that_went_is_accepted_with_the_value_that_the_code_has(tmp_path: Path) -> None:
+    older = {"search": {"fpu": "zero", "cpuct_base": 0}, "training": {"momentum": 0.9, "steps": 3}}
+    assert stored(tmp_path, older) == stored(tmp_path, {"training": {"steps": 3}})
+    with pytest.raises(SettingsError, match="fpu is no longer an option: delete it; an action without a visit has"):
+        stored(tmp_path, {"self_play_search": {"fpu": "parent"}})
+    with pytest.raises(SettingsError, match="^momentum is no longer an option: delete it; that of sgd is 0.9$"):
+        AS_SEARCH.override({"momentum": 0.9})
+
+
 def test_an_option_of_earlier_versions_is_refused_with_what_to_write_instead(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as refused:
         stored(tmp_path, {"self_play": {"gumbel_readouts": 32}})
@@ -107,7 +184,8 @@ def test_an_option_of_earlier_versions_is_refused_with_what_to_write_instead(tmp
 
 
 def test_options_that_only_go_together_can_be_replaced_together() -> None:
-    mixed = Settings("tictactoe").override({"fast_wins": 0.5, "self_play_fast_wins": 0.0, "self_play_solver": True})
+    options = {"solver": False, "fast_wins": 0.5, "self_play_fast_wins": 0.0, "self_play_solver": True}
+    mixed = AS_SEARCH.override(options)
     assert mixed.override({"fast_wins": 0.0}).self_play_search == SearchOptions(solver=True)
     with pytest.raises(SettingsError, match="fast_wins must be 0 with solver"):
         mixed.override({"fast_wins": 0.7})
@@ -122,7 +200,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("option", NUMBERS)
 def test_no_option_takes_a_number_that_is_none_or_too_large_or_too_small_to_divide_by(option: str) -> None:
-    settings = Settings("tictactoe")
+    settings = AS_SEARCH
     absurd = [
         math.inf,
         -math.inf,

@@ -18,16 +18,22 @@ FEWEST_PLIES = 5  # of a game that is won
 # Options that differ from the defaults, by section. A game this small should be known completely, also where good play
 # never goes: games begin with up to six random moves, and moves are sampled to the end.
 SETTINGS: dict[str, Any] = {
-    "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
-    "search": {"readouts": 100, "tempering_point": 9, "dirichlet_alpha": 1.0},
-    "self_play": {"concurrent_games": 512, "games_per_generation": 2000, "random_plies": 6},
+    "network": {"kind": "mlp", "width": 256, "activation": "relu", "l2": 1e-5},
+    # Self-play makes the searches of play: in so small a game, 100 readouts by PUCT are quick, and soon exact.
+    "search": {"readouts": 100, "tempering_point": 9, "dirichlet_alpha": 1.0, "solver": False},
+    "self_play_search": {"root": "puct", "readouts": 100},
+    "self_play": {
+        "concurrent_games": 512,
+        "games_per_generation": 2000,
+        "readouts_growth_steps": 0,
+        "random_plies": 6,
+    },
     "training": {
         "learning_rate": 0.02,
+        "learning_rate_decay_steps": 0,
         "samples_per_position": 16.0,
         "batch_size": 1024,
-        "precision": "bfloat16",
-        "average_positions": True,
-        "window_start": 100_000,
+        "root_value_share": 0.0,
     },
 }
 

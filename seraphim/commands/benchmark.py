@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from absl import flags
 
 from seraphim import cli
-from seraphim.effects import Part
+from seraphim.options import Part
 
 GAMES = ("tictactoe", "connectfour")
 PARTS: list[Part] = ["creation", "self_play"]  # which read the settings

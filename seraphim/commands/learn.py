@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from absl import flags
 
 from seraphim import cli
-from seraphim.effects import Part, has_checks
+from seraphim.effects import has_checks
 from seraphim.machine import INTERRUPTED
-from seraphim.options import MOST_SEED, Goal
+from seraphim.options import MOST_SEED, Goal, Part
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = cli.define_game()

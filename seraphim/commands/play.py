@@ -16,8 +16,7 @@ from pathlib import Path
 from absl import flags
 
 from seraphim import cli
-from seraphim.effects import Part
-from seraphim.options import Chooser, Human, Temperature
+from seraphim.options import Chooser, Human, Part, Temperature
 
 HUMAN = cli.define_choice("human", Human, "first", "Your side.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from absl import flags
 
 from seraphim import cli
-from seraphim.effects import Part
-from seraphim.options import MOST_SEED
+from seraphim.options import MOST_SEED, Part
 
 STORED: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks", "evaluation", "analysis"]
 """The parts of a run whose options a new model stores."""

@@ -124,7 +124,7 @@ def measure_start(game_name: str) -> Figures:
 
 def measure_uniform(game: Game, settings: Settings, concurrent_games: int, seconds: float) -> float:
     """Return the readouts/s of one process with uniform priors and no cache: rules and search alone."""
-    options = SelfPlayOptions(concurrent_games)
+    options = SelfPlayOptions(concurrent_games, random_plies=0)
     search = replace(settings.search, cache_megabytes=0)
     player = SelfPlay(game, Uniform(game), search, options, "benchmark")
     games = player.play(count())

@@ -289,9 +289,7 @@ def load_module(name: str) -> ModuleType:
     ) as error:  # of OpenSpiel, as on boards of more rows than letters
         name, reason = name.removeprefix(PREFIX), " ".join(str(error).split())
         raise GameError(f"OpenSpiel cannot play {name!r}, try other parameters: {reason}") from error
-    kind = "resnet" if len(game.observation_shape) == 3 else "mlp"
-    settings = {"network": {"kind": kind}, "self_play": {"concurrent_games": 32}}
-    vars(module).update(GAME=game, SETTINGS=settings, __file__=__file__)
+    vars(module).update(GAME=game, SETTINGS={"self_play": {"concurrent_games": 32}}, __file__=__file__)
     return module
 
 

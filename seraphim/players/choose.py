@@ -159,7 +159,7 @@ def mcts_player(game: Game, readouts: int) -> Choose:
     Raises:
         SettingsError: the readouts are not positive.
     """
-    options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", cache_megabytes=0)
+    options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", solver=False, cache_megabytes=0)
     player = search_player(game, [Uniform(game)], options)
     size = max(1, MAX_NODES // (readouts * game.max_plies))
     return lambda states: np.concatenate(

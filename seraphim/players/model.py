@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from seraphim.effects import Part, find_idle
+from seraphim.effects import find_idle
 from seraphim.errors import GameError, ModelError, SettingsError, shown
 from seraphim.game import AnyGame, Array, load_game, module_name
 from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
-from seraphim.options import Count, Natural, SearchOptions, Threads
+from seraphim.options import Count, Natural, Part, SearchOptions, Threads
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose, raw_player, search_player
 from seraphim.search.analysis import LEAVES, Analysis
@@ -28,7 +28,6 @@ from seraphim.storage.shipped import data_root, find_model
 
 _BATCH = 256  # positions that the network gets at a time
 _PARTS: tuple[Part, ...] = ("self_play", "evaluation", "analysis")  # what a model does here
-_PUCT = {"cpuct", "cpuct_base", "fpu", "fpu_reduction"}  # options that another selection rule does not read
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ class Model:
         """
         self.game = load_game(game)
         self.settings = (settings or default_settings(game)).override(options)
-        idle = dict.fromkeys(_PUCT.intersection(options), "PUCT") if tree_policy else {}
+        idle = {"cpuct": "PUCT"} if tree_policy and "cpuct" in options else {}
         for option, needs in (find_idle(options, self.settings, _PARTS) | idle).items():
             raise SettingsError(f"{option} changes nothing here: it needs {needs}")
         self.origin = game  # as it was given

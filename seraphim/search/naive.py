@@ -70,9 +70,6 @@ def search(
         draws = noise if noise is not None else np.zeros(len(priors))
         priors = [logit(edge) + draw for edge, draw in zip(root.edges, draws, strict=True)]
     elif noise is not None:
-        if options.root_temperature != 1:
-            powers = [math.pow(prior, 1 / options.root_temperature) for prior in priors]
-            priors = [power / sum(powers) for power in powers]
         share = options.noise_coefficient
         priors = [(1 - share) * prior + share * draw for prior, draw in zip(priors, noise, strict=True)]
     for edge, prior in zip(root.edges, priors, strict=True):
@@ -145,24 +142,13 @@ def best_edge(node: Node, options: SearchOptions, is_root: bool) -> Edge:
 
 def puct_edge(node: Node, options: SearchOptions) -> Edge:
     """Return the edge with the highest Q + U, where U = c·P·√N / (1 + n) (AlphaGo Zero, Methods)."""
-    c, reached = options.cpuct, max(1, node.visits)
-    if options.cpuct_base:
-        c += math.log((1 + reached + options.cpuct_base) / options.cpuct_base)
-    unvisited = 0.0
-    if options.fpu != "zero":
-        counted = [node.value]
-        for edge in node.edges:
-            counted += [q_of(node, edge, options)] * edge.visits if edge.visits else []
-        unvisited = math.fsum(counted) / len(counted)
-    if options.fpu == "reduction":
-        visited = sum(float(edge.prior) for edge in node.edges if edge.visits)
-        unvisited -= options.fpu_reduction * math.sqrt(visited)
+    exploration = options.cpuct * math.sqrt(max(1, node.visits))
 
     def score(edge: Edge) -> float:
         if options.solver and known(node, edge) is not None:
             return q_of(node, edge, options)
-        q = edge.q if edge.visits else unvisited
-        return c * math.sqrt(reached) * float(edge.searched_prior) / (1 + edge.visits) + q
+        q = edge.q if edge.visits else 0.0
+        return exploration * float(edge.searched_prior) / (1 + edge.visits) + q
 
     return max(candidates(node, options), key=score)
 
@@ -208,11 +194,9 @@ def move_of(root: Node, options: SearchOptions) -> Edge:
 
 def regularized_move(root: Node, edges: list[Edge], options: SearchOptions) -> Edge:
     """The edge that is most probable under the regularized policy."""
-    c, visits = options.cpuct, root.visits
-    if options.cpuct_base:
-        c += math.log((1 + visits + options.cpuct_base) / options.cpuct_base)
+    visits = root.visits
     priors, values = [float(edge.prior) for edge in edges], [q_of(root, edge, options) for edge in edges]
-    policy = regularized_policy(priors, values, c * math.sqrt(visits) / (len(root.edges) + visits))
+    policy = regularized_policy(priors, values, options.cpuct * math.sqrt(visits) / (len(root.edges) + visits))
     return edges[policy.index(max(policy))]
 
 

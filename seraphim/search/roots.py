@@ -40,12 +40,10 @@ class Result(NamedTuple):
 
 
 @kernel
-def prepare_roots(
-    trees: Trees, chosen: Array, keys: Array, alpha: float, coefficient: float, temperature: float, gumbel: bool
-) -> None:
+def prepare_roots(trees: Trees, chosen: Array, keys: Array, alpha: float, coefficient: float, gumbel: bool) -> None:
     """Set the scores of the root's edges in the trees `chosen` int64 [K]: what the search takes for their priors.
 
-    For PUCT they are (1 - coefficient)·P^(1/temperature)/Σ + coefficient·noise, with one draw of Dirichlet noise of
+    For PUCT they are (1 - coefficient)·P + coefficient·noise, with one draw of Dirichlet noise of
     concentration `alpha` over the legal actions; for a Gumbel root they are logits plus `coefficient` times Gumbel
     noise. The noise comes from the streams of `keys`, uint64 [K]. The priors P stay as the network gave them, so noise
     does not add up when a tree is reused.
@@ -64,17 +62,8 @@ def prepare_roots(
         draw = np.zeros(count, np.float64)
         if coefficient > 0.0:
             dirichlet(alpha, keys[index], draw)
-        largest, total = 1.0, 1.0
-        if temperature != 1.0:
-            largest, total = 0.0, 0.0  # in proportion to the largest, as powers of small numbers are 0
-            for k in range(count):
-                largest = max(largest, np.float64(edges[first + k]["prior"]))
-            for k in range(count):
-                total += (np.float64(edges[first + k]["prior"]) / largest) ** (1.0 / temperature)
         for k in range(count):
             prior = np.float64(edges[first + k]["prior"])
-            if temperature != 1.0:
-                prior = (prior / largest) ** (1.0 / temperature) / total
             scores[scores_at + k] = (1.0 - coefficient) * prior + coefficient * draw[k]
 
 

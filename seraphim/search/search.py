@@ -253,9 +253,8 @@ class Search:
             if not len(chosen):
                 continue
             coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
-            temperature = options.root_temperature if noisy else 1.0
             keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
-            roots.prepare_roots(self.trees, chosen, keys, alpha, coefficient, temperature, gumbel)
+            roots.prepare_roots(self.trees, chosen, keys, alpha, coefficient, gumbel)
         return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
     def _finish(self, rows: Array) -> Array:

@@ -1,8 +1,7 @@
 """Which edge a readout takes: the formulas of PUCT and of Gumbel AlphaZero. Compiled; trusts its arguments.
 
-Sources: `AGZ` Silver et al., "Mastering the game of Go without human knowledge", 2017; `AZ` Silver et al., "A general
-reinforcement learning algorithm …", 2018; `KataGo` Wu, "Accelerating self-play learning in Go", 2019; `Gumbel`
-Danihelka et al., "Policy improvement by planning with Gumbel", 2022.
+Sources: `AGZ` Silver et al., "Mastering the game of Go without human knowledge", 2017; `Gumbel` Danihelka et al.,
+"Policy improvement by planning with Gumbel", 2022.
 """
 
 import math
@@ -14,9 +13,6 @@ from seraphim.game import Array
 from seraphim.jit import kernel
 from seraphim.options import SearchOptions
 from seraphim.search.tree import LOST, NO_PARENT, OPEN
-
-FPU_ZERO, FPU_PARENT, FPU_REDUCTION = range(3)
-_FPU = {"zero": FPU_ZERO, "parent": FPU_PARENT, "reduction": FPU_REDUCTION}
 
 # Gumbel search, as in mctx: the weight of values against logits grows with the visits of the most visited edge.
 _VISITS_SCALE, _VISITS_OFFSET = 0.1, 50.0
@@ -30,9 +26,6 @@ class Rule(NamedTuple):
 
     leaves: int  # rows of a tree
     cpuct: float
-    cpuct_base: float
-    fpu: int
-    fpu_reduction: float
     solver: bool
     gumbel: bool
     playout: bool
@@ -48,9 +41,6 @@ def to_rule(options: SearchOptions, leaves: int, max_plies: int, other_policy: b
     return Rule(
         leaves=leaves,
         cpuct=options.cpuct,
-        cpuct_base=options.cpuct_base,
-        fpu=_FPU[options.fpu],
-        fpu_reduction=options.fpu_reduction,
         solver=options.solver,
         gumbel=options.root == "gumbel",
         playout=options.leaf == "playout",
@@ -78,15 +68,14 @@ def best_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, sched
 
 @kernel
 def _puct_edge(node: Any, edges: Array, rule: Rule) -> int:
-    # argmax of Q(s,a) + c(s)·P(s,a)·√N(s)/(1+N(s,a)) (AGZ, Methods), the first of equals. N(s) counts the node's own
+    # argmax of Q(s,a) + c·P(s,a)·√N(s)/(1+N(s,a)) (AGZ, Methods), the first of equals. N(s) counts the node's own
     # evaluation, and is at least 1 for a playout that goes on from a new node: the prior decides the first visit.
     first = node["first_edge"]
     exploration = exploration_weight(max(1, node["visits"]), rule)
-    unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
     best, best_score = first, -np.inf
     for index in range(first, first + node["num_edges"]):
         edge = edges[index]
-        score = _puct_score(edge, exploration * np.float64(edge["prior"]), unvisited)
+        score = _puct_score(edge, exploration * np.float64(edge["prior"]))
         if score > best_score:
             best, best_score = index, score
     return best
@@ -97,49 +86,31 @@ def _puct_root_edge(node: Any, edges: Array, root_scores: Array, scores_at: int,
     # The same with the root's priors, which have noise; one loop for both would be slower.
     first = node["first_edge"]
     exploration = exploration_weight(max(1, node["visits"]), rule)
-    unvisited = 0.0 if rule.fpu == FPU_ZERO else _first_play_urgency(node, edges, rule)
     best, best_score = first, -np.inf
     for k in range(node["num_edges"]):
         prior = np.float64(root_scores[scores_at + k])  # float64 when interpreted, too
-        score = _puct_score(edges[first + k], exploration * prior, unvisited)
+        score = _puct_score(edges[first + k], exploration * prior)
         if score > best_score:
             best, best_score = first + k, score
     return best
 
 
 @kernel
-def _puct_score(edge: Any, exploration: float, unvisited: float) -> float:
+def _puct_score(edge: Any, exploration: float) -> float:
     # Q + U, where `exploration` is c·P·√N. An edge whose result is proven is not explored: its score is Q, and -inf if
     # it loses. Visits under way count as losses.
     # The total of an edge without visits is 0, so that there is a quotient either way, and no branch: the processor
     # could not predict it.
     visits = np.int64(edge["visits"]) + np.int64(edge["pending"])
-    q = (edge["total"] - edge["pending"]) / max(visits, 1) + (0.0 if visits > 0 else unvisited)
+    q = (edge["total"] - edge["pending"]) / max(visits, 1)
     score = q + (exploration / (1 + visits) if edge["proof"] == OPEN else 0.0)
     return -np.inf if edge["proof"] == LOST else score
 
 
 @kernel
 def exploration_weight(visits: int, rule: Rule) -> float:
-    """Return c(s)·√N(s); with a base, c grows with the visits as c + ln((1 + N + base)/base) (AZ, Methods)."""
-    growth = math.log((1.0 + visits + rule.cpuct_base) / rule.cpuct_base) if rule.cpuct_base > 0.0 else 0.0
-    return (rule.cpuct + growth) * math.sqrt(visits)
-
-
-@kernel
-def _first_play_urgency(node: Any, edges: Array, rule: Rule) -> float:
-    # The Q of an edge without a visit: the mean of the node's own value and of all values that its edges returned,
-    # less r·√(share of the prior that has been visited) (KataGo, section 2).
-    first = node["first_edge"]
-    total, counted, visited = np.float64(node["value"]), 1, 0.0
-    for edge_index in range(first, first + node["num_edges"]):
-        edge = edges[edge_index]
-        total += edge["total"]
-        counted += edge["visits"]
-        if edge["visits"] > 0:
-            visited += np.float64(edge["prior"])
-    mean = total / counted
-    return mean - rule.fpu_reduction * math.sqrt(visited) if rule.fpu == FPU_REDUCTION else mean
+    """Return c·√N(s)."""
+    return rule.cpuct * math.sqrt(visits)
 
 
 @kernel

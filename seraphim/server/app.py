@@ -44,7 +44,7 @@ class Problem(BaseModel):
 
 
 Name = Annotated[str, Path(max_length=MAX_NAME)]
-Count = Annotated[int, Query(ge=0, le=2**53)]
+NonNegative = Annotated[int, Query(ge=0, le=2**53)]
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": Problem} for code in (400, 404, 405, 408, 413, 422, 429, 503)
@@ -158,7 +158,7 @@ def list_models(request: Request) -> list[Message]:
 
 
 @router.get("/api/models/{name}/games")
-def list_games(request: Request, name: Name, offset: Count = 0, limit: Count = 20) -> Message:
+def list_games(request: Request, name: Name, offset: NonNegative = 0, limit: NonNegative = 20) -> Message:
     """Return some of the games that a model played against itself, newest first."""
     service = service_of(request)
     return history.list_games(service.shared.host.folder(name), offset, min(limit, service.limits.games))

@@ -22,6 +22,8 @@ from seraphim.records.sparse import SparseRows
 from seraphim.tracking.tensorboard import Log
 
 LOG_EVERY = 100  # steps between two points in TensorBoard
+_MOMENTUM = 0.9  # of stochastic gradient descent (AGZ)
+_WINDOW_EXPONENT, _WINDOW_GROWTH = 0.75, 0.4  # α and β of the window (KataGo)
 _SECONDS_BETWEEN_UPDATES = 0.1  # of the progress bar; Ctrl-C takes effect then
 
 
@@ -39,9 +41,9 @@ def window_size(generated: int, options: TrainingOptions) -> int:
     All up to c; beyond that a power law, N = c·(1 + β·((generated/c)^α - 1)/α), by which KataGo keeps more of the past
     the longer it has run (Wu 2019, "Accelerating Self-Play Learning in Go", appendix C). Ours also has a maximum.
     """
-    start, alpha, beta = options.window_start, options.window_exponent, options.window_growth
-    growth = ((max(generated, start) / start) ** alpha - 1) / alpha
-    return min(int(start * (1 + beta * growth)), options.max_window)
+    start = options.window_start
+    growth = ((max(generated, start) / start) ** _WINDOW_EXPONENT - 1) / _WINDOW_EXPONENT
+    return min(int(start * (1 + _WINDOW_GROWTH * growth)), options.max_window)
 
 
 def count_steps(new_positions: int, options: TrainingOptions) -> int:
@@ -71,7 +73,7 @@ def _new_optimizer(options: TrainingOptions) -> Any:
 
     average = {"use_ema": options.average_decay > 0, "ema_momentum": options.average_decay}
     if options.optimizer == "sgd":
-        return keras.optimizers.SGD(options.learning_rate, options.momentum, name="sgd", **average)
+        return keras.optimizers.SGD(options.learning_rate, _MOMENTUM, name="sgd", **average)
     if options.optimizer == "muon":
         return muon()(options.learning_rate, name="muon", **average)
     return keras.optimizers.Adam(options.learning_rate, name="adam", **average)
@@ -223,14 +225,14 @@ class TrainingSteps:
             return self._learn_compiled(*batch)
 
     def _learn(self, observations: Any, targets: dict[str, Any], weights: dict[str, Any]) -> Any:
-        tf, model, options = architectures.tensorflow(), self._model, self._batches.options
+        tf, model = architectures.tensorflow(), self._model
         with tf.GradientTape() as tape:
             outputs = model(observations, training=True)
             crosses = tf.nn.softmax_cross_entropy_with_logits(targets["policy"], outputs["policy"])
             policy = tf.reduce_mean(weights["policy"] * crosses)
             squares = tf.square(outputs["value"] - targets["value"])[:, 0]
             value = tf.reduce_mean(weights["value"] * squares)
-            loss = tf.add_n([policy, options.value_loss_weight * value, *model.losses])
+            loss = tf.add_n([policy, value, *model.losses])
         variables = model.trainable_variables
         model.optimizer.apply(tape.gradient(loss, [variable.value for variable in variables]), variables)
         return tf.stack([loss, policy, value])

@@ -36,7 +36,7 @@ from seraphim.training.averaging import averaged
 _PASSED = "gate_passed"
 _GENERATED = "generated_positions"  # that existed when it was trained
 
-_FIXED = ("optimizer", "momentum", "average_decay")  # options of the training that a snapshot's optimizer has
+_FIXED = ("optimizer", "average_decay")  # options of the training that a snapshot's optimizer has
 
 
 @dataclass(frozen=True)

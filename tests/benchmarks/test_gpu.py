@@ -34,7 +34,7 @@ SMALL = gpu.Scale(
 )
 RUN = gpu.Run("jax", 1, 0.1, SMALL)
 CONNECT_FOUR = load_game(gpu.GAME)
-OPTIONS = SearchOptions(readouts=24, cache_megabytes=0)
+OPTIONS = SearchOptions(readouts=24, cache_megabytes=0, solver=False)
 
 
 @pytest.fixture

@@ -109,7 +109,8 @@ def test_mctx_is_measured_beside_the_same_search(comparison: Comparison, policy:
 def test_nothing_but_search_and_network_differs_from_the_defaults(comparison: Comparison) -> None:
     all_settings = [one.settings for one in comparison.measured if isinstance(one, Ours)]
     assert len(all_settings) == 6
-    expected = Settings(peers.GAME, self_play=SelfPlayOptions(concurrent_games=mctx_peer.GAMES))
+    self_play = SelfPlayOptions(concurrent_games=mctx_peer.GAMES, random_plies=0)
+    expected = Settings(peers.GAME, self_play_overrides={}, self_play=self_play)
     for settings in all_settings:
         assert replace(settings, search=SearchOptions(), network=NetworkOptions()) == expected
         assert settings.self_play.random_plies == 0

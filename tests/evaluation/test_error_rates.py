@@ -63,7 +63,10 @@ INDEX = {state.tobytes(): row for row, state in enumerate(POSITIONS.states)}
 
 def players(inference: Inference, *readouts: int) -> dict[str, Choose]:
     """The network alone, and searches of some sizes."""
-    searches = {f"{each} readouts": search_player(GAME, [inference], SearchOptions(readouts=each)) for each in readouts}
+    searches = {
+        f"{each} readouts": search_player(GAME, [inference], SearchOptions(readouts=each, solver=False))
+        for each in readouts
+    }
     return {"network": raw_player(GAME, inference), **searches}
 
 
@@ -88,7 +91,9 @@ def test_search_makes_fewer_mistakes_than_an_untrained_network() -> None:
 def test_several_threads_find_what_one_finds() -> None:
     states = random_states(GAME, 601, 2)
     networks = [ArbitraryNetwork(GAME, 3) for _ in range(3)]
-    one, three = (search_positions(GAME, networks[:count], SearchOptions(readouts=30), states) for count in (1, 3))
+    one, three = (
+        search_positions(GAME, networks[:count], SearchOptions(readouts=30, solver=False), states) for count in (1, 3)
+    )
     assert one.visits.tolist() == three.visits.tolist()
     assert one.best.tolist() == three.best.tolist()
 
@@ -221,7 +226,7 @@ def test_lists_of_any_game_are_read(tmp_path: Path) -> None:
 def test_the_moves_are_written_as_the_search_found_them(tmp_path: Path) -> None:
     some = listed(tmp_path, "4453\n121212\n")
     network = ArbitraryNetwork(CONNECT_FOUR, 1)
-    found = search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60), some.states)
+    found = search_positions(CONNECT_FOUR, [network], SearchOptions(readouts=60, solver=False), some.states)
     moves = raw_player(CONNECT_FOUR, network)(some.states)
     position_lists.write_moves(tmp_path / "moves.csv", CONNECT_FOUR, some, moves, found)
     with (tmp_path / "moves.csv").open() as stream:

@@ -234,7 +234,7 @@ def test_the_conditions_cover_all_that_decides_how_the_models_play(root: Path, f
     change_search(folder, readouts=settings.search.readouts + 1)
     assert conditions() == before, "these readouts decide nothing where others are given"
     assert conditions(None) != own
-    for changed in ({"cpuct": 3.0}, {"root": "gumbel"}, {"fpu": "parent"}):
+    for changed in ({"cpuct": 3.0}, {"root": "gumbel"}, {"leaf": "playout"}):
         change_search(folder, **changed)
         assert conditions() != before
 

@@ -365,7 +365,7 @@ def test_a_record_is_loaded_with_the_game_that_it_is_of(recorded: Path) -> None:
 
 def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(recorded: Path) -> None:
     game = tictactoe.GAME
-    options = SearchOptions(readouts=4, cache_megabytes=0)
+    options = SearchOptions(readouts=4, cache_megabytes=0, solver=False)
     generator = np.random.default_rng(1)
     session = Session("tictactoe", Uniform(game), options, PlayOptions(), SessionOptions("both"), generator)
     session.load(f"{recorded}:3")

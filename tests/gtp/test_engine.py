@@ -68,7 +68,7 @@ class Conversation:
     """A server that reads commands in this process."""
 
     def __init__(self, game: Game, server: type[GtpServer] | type[UciServer], readouts: int = 20) -> None:
-        search = SearchOptions(readouts=readouts, cache_megabytes=0)
+        search = SearchOptions(readouts=readouts, cache_megabytes=0, solver=False)
         opponent = Opponent(game, ArbitraryNetwork(game), search, PlayOptions(), np.random.default_rng(0))
         self.input, self.out = Input(), io.StringIO()
         self.thinker = Thinker(game, opponent, self.input)  # type: ignore[arg-type]  # an iterable is enough

@@ -97,7 +97,13 @@ def assert_close(found: tuple[Array, Array], expected: tuple[Array, Array]) -> N
 def test_it_plays_the_same_games_in_float32(snapshot: Path) -> None:
     def games(runtime: Any) -> list[tuple[str, list[int]]]:
         inference = load_inference(snapshot, CONNECT_FOUR, runtime, "float32")
-        player = SelfPlay(CONNECT_FOUR, inference, SearchOptions(readouts=20), SelfPlayOptions(8), "same")
+        player = SelfPlay(
+            CONNECT_FOUR,
+            inference,
+            SearchOptions(readouts=20, solver=False),
+            SelfPlayOptions(8, random_plies=0),
+            "same",
+        )
         return sorted((game.game_id, game.actions.tolist()) for game in islice(player.play(iter(range(8))), 8))
 
     assert games("jax") == games("openvino")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from seraphim.settings import OPTIONS, SELF_PLAY_SEARCH
+
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(ROOT.glob("seraphim/commands/[!_]*.py"))
 PROGRAMS = sorted({*ROOT.glob("bin/*.py"), *ROOT.glob("*/train.py")})  # which run a command
@@ -250,6 +252,7 @@ def test_these_rules_see_what_they_forbid(
 
 MOST_LINES_OF_CODE = 20_084
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
+MOST_OPTIONS, MOST_OPTION_FLAGS = 46, 58
 
 
 def code_lines(text: str) -> int:
@@ -272,6 +275,12 @@ def test_lines_of_code_are_counted_without_what_explains_them() -> None:
 def test_the_code_stays_within_its_budget() -> None:
     lines = sum(code_lines(path.read_text()) for path in (*LIBRARY, *COMMANDS, *PROGRAMS))
     assert lines <= MOST_LINES_OF_CODE
+
+
+def test_options_and_their_flags_are_few() -> None:
+    # Each option has a flag, and each of the search another one for self-play alone.
+    assert len([name for name, section in OPTIONS.items() if section != SELF_PLAY_SEARCH]) <= MOST_OPTIONS
+    assert len(OPTIONS) <= MOST_OPTION_FLAGS
 
 
 def test_the_search_can_be_taken_out() -> None:

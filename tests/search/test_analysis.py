@@ -14,7 +14,7 @@ pytestmark = pytest.mark.kernels
 
 GAME = TicTacToe()
 NETWORK = ArbitraryNetwork(GAME, 2)
-OPTIONS = SearchOptions(readouts=100)
+OPTIONS = SearchOptions(readouts=100, solver=False)
 
 
 def test_readouts_in_portions_equal_all_at_once() -> None:

@@ -83,7 +83,7 @@ def test_a_search_with_a_cache_equals_one_without(leaf: str) -> None:
     found, asked = [], []
     for megabytes in (0, 1):
         network = ArbitraryNetwork(GAME)
-        options = SearchOptions(readouts=80, leaf=leaf, cache_megabytes=megabytes)  # type: ignore[arg-type]
+        options = SearchOptions(readouts=80, leaf=leaf, cache_megabytes=megabytes, solver=False)  # type: ignore[arg-type]
         search = Search(GAME, network, options, 40)
         search.begin(np.arange(40), states)
         search.run()
@@ -97,7 +97,7 @@ def test_a_search_with_a_cache_equals_one_without(leaf: str) -> None:
 
 
 def test_another_model_starts_with_an_empty_cache() -> None:
-    options = SearchOptions(readouts=50, cache_megabytes=1)
+    options = SearchOptions(readouts=50, cache_megabytes=1, solver=False)
     visits = {}
     for order in ((1, 2), (2, 1)):
         for seed in order:

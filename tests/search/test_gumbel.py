@@ -96,7 +96,9 @@ def test_a_gumbel_search_equals_that_of_mctx(readouts: int, considered: int, mon
     states = game.initial(batch)
     streams = np.array([stream_key(f"{readouts}-{row}") for row in range(batch)], np.uint64)
     noise = np.stack([gumbel_noise(key, ACTIONS) for key in streams]).astype(np.float32)
-    options = SearchOptions(readouts=readouts, root="gumbel", gumbel_actions=considered, cache_megabytes=1)
+    options = SearchOptions(
+        readouts=readouts, root="gumbel", gumbel_actions=considered, cache_megabytes=1, solver=False
+    )
     ours = searched(game, TableNetwork(game), states, options, streams)
 
     successors, logits, values = (jnp.array(table) for table in (game.successors, game.logits, game.values))
@@ -138,7 +140,7 @@ def test_the_budget_is_spent_exactly_on_legal_actions_of_any_number() -> None:
     game = TicTacToe()
     states = random_states(game, 40, 3)
     for readouts in (1, 5, 9, 33):
-        options = SearchOptions(readouts=readouts, root="gumbel")
+        options = SearchOptions(readouts=readouts, root="gumbel", solver=False)
         result = searched(game, ArbitraryNetwork(game), states, options, np.arange(40, dtype=np.uint64))
         assert (result.visits.sum(axis=1) == readouts).all()
         assert not result.visits[~game.legal(states)].any()
@@ -149,7 +151,7 @@ def test_the_budget_is_spent_exactly_on_legal_actions_of_any_number() -> None:
 def test_the_improved_policy_is_no_worse_than_the_prior() -> None:
     # Danihelka et al. 2022, section 4: the expected value under π' is at least that under the prior.
     game = TableGame(seed=5)
-    options = SearchOptions(readouts=40, root="gumbel")
+    options = SearchOptions(readouts=40, root="gumbel", solver=False)
     result = searched(game, TableNetwork(game), game.initial(200), options, None)
     seen = result.visits > 0
     gain = ((result.policies - result.priors) * np.where(seen, result.action_values, 0)).sum(axis=1)
@@ -161,7 +163,7 @@ def test_the_improved_policy_is_no_worse_than_the_prior() -> None:
 
 def test_without_noise_a_gumbel_search_is_the_same_each_time_and_with_noise_it_varies() -> None:
     game = TableGame(seed=6)
-    options = SearchOptions(readouts=8, root="gumbel", gumbel_actions=2)
+    options = SearchOptions(readouts=8, root="gumbel", gumbel_actions=2, solver=False)
     states = np.repeat(game.initial(1), 50, axis=0)
     assert len(np.unique(searched(game, TableNetwork(game), states, options, None).best)) == 1
     noisy = searched(game, TableNetwork(game), states, options, np.arange(50, dtype=np.uint64))

@@ -169,7 +169,7 @@ def random_histories(game: pyspiel.Game, count: int, seed: int, most_plies: int 
 
 
 def our_search(game: Game, network: Inference, histories: Sequence[History], cpuct: float, readouts: int) -> Result:
-    search = Search(game, network, SearchOptions(readouts=readouts, cpuct=cpuct), len(histories))
+    search = Search(game, network, SearchOptions(readouts=readouts, cpuct=cpuct, solver=False), len(histories))
     trees = np.arange(len(histories))
     search.begin(trees, np.concatenate([replay(game, history) for history in histories]))
     search.run()

@@ -12,7 +12,7 @@ from reference import ArbitraryNetwork, random_states
 
 from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
-from seraphim.options import FirstPlayUrgency, Leaf, Root, SearchOptions
+from seraphim.options import Leaf, Root, SearchOptions
 from seraphim.search import naive
 from seraphim.search.evaluator import Uniform
 from seraphim.search.rng import dirichlet, draw_actions, stream_key, uniform, uniform_of
@@ -24,7 +24,7 @@ from tictactoe.minimax import action_results
 pytestmark = pytest.mark.kernels
 
 GAME = TicTacToe()
-OPTIONS = SearchOptions(readouts=50)
+OPTIONS = SearchOptions(readouts=50, solver=False)
 
 
 def position(drawing: str) -> Array:
@@ -100,10 +100,7 @@ def check_invariants(search: Search) -> None:
         SearchOptions,
         readouts=st.integers(1, 80),
         cpuct=st.sampled_from([0.1, 0.25, 1.0, 1.5, 4.0]),
-        cpuct_base=st.sampled_from([0.0, 20.0, 19652.0]),
         leaf=st.sampled_from(["value", "playout"]),
-        fpu=st.sampled_from(["zero", "parent", "reduction"]),
-        root_temperature=st.sampled_from([1.0, 1.25]),
         solver=st.booleans(),
         known_results=st.booleans(),
         root=st.sampled_from(["puct", "gumbel"]),
@@ -180,7 +177,7 @@ def test_players_who_move_twice_are_searched_as_by_the_naive_search() -> None:
         network = ArbitraryNetwork(game, seed)
         states = random_states(game, 5, seed)
         for leaf in ("value", "playout"):
-            options = SearchOptions(readouts=60, leaf=leaf)  # type: ignore[arg-type]
+            options = SearchOptions(readouts=60, leaf=leaf, solver=False)  # type: ignore[arg-type]
             found = visits(searched(game, network, states, options))
             for row in range(len(states)):
                 root = naive.search(game, network, states[row], options)
@@ -375,28 +372,12 @@ def test_a_playout_ends_as_a_draw_where_the_game_would_be_cut_off(root: Root) ->
     game = PlainRules(games.Wait())
     network = ArbitraryNetwork(game, 1)
     for readouts in (1, 2, 30):
-        options = SearchOptions(readouts=readouts, leaf="playout", root=root, cache_megabytes=1)
+        options = SearchOptions(readouts=readouts, leaf="playout", root=root, cache_megabytes=1, solver=False)
         search = searched(game, network, game.initial(1), options)
         found = naive.search(game, network, game.initial(1)[0], options)
         assert visits(search)[0].tolist() == naive.visits(found, 2).tolist()
         assert search.result(np.array([0])).values[0] == 0.0
         assert search.trees.progress[0]["num_nodes"] <= 1 + readouts * game.max_plies
-
-
-@pytest.mark.parametrize("fpu", ["parent", "reduction"])
-def test_first_play_urgency_is_a_mean_of_values_also_with_playouts(fpu: FirstPlayUrgency) -> None:
-    # Every playout of the first mover loses, so the mean value of a node can only fall to -1.
-    class Pessimist(Uniform):
-        def infer(self, observations: Array) -> tuple[Array, Array]:
-            logits, values = super().infer(observations)
-            return logits, values - np.float32(1)
-
-    options = SearchOptions(readouts=40, leaf="playout", fpu=fpu, cpuct=0.1)
-    states = random_states(GAME, 16, 2)
-    found = visits(searched(GAME, Pessimist(GAME), states, options))
-    for row in range(16):
-        root = naive.search(GAME, Pessimist(GAME), states[row], options)
-        assert found[row].tolist() == naive.visits(root, 9).tolist()
 
 
 def test_uniform_numbers_are_below_one() -> None:
@@ -433,7 +414,7 @@ def test_playouts_score_only_the_end_of_the_game() -> None:
 
 def test_a_game_of_ten_thousand_plies_is_searched_without_recursion() -> None:
     game = PlainRules(games.Chain(plies=10_000))
-    search = searched(game, Uniform(game), game.initial(1), SearchOptions(readouts=1, leaf="playout"))
+    search = searched(game, Uniform(game), game.initial(1), SearchOptions(readouts=1, leaf="playout", solver=False))
     assert search.trees.progress[0]["num_nodes"] == 10_001
     assert visits(search).sum() == 1
 
@@ -721,14 +702,14 @@ def test_a_tree_goes_on_from_a_position_whose_result_is_known(solver: bool) -> N
 def test_fast_wins_exclude_known_results() -> None:
     message = r"^fast_wins must be 0 with known_results, which do not tell when a game ends, not 0\.5$"
     with pytest.raises(SettingsError, match=message):
-        SearchOptions(fast_wins=0.5, known_results=True)
+        SearchOptions(fast_wins=0.5, known_results=True, solver=False)
 
 
 def test_known_results_need_a_game_that_offers_them() -> None:
     with pytest.raises(
         SettingsError, match=r"^known_results needs a game that offers known_results\(states\), but tictactoe does not"
     ):
-        Search(GAME, Uniform(GAME), SearchOptions(known_results=True), 1)
+        Search(GAME, Uniform(GAME), SearchOptions(known_results=True, solver=False), 1)
 
 
 def test_fast_wins_exclude_the_solver() -> None:
@@ -741,11 +722,4 @@ def test_fast_wins_need_a_game_with_progress() -> None:
     with pytest.raises(
         SettingsError, match=r"^fast_wins needs a game that offers progress\(states\), but nim does not"
     ):
-        Search(game, Uniform(game), SearchOptions(fast_wins=0.5), 1)
-
-
-@pytest.mark.parametrize("temperature", [0.0001, 0.002, 0.5, 2.0])
-def test_a_root_temperature_near_0_keeps_all_moves_that_are_equally_likely(temperature: float) -> None:
-    options = SearchOptions(readouts=40, root_temperature=temperature)
-    search = searched(GAME, Uniform(GAME), GAME.initial(1), options, keys("a"))
-    assert (visits(search) > 1).sum() > 3  # of nine equally likely ones
+        Search(game, Uniform(game), SearchOptions(fast_wins=0.5, solver=False), 1)

@@ -96,7 +96,7 @@ def naive_ucb1(node: naive.Node, options: SearchOptions, is_root: bool) -> naive
 def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
     name: str, change: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    game, options = GAMES[name], SearchOptions(readouts=150)
+    game, options = GAMES[name], SearchOptions(readouts=150, solver=False)
     monkeypatch.setattr(naive, "best_edge", naive_ucb1)
     for seed in range(3):
         network, states = ArbitraryNetwork(game, seed), random_states(game, 3, seed)
@@ -110,7 +110,7 @@ def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
 @pytest.mark.parametrize("change", [lambda policy: policy, interpreted], ids=["compiled", "interpreted"])
 @pytest.mark.parametrize("leaf", ["value", "playout"])
 def test_puct_of_the_page_searches_as_the_default_does(name: str, change: Callable[[Any], Any], leaf: Any) -> None:
-    game, options = GAMES[name], SearchOptions(readouts=120, cpuct=1.5, noise_coefficient=0.25, leaf=leaf)
+    game, options = GAMES[name], SearchOptions(readouts=120, cpuct=1.5, noise_coefficient=0.25, leaf=leaf, solver=False)
     for seed in range(3):
         network, states = ArbitraryNetwork(game, seed), random_states(game, 4, seed)
         expected = searched(game, network, states, options)
@@ -123,7 +123,9 @@ def test_puct_of_the_page_searches_as_the_default_does(name: str, change: Callab
 @pytest.mark.parametrize("policy", [UCB1, PUCT])
 def test_with_a_policy_the_most_visited_move_is_played(policy: Any) -> None:
     game = GAMES["tictactoe"]
-    found = searched(game, ArbitraryNetwork(game), random_states(game, 30, 1), SearchOptions(readouts=50), policy)
+    found = searched(
+        game, ArbitraryNetwork(game), random_states(game, 30, 1), SearchOptions(readouts=50, solver=False), policy
+    )
     result = found.result(np.arange(30))
     assert result.best.tolist() == result.visits.argmax(axis=1).tolist()
 
@@ -141,7 +143,13 @@ def test_a_policy_sees_proofs_and_visits_under_way(leaves: int) -> None:
 
 def test_the_default_search_stays_itself() -> None:
     before = getattr(traversal.select, "signatures", None), traversal.best_edge
-    searched(GAMES["tictactoe"], Uniform(GAMES["tictactoe"]), GAMES["tictactoe"].initial(1), SearchOptions(), UCB1)
+    searched(
+        GAMES["tictactoe"],
+        Uniform(GAMES["tictactoe"]),
+        GAMES["tictactoe"].initial(1),
+        SearchOptions(solver=False),
+        UCB1,
+    )
     assert (getattr(traversal.select, "signatures", None), traversal.best_edge) == before
     assert traversal.select_by(UCB1) is traversal.select_by(UCB1)
 
@@ -150,13 +158,13 @@ def test_the_default_search_stays_itself() -> None:
 def test_a_policy_that_names_no_edge_is_refused(policy: Any) -> None:
     game = GAMES["tictactoe"]
     with pytest.raises(SettingsError, match="tree_policy must return an edge index"):
-        searched(game, Uniform(game), game.initial(2), SearchOptions(), policy)
+        searched(game, Uniform(game), game.initial(2), SearchOptions(solver=False), policy)
 
 
 def test_a_gumbel_root_has_a_rule_of_its_own() -> None:
     game = GAMES["tictactoe"]
     with pytest.raises(SettingsError, match="a tree policy replaces PUCT, but the root is searched by gumbel"):
-        Search(game, Uniform(game), SearchOptions(root="gumbel"), 1, tree_policy=UCB1)
+        Search(game, Uniform(game), SearchOptions(root="gumbel", solver=False), 1, tree_policy=UCB1)
 
 
 # ---------------------------------------------------------------- evaluations
@@ -164,7 +172,11 @@ def test_a_gumbel_root_has_a_rule_of_its_own() -> None:
 
 def test_a_function_of_states_searches_as_a_network_does() -> None:
     for game in GAMES.values():
-        network, states, options = ArbitraryNetwork(game, 4), random_states(game, 4, 1), SearchOptions(readouts=60)
+        network, states, options = (
+            ArbitraryNetwork(game, 4),
+            random_states(game, 4, 1),
+            SearchOptions(readouts=60, solver=False),
+        )
         by_states = StateFunction(game, lambda states, game=game, network=network: network.infer(game.observe(states)))
         assert visits(searched(game, by_states, states, options)) == visits(searched(game, network, states, options))
 

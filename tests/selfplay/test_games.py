@@ -25,13 +25,14 @@ from tictactoe.game import TicTacToe
 pytestmark = pytest.mark.kernels
 
 GAME = TicTacToe()
-OPTIONS = SearchOptions(readouts=20, tempering_point=4)
+OPTIONS = SearchOptions(readouts=20, tempering_point=4, solver=False)
+AS_OPTIONS = {"root": "puct", "readouts": 20, "solver": False}
 
 
 def played(
     game: Game, num_games: int, concurrent: int = 16, stream: str = "a", options: SearchOptions = OPTIONS, seed: int = 0
 ) -> list[GameRecord]:
-    player = SelfPlay(game, ArbitraryNetwork(game, seed), options, SelfPlayOptions(concurrent), stream)
+    player = SelfPlay(game, ArbitraryNetwork(game, seed), options, SelfPlayOptions(concurrent, random_plies=0), stream)
     records = list(player.play(iter(range(num_games))))
     return sorted(records, key=lambda record: number_in(record.game_id))
 
@@ -95,15 +96,15 @@ def naive_moves(record: GameRecord, options: SearchOptions) -> list[int]:
 
 
 def test_the_temperature_of_play_leaves_the_recorded_policy_alone() -> None:
-    warm = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=9))
-    cold = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=0))
+    warm = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=9, solver=False))
+    cold = played(GAME, 16, options=SearchOptions(readouts=20, tempering_point=0, solver=False))
     # The same search of the same position under the same noise: only the move may differ.
     assert [record.policies[0].tolist() for record in warm] == [record.policies[0].tolist() for record in cold]
     assert any(mine.actions[0] != other.actions[0] for mine, other in zip(warm, cold, strict=True))
 
 
 def test_what_is_recorded_is_what_naive_searches_find_under_the_noise_of_each_ply() -> None:
-    options = SearchOptions(readouts=20, tempering_point=4, noise_coefficient=0.5, dirichlet_alpha=0.6)
+    options = SearchOptions(readouts=20, tempering_point=4, noise_coefficient=0.5, dirichlet_alpha=0.6, solver=False)
     for record in played(GAME, 4, options=options):
         numbers, plies = np.full(len(record.actions), number_in(record.game_id)), np.arange(len(record.actions))
         root = None
@@ -121,7 +122,7 @@ def test_what_is_recorded_is_what_naive_searches_find_under_the_noise_of_each_pl
 
 @pytest.mark.parametrize("first", [0, 4])
 def test_moves_are_the_best_from_the_tempering_point_on(first: int) -> None:
-    options = SearchOptions(readouts=20, tempering_point=first, noise_coefficient=0.0)
+    options = SearchOptions(readouts=20, tempering_point=first, noise_coefficient=0.0, solver=False)
     early, most_visited = [], []
     for record in played(GAME, 30, options=options):
         best = naive_moves(record, options)
@@ -144,8 +145,8 @@ def test_a_game_that_is_cut_off_has_no_result() -> None:
 
 def test_players_who_move_twice_get_their_own_values() -> None:
     game = PlainRules(games.MovesTwice(heap=6))
-    options = SearchOptions(readouts=400, noise_coefficient=0.0, tempering_point=0)
-    player = SelfPlay(game, Uniform(game), options, SelfPlayOptions(1), "a")
+    options = SearchOptions(readouts=400, noise_coefficient=0.0, tempering_point=0, solver=False)
+    player = SelfPlay(game, Uniform(game), options, SelfPlayOptions(1, random_plies=0), "a")
     for record in player.play(iter(range(1))):
         sign = 1 - 2 * game.to_play(record.states).astype(int)
         # Play is perfect here, so every mover expects the result that comes.
@@ -154,7 +155,7 @@ def test_players_who_move_twice_get_their_own_values() -> None:
 
 def test_games_longer_than_the_first_allocation_are_kept_whole() -> None:
     game = PlainRules(games.Chain(plies=150))
-    record = played(game, 1, options=SearchOptions(readouts=1))[0]
+    record = played(game, 1, options=SearchOptions(readouts=1, solver=False))[0]
     assert len(record.actions) == 150
     assert record.states[:, 0].tolist() == list(range(150))
     assert record.result == 1.0
@@ -175,7 +176,7 @@ def test_random_openings_are_not_recorded_and_reach_every_kind_of_position() -> 
 
 @pytest.mark.parametrize(
     "options",
-    [SearchOptions(readouts=16, root="gumbel"), SearchOptions(readouts=30, solver=True)],
+    [SearchOptions(readouts=16, root="gumbel", solver=False), SearchOptions(readouts=30, solver=True)],
     ids=["gumbel", "solver"],
 )
 def test_every_kind_of_search_plays_whole_games_that_depend_on_their_numbers_alone(options: SearchOptions) -> None:
@@ -187,11 +188,15 @@ def test_every_kind_of_search_plays_whole_games_that_depend_on_their_numbers_alo
 
 
 def test_workers_play_by_the_search_of_self_play() -> None:
-    made = Settings("tictactoe", self_play=SelfPlayOptions(8)).override({"readouts": 20, "tempering_point": 4})
+    made = Settings("tictactoe", self_play=SelfPlayOptions(8, random_plies=0)).override(
+        AS_OPTIONS | {"tempering_point": 4}
+    )
     settings = made.override({"self_play_root": "gumbel", "self_play_readouts": 12})
     reports = list(play_games(GAME, Uniform(GAME), settings, "a", iter(range(20))))
     played_by_workers = [game for report in reports for game in report.games]
-    player = SelfPlay(GAME, Uniform(GAME), replace(OPTIONS, root="gumbel", readouts=12), SelfPlayOptions(8), "a")
+    player = SelfPlay(
+        GAME, Uniform(GAME), replace(OPTIONS, root="gumbel", readouts=12), SelfPlayOptions(8, random_plies=0), "a"
+    )
     records = list(player.play(iter(range(20))))
     assert [game.number for game in played_by_workers] == [number_in(record.game_id) for record in records]
     assert [game.examples for game in played_by_workers] == list(encode_games(GAME, records))
@@ -207,14 +212,14 @@ def test_random_openings_depend_on_the_game_alone() -> None:
 
 
 def test_readouts_are_counted() -> None:
-    player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4), "a")
+    player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4, random_plies=0), "a")
     records = list(player.play(iter(range(9))))
     assert player.search.readouts == 20 * sum(len(record.actions) for record in records)
 
 
 def test_an_endless_supply_of_numbers_is_taken_one_by_one() -> None:
     numbers = count()
-    stream = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4), "a").play(numbers)
+    stream = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4, random_plies=0), "a").play(numbers)
     for _ in range(10):
         next(stream)
     assert next(numbers) <= 14
@@ -264,7 +269,7 @@ def test_random_openings_leave_a_ply_to_play_or_are_refused_before_any_game() ->
 
 
 def test_abandoned_games_leave_nothing_behind() -> None:
-    player = SelfPlay(GAME, ArbitraryNetwork(GAME), OPTIONS, SelfPlayOptions(16), "a")
+    player = SelfPlay(GAME, ArbitraryNetwork(GAME), OPTIONS, SelfPlayOptions(16, random_plies=0), "a")
     games = player.play(count())
     for _ in range(5):
         next(games)
@@ -274,7 +279,7 @@ def test_abandoned_games_leave_nothing_behind() -> None:
 
 def test_a_share_of_the_games_begins_with_random_moves() -> None:
     options = SelfPlayOptions(16, random_plies=3, random_share=0.4)
-    player = SelfPlay(GAME, Uniform(GAME), SearchOptions(readouts=2), options, "a")
+    player = SelfPlay(GAME, Uniform(GAME), SearchOptions(readouts=2, solver=False), options, "a")
     plies = [record.first_ply for record in player.play(iter(range(600)))]
     counts = np.bincount(plies, minlength=4) / len(plies)
     assert counts == pytest.approx([0.7, 0.1, 0.1, 0.1], abs=0.05)
@@ -291,7 +296,7 @@ class Elsewhere(ArbitraryNetwork):
 
 
 def together(groups: int, network: type[ArbitraryNetwork], games: int = 60, stream: str = "a") -> list[GameRecord]:
-    options = SelfPlayOptions(24 // groups)
+    options = SelfPlayOptions(24 // groups, random_plies=0)
     players = [SelfPlay(GAME, network(GAME), OPTIONS, options, stream) for _ in range(groups)]
     records = chain.from_iterable(play_together(players, iter(range(games))))
     return sorted(records, key=lambda record: number_in(record.game_id))
@@ -333,7 +338,7 @@ def test_a_worker_has_two_groups_for_each_core_where_the_network_is_elsewhere(
             threads.add(threading.get_ident())
             return super().infer(observations)
 
-    settings = Settings("tictactoe", self_play=SelfPlayOptions(8)).override({"readouts": 20})
+    settings = Settings("tictactoe", self_play=SelfPlayOptions(8, random_plies=0)).override(AS_OPTIONS)
     found = []
     for number in (1, 3):
         threads.clear()
@@ -345,7 +350,7 @@ def test_a_worker_has_two_groups_for_each_core_where_the_network_is_elsewhere(
 
 
 def test_batches_are_as_full_where_the_network_is_elsewhere() -> None:
-    settings = Settings("tictactoe", self_play=SelfPlayOptions(22)).override({"readouts": 20})
+    settings = Settings("tictactoe", self_play=SelfPlayOptions(22, random_plies=0)).override(AS_OPTIONS)
     fills, batches = [], []
 
     class Watched(ArbitraryNetwork):

@@ -41,7 +41,7 @@ from seraphim.terminal.repl import Interactive
 from seraphim.terminal.session import MOST_READOUTS, Session, SessionOptions
 from seraphim.terminal.terminal import printable
 
-OPTIONS = SearchOptions(readouts=24, cache_megabytes=1)
+OPTIONS = SearchOptions(readouts=24, cache_megabytes=1, solver=False)
 PLAY = PlayOptions()
 
 
@@ -242,7 +242,7 @@ def test_ctrl_c_leaves() -> None:
         ("set cpuct high", "cpuct must be float, not 'high'"),
         ("set cpuct inf", "cpuct must be at most 1,000,000,000, not inf"),
         ("set cpuct nan", "cpuct must be above 0, not nan"),
-        ("set fpu best", "fpu must be one of zero, parent, reduction, not 'best'"),
+        ("set leaf best", "leaf must be one of value, playout, not 'best'"),
         ("set human third", "human must be one of first, second, both, none, not 'third'"),
         ("set noise maybe", "noise must be bool, not 'maybe'"),
         ("set root gumbel", "root must be puct here, not gumbel: only PUCT can resume a search"),
@@ -304,7 +304,7 @@ LINES = st.one_of(st.builds(lambda word, rest: word + rest, WORDS, RESTS), st.te
 @hypothesis_settings(max_examples=30)
 @given(st.lists(LINES, max_size=12))
 def test_no_input_ends_the_session_with_an_error(lines: list[str]) -> None:
-    session = make_session(search=SearchOptions(readouts=4, cache_megabytes=0))
+    session = make_session(search=SearchOptions(readouts=4, cache_megabytes=0, solver=False))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         converse(session, lines)
     assert session.tree.find(session.tree.node.line, session.tree.node.ply) is session.tree.node
@@ -432,7 +432,7 @@ def debug_session(**options: object) -> Session:
 
 
 def test_the_table_shows_the_search_statistics() -> None:
-    session = debug_session(search=SearchOptions(readouts=200, cache_megabytes=0))
+    session = debug_session(search=SearchOptions(readouts=200, cache_megabytes=0, solver=False))
     session.load("b2 a1")
     table = rows(converse(session, [], width=120))
     state = session.tree.node.state[None]
@@ -456,7 +456,7 @@ def test_the_table_shows_the_search_statistics() -> None:
 
 
 def test_the_table_distinguishes_visits_of_the_read_and_of_the_tree() -> None:
-    session = debug_session(search=SearchOptions(readouts=60, cache_megabytes=0))
+    session = debug_session(search=SearchOptions(readouts=60, cache_megabytes=0, solver=False))
     printed = converse(session, ["more 100"])
     table = rows(printed)
     assert sum(int(row[4]) for row in table) == 100
@@ -465,7 +465,7 @@ def test_the_table_distinguishes_visits_of_the_read_and_of_the_tree() -> None:
 
 
 def test_the_subtree_of_a_played_move_is_kept() -> None:
-    session = debug_session(search=SearchOptions(readouts=100, cache_megabytes=0))
+    session = debug_session(search=SearchOptions(readouts=100, cache_megabytes=0, solver=False))
     printed = converse(session, [""])
     first = int(rows(printed.partition(" plays ")[0])[0][5])
     table = rows(printed)
@@ -505,7 +505,8 @@ def test_noise_shows_in_the_effective_priors_only() -> None:
 
 def test_moves_are_sampled_up_to_the_tempering_point() -> None:
     session = debug_session(
-        play=PlayOptions(temperature="auto"), search=SearchOptions(readouts=12, tempering_point=2, cache_megabytes=0)
+        play=PlayOptions(temperature="auto"),
+        search=SearchOptions(readouts=12, tempering_point=2, cache_megabytes=0, solver=False),
     )
     printed = converse(session, ["a1", "a2", "a3"])
     assert re.findall("HOT|COLD", printed) == ["HOT", "HOT", "COLD", "COLD"]
@@ -562,7 +563,7 @@ def test_options_change_during_a_game() -> None:
 
 
 def test_search_options_start_a_new_tree_but_readouts_do_not() -> None:
-    session = debug_session(search=SearchOptions(readouts=40, cache_megabytes=0))
+    session = debug_session(search=SearchOptions(readouts=40, cache_megabytes=0, solver=False))
     kept = rows(converse(session, ["set readouts 10"]))
     assert sum(int(row[5]) for row in kept) == 50
     anew = rows(converse(session, ["set cpuct 3"]))
@@ -575,14 +576,14 @@ def test_debug_is_switched_on_and_off() -> None:
 
 
 def test_a_gumbel_root_is_searched_by_puct_with_a_note() -> None:
-    session = make_session(search=SearchOptions(readouts=10, root="gumbel", cache_megabytes=0))
+    session = make_session(search=SearchOptions(readouts=10, root="gumbel", cache_megabytes=0, solver=False))
     assert "The root is searched by PUCT here" in converse(session, ["b2"])
     assert session.tree.node.ply == 2
 
 
 def test_too_many_readouts_are_refused_at_the_start() -> None:
     with pytest.raises(SettingsError, match="at most 1,000,000 readouts"):
-        make_session(search=SearchOptions(readouts=MOST_READOUTS + 1))
+        make_session(search=SearchOptions(readouts=MOST_READOUTS + 1, solver=False))
 
 
 def test_the_bar_shows_who_is_ahead() -> None:

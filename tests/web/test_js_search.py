@@ -121,15 +121,12 @@ def test_visits_equal_those_of_the_python_search(name: str, solver: bool, count:
 
 
 CHANGES: list[dict[str, Any]] = [
-    {"fpu": "parent"},
-    {"fpu": "reduction", "fpu_reduction": 0.3, "solver": True},
-    {"cpuct": 0.6, "cpuct_base": 50.0},
+    {"cpuct": 0.6, "solver": True},
     {"leaf": "playout"},
     {"fast_wins": 0.9},
     {"known_results": True},
-    {"known_results": True, "solver": True, "fpu": "parent"},
-    {"leaf": "playout", "solver": True, "fpu": "reduction"},
-    {"leaf": "playout", "fpu": "parent"},
+    {"known_results": True, "solver": True},
+    {"leaf": "playout", "solver": True},
 ]
 
 
@@ -154,7 +151,7 @@ def games_for(changed: dict[str, Any]) -> list[str]:
 )
 def test_every_option_that_matters_without_noise_matters_alike(name: str, changed: dict[str, Any]) -> None:
     game, rules = GAMES[name]
-    options = SearchOptions(**changed, cache_megabytes=1)
+    options = SearchOptions(**{"solver": False, **changed}, cache_megabytes=1)
     states = random_states(game, 10, seed=2)
     ours = searched(game, HashNetwork(game), options, states, readouts=150)
     assert_equal(ours, ask_node(rules, options=vars(options), states=in_words(states), readouts=150))
@@ -172,7 +169,7 @@ def test_few_readouts_find_alike(name: str, readouts: int) -> None:
 
 def test_playouts_are_cut_off_alike() -> None:
     game = PlainRules(Wait())
-    options = SearchOptions(leaf="playout", cache_megabytes=1)
+    options = SearchOptions(leaf="playout", cache_megabytes=1, solver=False)
     states = game.initial(1)
     ours = searched(game, HashNetwork(game), options, states, readouts=30)
     rules = ROOT / "tests/web/js/wait.js"

@@ -25,10 +25,7 @@ const HALVINGS = 32; // of the interval that holds α of the regularized policy
 /** The search options that matter without noise, with the defaults of seraphim/options.py. */
 export const DEFAULTS = {
   cpuct: 1.5,
-  cpuct_base: 0,
-  fpu: 'zero',
-  fpu_reduction: 0.2,
-  solver: false,
+  solver: true,
   leaf: 'value',
   fast_wins: 0,
   known_results: false,
@@ -255,12 +252,11 @@ export class Search {
   /** argmax of Q + c·P·√N/(1 + N(a)), the first of equals; an edge whose result is proven is not explored. */
   #bestEdge(node) {
     const exploration = this.#explorationWeight(Math.max(1, node.visits));
-    const unvisited = this.options.fpu === 'zero' ? 0 : this.#firstPlayUrgency(node);
     let best = node.edges[0];
     let bestScore = -Infinity;
     for (const edge of node.edges) {
       if (edge.known === LOST) continue;
-      const q = edge.total / Math.max(edge.visits, 1) + (edge.visits > 0 ? 0 : unvisited);
+      const q = edge.total / Math.max(edge.visits, 1);
       const score = q + (edge.known === OPEN ? (exploration * edge.prior) / (1 + edge.visits) : 0);
       if (score > bestScore) {
         best = edge;
@@ -271,22 +267,7 @@ export class Search {
   }
 
   #explorationWeight(visits) {
-    const {cpuct, cpuct_base: base} = this.options;
-    const growth = base > 0 ? Math.log((1 + visits + base) / base) : 0;
-    return (cpuct + growth) * Math.sqrt(visits);
-  }
-
-  #firstPlayUrgency(node) {
-    let total = node.value;
-    let counted = 1;
-    let visited = 0;
-    for (const edge of node.edges) {
-      total += edge.total;
-      counted += edge.visits;
-      if (edge.visits > 0) visited += edge.prior;
-    }
-    const average = total / counted;
-    return this.options.fpu === 'reduction' ? average - this.options.fpu_reduction * Math.sqrt(visited) : average;
+    return this.options.cpuct * Math.sqrt(visits);
   }
 }
 

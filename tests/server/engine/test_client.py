@@ -43,7 +43,9 @@ class OneModel(ModelHost):
     def load(self, model: str, snapshot: str | None = None) -> Future[LoadedModel]:
         if self._loaded is None or not self._loaded.engine.is_open:
             self.made += 1
-            search = self._kind(self._game, ArbitraryNetwork(self._game), SearchOptions(cache_megabytes=0), LIMITS)
+            search = self._kind(
+                self._game, ArbitraryNetwork(self._game), SearchOptions(cache_megabytes=0, solver=False), LIMITS
+            )
             info = messages.to_game_info(self._game, solved=True)
             knowledge = Knowledge(self._module, self._game, [])
             self._loaded = LoadedModel("one", "only", self._module, self._game, "test", Engine(search), info, knowledge)
@@ -144,7 +146,9 @@ def test_a_failed_command_is_reported_to_all_clients(caplog: pytest.LogCaptureFi
         raise ZeroDivisionError("a mistake")
 
     with caplog.at_level(logging.ERROR):
-        engine = Engine(SharedSearch(tictactoe.GAME, ArbitraryNetwork(tictactoe.GAME), SearchOptions(), LIMITS))
+        engine = Engine(
+            SharedSearch(tictactoe.GAME, ArbitraryNetwork(tictactoe.GAME), SearchOptions(solver=False), LIMITS)
+        )
         updates, ended = list[Any](), threading.Event()
 
         def receive(update: Any) -> None:

@@ -26,7 +26,7 @@ from tictactoe.game import TicTacToe
 GAME = TicTacToe()
 NETWORK = ArbitraryNetwork(GAME, 2)
 # Without a cache, what several leaves at a time find does not depend on what others searched before.
-OPTIONS = SearchOptions(readouts=100, cache_megabytes=0)
+OPTIONS = SearchOptions(readouts=100, cache_megabytes=0, solver=False)
 LIMITS = SearchLimits(trees=4)
 QUIET = replace(LIMITS, update_seconds=60.0)
 
