@@ -50,19 +50,17 @@ def main(arguments: Sequence[str]) -> None:
         raise NotInstalledError("--gpu and --peers need a clone of Seraphim: its folder benchmarks/ is not installed")
     sys.path.append(str(CLONE))  # benchmarks/ is not installed
     measured: dict[str, Figures] = {}
+    names = arguments[1:] or (() if GPU.value or PEERS.value else GAMES)
+    cli.refuse_flags(not names, *OPTIONS, because=f"--{'gpu' if GPU.value else 'peers'} has settings of its own")
     if GPU.value:
         if len(arguments) > 1 or PEERS.value:
             raise SettingsError("--gpu measures connect four, and mctx beside it: leave GAME and --peers out")
-        cli.refuse_flags(True, *OPTIONS, because="--gpu has settings of its own")
         from benchmarks.gpu import gpu_runtime, measure
 
         runtime = gpu_runtime() if RUNTIME.value == "auto" else RUNTIME.value
         measure(runtime, WORKERS.value, SECONDS.value, lambda figures: write({"gpu": figures}, JSON.value))
         return
-    games = [
-        cli.with_flags(replace(default_settings(game), self_play_overrides={}), PARTS)
-        for game in arguments[1:] or (() if PEERS.value else GAMES)
-    ]
+    games = [cli.with_flags(replace(default_settings(game), self_play_overrides={}), PARTS) for game in names]
     for settings in games:
         game = settings.game
         print(f"{game}:")
@@ -73,6 +71,6 @@ def main(arguments: Sequence[str]) -> None:
     if PEERS.value:
         from benchmarks.peers import NOTES, peers
 
-        print(NOTES)
+        print(NOTES, flush=True)
         measured["peers"] = peers(RUNTIME.value, WORKERS.value, SECONDS.value, report=show)
     write(measured, JSON.value)

@@ -358,6 +358,7 @@ def test_the_benchmark_prints_its_figures_and_writes_them(run: Run, tmp_path: Pa
             "--filters changes nothing here: it needs a new model with kind=resnet",
         ),
         (["--gpu", "--readouts=50"], "--readouts changes nothing here: --gpu has settings of its own"),
+        (["--peers", "--filters=8"], "--filters changes nothing here: --peers has settings of its own"),
     ],
 )
 def test_the_benchmark_refuses_flags_that_it_would_not_use(run: Run, flags: list[str], message: str) -> None:
