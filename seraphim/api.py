@@ -19,7 +19,7 @@ from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, Goal, MatchGames, Natural, NotNegative, Seed, check
+from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import load_engine
@@ -33,7 +33,7 @@ from seraphim.proof.proving import prove as decide
 from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.window import read_window
 from seraphim.selfplay.games import SelfPlay
-from seraphim.settings import default_settings
+from seraphim.settings import Goal, default_settings
 from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import data_root, own_model

@@ -206,10 +206,6 @@ Normalization = Literal["none", "batch"]
 Leaf = Literal["value", "playout"]
 Root = Literal["puct", "gumbel"]
 TrainingPrecision = Literal["float32", "bfloat16"]
-Goal = Literal["search", "network", "none"]  # of learning
-Chooser = Literal["search", "raw"]  # the computer's, in a game with a person
-Temperature = Literal["cold", "hot", "auto"]
-Human = Literal["first", "second", "both", "none"]
 Optimizer = Literal["muon", "adam", "sgd"]
 Gate = Literal["off", "score", "sprt"]
 

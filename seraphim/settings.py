@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from seraphim.errors import SettingsError, shown
 from seraphim.game import AnyGame, load_features, load_game, name_of
@@ -118,6 +118,11 @@ SELF_PLAY_SEARCH = "self_play_search"
 
 PREFIX = "self_play_"
 """Prefix of the name of an option of the search where it counts for self-play alone."""
+
+Goal = Literal["search", "network", "none"]  # of learning
+Chooser = Literal["search", "raw"]  # the computer's, in a game with a person
+Temperature = Literal["cold", "hot", "auto"]
+Human = Literal["first", "second", "both", "none"]
 
 SECTIONS: dict[str, type] = {
     "network": NetworkOptions,

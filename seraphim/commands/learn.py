@@ -17,7 +17,8 @@ from absl import flags
 from seraphim import cli
 from seraphim.effects import has_checks
 from seraphim.machine import INTERRUPTED
-from seraphim.options import MOST_SEED, Goal, Part
+from seraphim.options import MOST_SEED, Part
+from seraphim.settings import Goal
 
 PARTS: list[Part] = ["creation", "self_play", "cycle", "training", "gate", "checks"]
 GAME = cli.define_game()

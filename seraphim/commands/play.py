@@ -16,7 +16,8 @@ from pathlib import Path
 from absl import flags
 
 from seraphim import cli
-from seraphim.options import Chooser, Human, Part, Temperature
+from seraphim.options import Part
+from seraphim.settings import Chooser, Human, Temperature
 
 HUMAN = cli.define_choice("human", Human, "first", "Your side.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")

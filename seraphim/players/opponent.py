@@ -13,9 +13,10 @@ import numpy as np
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.tree import GameNode, GameTree
-from seraphim.options import Chooser, Options, SearchOptions, Temperature
+from seraphim.options import Options, SearchOptions
 from seraphim.search.analysis import Analysis, Candidate
 from seraphim.search.evaluator import Inference
+from seraphim.settings import Chooser, Temperature
 
 NODES_RESERVED = 1000
 

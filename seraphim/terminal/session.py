@@ -13,11 +13,12 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameNode, GameTree
-from seraphim.options import Human, Options, SearchOptions
+from seraphim.options import Options, SearchOptions
 from seraphim.players.choose import FollowsMoves
 from seraphim.players.opponent import Opponent, PlayOptions, Reading, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
 from seraphim.search.evaluator import Inference
+from seraphim.settings import Human
 from seraphim.terminal import game_files
 
 MOST_READOUTS = 1_000_000  # at a time

@@ -17,11 +17,11 @@ from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, Goal, NotNegative, Seed, check, check_optional
+from seraphim.options import Count, NotNegative, Seed, check, check_optional
 from seraphim.players.model import open_model
 from seraphim.selfplay.cluster.pool import open_pool
 from seraphim.selfplay.generate import generate_games
-from seraphim.settings import Settings
+from seraphim.settings import Goal, Settings
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log
 from seraphim.training.curve import CURVE, add_to_curve, read_curve

@@ -250,7 +250,7 @@ def test_these_rules_see_what_they_forbid(
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 20_089
+MOST_LINES_OF_CODE = 19_989
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
 MOST_OPTIONS, MOST_OPTION_FLAGS = 46, 58
 
