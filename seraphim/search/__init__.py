@@ -2,9 +2,9 @@
 
 In dependency order:
 
-    evaluator     what evaluates leaves
     rng           random numbers by key
     tree          the data: nodes and edges of all trees
+    evaluator     what evaluates leaves, and those that wait for it
     cache         the network's earlier evaluations
     selection     the formulas: PUCT, first-play urgency, Gumbel
     traversal     from the root to a leaf, and back up
