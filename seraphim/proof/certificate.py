@@ -28,6 +28,7 @@ _DIGEST = 32  # bytes
 _AT_A_TIME = 1 << 16  # positions
 
 Strategy = Callable[[Array], Array]
+"""Chooses a move in each of some positions: int64 [P, W] -> int [P]."""
 
 
 @dataclass(frozen=True)

@@ -13,5 +13,5 @@ In dependency order:
     roots         noise at the root, policies and best actions
     search        the loop: select, expand, evaluate, back up
     naive         the same search, one position at a time
-    analysis      one position with its candidates and variations
+    analysis      what was found in a position: its moves and their variations
 """

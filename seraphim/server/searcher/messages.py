@@ -1,6 +1,6 @@
-"""Messages to pages: positions, analyses and games as JSON; and which position a request means.
+"""Messages to pages: positions and games as JSON; and which position a request means.
 
-Knows games and what a search found; knows nothing of connections.
+Knows games; knows nothing of searches or connections.
 """
 
 import json

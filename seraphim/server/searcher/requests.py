@@ -10,8 +10,8 @@ Requests are JSON objects with an int `id`, which every answer repeats, and a `t
     solve
     move      (of the external engine, `serve --engine`, in the position)
 
-The answers are in `seraphim.server.searcher.messages`. A client that sends nothing for some minutes loses its session,
-and gets another one with its next message.
+The answers are in `seraphim.server.searcher.messages` and `PositionAnalysis.to_dict`. A client that sends nothing for
+some minutes loses its session, and gets another one with its next message.
 """
 
 import json
