@@ -371,7 +371,7 @@ def measure_self_play(run: Run, title: str, settings: Settings) -> Figures:
     figures = {
         "readouts/s": (after.readouts - before.readouts) / elapsed,
         "evaluations/s": evaluations / elapsed,
-        "batch fill": evaluations / max(1, after.room - before.room),
+        "batch fill": evaluations / max(1, after.batch_capacity - before.batch_capacity),
         "cache hits": hits / max(1, evaluations + hits),
         **{f"share in {stage}": seconds / sum(spent.values()) for stage, seconds in spent.items()},
         **({"GPU busy share": busy.share} if busy and busy.samples else {}),

@@ -23,15 +23,15 @@ from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, chec
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import load_engine
-from seraphim.players.model import Model, Move, PositionAnalysis, load, model_folder
+from seraphim.players.model import Model, load, model_folder
 from seraphim.players.roster import Roster
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
-from seraphim.proof.proving import Decision, Limits
-from seraphim.proof.proving import Goal as ProofGoal
+from seraphim.proof.proving import Decision, Limits, Objective
 from seraphim.proof.proving import prove as decide
 from seraphim.records.examples import Positions, decode, encode
 from seraphim.records.window import read_window
+from seraphim.search.analysis import Move, PositionAnalysis
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Goal, default_settings
 from seraphim.storage.atomic import check_file_name
@@ -304,7 +304,7 @@ def prove(
     *,
     game: AnyGame | None = None,
     model: str | Model | None = None,
-    goal: ProofGoal = "result",
+    goal: Objective = "result",
     hours: float | None = None,
     megabytes: int = 4096,
     out: str | Path | None = None,

@@ -243,7 +243,7 @@ def model_name(arguments: Sequence[str]) -> str:
 
 
 def show_match(unfinished: int, plies: int) -> None:
-    """Tell at a terminal how far a match is, until the next line of output: a `seraphim.evaluation.match.Watch`."""
+    """Tell at a terminal how far a match is, until the next line of output: a `seraphim.evaluation.match.OnPly`."""
     if sys.stdout.isatty():
         text = f"{unfinished:,} unfinished, the longest after {plies} plies" if unfinished else ""
         print(f"\r{text:60}\r", end="", flush=True)

@@ -30,7 +30,7 @@ from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import OPTIONS, SECTIONS, Settings
 from seraphim.storage.models import ModelFolder
-from seraphim.terminal.session import Session, SessionOptions
+from seraphim.terminal.session import GameSession, SessionOptions
 from seraphim.tracking.tensorboard import ScalarLog
 from seraphim.training import fit
 from seraphim.training.fit import Batches, TrainingSteps, count_steps, window_size
@@ -122,7 +122,7 @@ def in_self_play(search: SearchOptions) -> Any:
     """The records of self-play, and the number of evaluations."""
     player = SelfPlay(GAME, NETWORK, search, SelfPlayOptions(6, random_plies=0), "a")
     records = sorted(player.play(iter(range(6))), key=lambda record: record.game_id)
-    return player.search.evaluations, [np.asarray(part).tolist() for record in records for part in record[1:]]
+    return player.search.counters.evaluations, [np.asarray(part).tolist() for record in records for part in record[1:]]
 
 
 def in_quiet_searches(search: SearchOptions) -> Any:
@@ -134,7 +134,7 @@ def in_quiet_searches(search: SearchOptions) -> Any:
         trees.begin(np.arange(len(states)), states)
         trees.run()
         found.append([part.tolist() for part in trees.result(np.arange(len(states)))])
-    return trees.evaluations, found
+    return trees.counters.evaluations, found
 
 
 def in_analysis(play: PlayOptions) -> Callable[[SearchOptions], Any]:
@@ -142,13 +142,13 @@ def in_analysis(play: PlayOptions) -> Callable[[SearchOptions], Any]:
 
     def found(search: SearchOptions) -> Any:
         network = ArbitraryNetwork(GAME)
-        session = Session("knows_the_end", network, search, play, SessionOptions("both"), np.random.default_rng(0))
+        session = GameSession("knows_the_end", network, search, play, SessionOptions("both"), np.random.default_rng(0))
         seen = []
         for _ in range(5):
             for action in (0, 4, 8):
                 session.play(action)
-                reading = session.read(session.opponent.search.readouts)
-                seen.append((reading.candidates, reading.value, session.opponent.choose(session.tree)))
+                found = session.read(session.opponent.search.readouts)
+                seen.append((found.moves, found.value, session.opponent.choose(session.tree)))
             session.new()
         return network.positions, seen
 

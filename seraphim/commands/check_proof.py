@@ -44,7 +44,7 @@ class RefusedError(Exception):
     """The file proves nothing; the text says why."""
 
 
-class Moves:
+class MoveReader:
     """The moves of a file, unpacked as they are needed: a small file cannot fill the memory."""
 
     def __init__(self, packed: bytes, bits: int) -> None:
@@ -85,7 +85,7 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
         counts = [claim["moves"] for claim in facts["claims"]]
         if min(counts, default=0) < 0 or sum(counts) > MOST_MOVES + MOST_OF_A_BYTE * len(body):
             raise RefusedError("it claims more moves than such a file holds, or fewer than none")
-        game, moves = load_game(facts["game"]), Moves(body, facts["bits"])
+        game, moves = load_game(facts["game"]), MoveReader(body, facts["bits"])
         turned = symmetries(game, facts["symmetric"])
         layer = replay(game, facts["start"], turned)
         start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
@@ -130,7 +130,9 @@ def step(game: Game, layer: Array, rows: Array, actions: Array, turned: Array) -
     return np.stack([game.step(states[rows], images[actions]) for states, images in zip(layer, turned, strict=True)])
 
 
-def play(game: Game, layer: Array, plies: int, turned: Array, claim: dict[str, Any], moves: Moves) -> Iterator[int]:
+def play(
+    game: Game, layer: Array, plies: int, turned: Array, claim: dict[str, Any], moves: MoveReader
+) -> Iterator[int]:
     """Play all games of a claim, for `plies` plies at most; yield how many positions each ply reaches."""
     unused = claim["moves"]
     for _ in range(plies + 1):

@@ -1,4 +1,4 @@
-"""An engine for other programs: speaks the Go Text Protocol or UCI on standard input and output.
+"""An engine for other engines: speaks the Go Text Protocol or UCI on standard input and output.
 
     seraphim engine NAME                     # GTP: for Go, Othello, connect four, Hex and games like these
     seraphim engine NAME --protocol=uci      # for chess and breakthrough by OpenSpiel

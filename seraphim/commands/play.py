@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.players.opponent import PlayOptions
     from seraphim.proof.known_moves import read_moves
     from seraphim.terminal.repl import Interactive
-    from seraphim.terminal.session import Session, SessionOptions
+    from seraphim.terminal.session import GameSession, SessionOptions
 
     parts: dict[Part, bool] = {
         "analysis": True,
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     }
     model = cli.load_model(arguments, [part for part, happens in parts.items() if happens])
     game = model.settings.game
-    session = Session(
+    session = GameSession(
         game,
         model.inference,
         model.settings.search,

@@ -41,9 +41,9 @@ def main(arguments: Sequence[str]) -> None:
     except ModuleNotFoundError as error:
         raise NotInstalledError(f"serving needs {error.name}: {how_to_install('serve')}") from error
     from seraphim.game import load_game
-    from seraphim.server.engine.model_host import ModelHost
-    from seraphim.server.engine.programs import Programs
     from seraphim.server.middleware import Access
+    from seraphim.server.searcher.engine_host import EngineHost
+    from seraphim.server.searcher.model_host import ModelHost
     from seraphim.storage.shipped import data_root
 
     named = len(arguments) > 1 or os.environ.get("SERAPHIM_MODEL_NAME")
@@ -52,11 +52,13 @@ def main(arguments: Sequence[str]) -> None:
     access = Access(allowed_hosts or None, frozenset(ORIGINS.value), tuple(PROXY.value))
     if ENGINE.value and not named:
         raise SettingsError("--engine plays the game of one model: name it, seraphim serve NAME --engine=...")
-    programs = Programs(load_game(cli.model_to_read(arguments).settings().game), ENGINE.value) if ENGINE.value else None
-    server = run.bind(host, HOST.value, PORT.value, access, programs=programs)
+    engines = (
+        EngineHost(load_game(cli.model_to_read(arguments).settings().game), ENGINE.value) if ENGINE.value else None
+    )
+    server = run.bind(host, HOST.value, PORT.value, access, engines=engines)
     print(f"{', '.join(model.name for model in host.models())} at {server.url} (Ctrl-C to stop)", flush=True)
-    if programs:
-        print(f"{programs.title} plays {programs.game.name}", flush=True)
+    if engines:
+        print(f"{engines.title} plays {engines.game.name}", flush=True)
     if not run.is_loopback(HOST.value):
         print("anyone who can reach this machine can use the page", flush=True)
     if OPEN.value:

@@ -76,7 +76,7 @@ def measure_workers(
         "workers": pool.num_workers,
         "readouts/s": readouts / elapsed,
         "evaluations/s": evaluations / elapsed,
-        "batch fill": evaluations / max(1, after.room - before.room),
+        "batch fill": evaluations / max(1, after.batch_capacity - before.batch_capacity),
         "cache hits": hits / max(1, evaluations + hits),
         "games/h": 3600 * (games_after - games_before) / elapsed,
         **{f"share in {stage}": seconds / total for stage, seconds in spent.items()},
@@ -130,10 +130,10 @@ def measure_uniform(game: Game, settings: Settings, concurrent_games: int, secon
     games = player.play(count())
     for _ in range(concurrent_games):
         next(games)
-    start, before = time.perf_counter(), player.search.readouts
+    start, before = time.perf_counter(), player.search.counters.readouts
     while time.perf_counter() - start < seconds:
         next(games)
-    return (player.search.readouts - before) / (time.perf_counter() - start)
+    return (player.search.counters.readouts - before) / (time.perf_counter() - start)
 
 
 def compare_rules(game: Game, plain: Game, settings: Settings, concurrent_games: int, seconds: float) -> Figures:

@@ -28,7 +28,7 @@ class StartLosses(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class CheckResult:
     """The strength of a model by exact values; prints as one line."""
 
     errors: tuple[Errors, ...]  # errors of the players SEARCHED and RAW in each set of positions, in turn
@@ -69,7 +69,7 @@ class Evaluation:
         return "; ".join(parts)
 
 
-def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose, raw: Choose) -> Evaluation:
+def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose, raw: Choose) -> CheckResult:
     """Count the mistakes of a model in solved positions, with and without search.
 
     Raises:
@@ -89,8 +89,8 @@ def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose,
     try:
         losses = loses_from_start(game, remember)
     except KeyError:  # the sets are samples of a game that is too large to be walked through
-        return Evaluation(errors, None)
-    return Evaluation(errors, _avoidable(game, position_sets, losses))
+        return CheckResult(errors, None)
+    return CheckResult(errors, _avoidable(game, position_sets, losses))
 
 
 def _avoidable(game: Game, position_sets: Sequence[PositionSet], losses: StartLosses) -> StartLosses:

@@ -13,7 +13,7 @@ from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game
 from seraphim.game.features import PositionSet
-from seraphim.players.choose import Choose, FollowsMoves
+from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.evaluator import Inference, inputs_of
 
 _TOLERANCE = 1e-6  # float32 values that differ by less are equal
@@ -77,7 +77,7 @@ def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -
         PlayerError: a player needs the moves that lead to a position, which a set does not have.
     """
     for positions in sets:
-        if positions.lines is None and any(isinstance(choose, FollowsMoves) for choose in players.values()):
+        if positions.lines is None and any(isinstance(choose, HistoryPlayer) for choose in players.values()):
             raise PlayerError(
                 f"an engine needs the moves that lead to a position, which the solved positions {positions.name!r} lack"
             )
@@ -94,8 +94,8 @@ def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -
 
 
 def _actions(choose: Choose, positions: PositionSet) -> Array:
-    if isinstance(choose, FollowsMoves) and positions.lines is not None:
-        return choose.after(positions.lines)
+    if isinstance(choose, HistoryPlayer) and positions.lines is not None:
+        return choose.choose(positions.lines)
     return choose(positions.states)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from seraphim.errors import GameError, SettingsError, shown
 from seraphim.evaluation.intervals import score_interval
 from seraphim.game import Array, Game
-from seraphim.players.choose import Choose, DrawingPlayer, FollowsMoves
+from seraphim.players.choose import Choose, DrawingPlayer, HistoryPlayer
 from seraphim.search.rng import draw_actions, fork, stream_key
 
 MAX_OPENING_PLIES = 6
@@ -93,7 +93,7 @@ def _walk(game: Game, numbers: Array, plies: int, seed: int) -> tuple[Array, lis
 # ---------------------------------------------------------------- games
 
 
-Watch = Callable[[int, int], None]
+OnPly = Callable[[int, int], None]
 """Called before each ply with the number of unfinished games and the length of the longest one; last with 0 games."""
 
 
@@ -106,7 +106,7 @@ class Games(NamedTuple):
 
 
 def play_games(
-    game: Game, players: Sequence[Choose], seats: Array, openings: Openings, watch: Watch | None = None
+    game: Game, players: Sequence[Choose], seats: Array, openings: Openings, watch: OnPly | None = None
 ) -> Games:
     """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
 
@@ -140,7 +140,7 @@ def play_games(
 
 
 def _legal_choices(game: Game, player: Choose, states: Array, lines: list[list[int]]) -> Array:
-    chosen: object = player.after(lines) if isinstance(player, FollowsMoves) else player(states)
+    chosen: object = player.choose(lines) if isinstance(player, HistoryPlayer) else player(states)
     actions = np.empty(0)
     with contextlib.suppress(ValueError):  # lists of different lengths
         actions = np.asarray(chosen)
@@ -229,7 +229,7 @@ class MatchResult:
 
 
 def play_match(
-    game: Game, first: Choose, second: Choose, openings: Openings, watch: Watch | None = None
+    game: Game, first: Choose, second: Choose, openings: Openings, watch: OnPly | None = None
 ) -> MatchResult:
     """Play each opening twice, so that each player is player 0 once; return the result of the first player.
 
@@ -290,7 +290,7 @@ def play_series(
     second: Callable[[int], Choose],
     games: int,
     seed: int = 0,
-    watch: Watch | None = None,
+    watch: OnPly | None = None,
 ) -> SeriesResult:
     """Return the result of a series: its games begin at the initial position, and the first player moves first.
 
@@ -306,7 +306,7 @@ def play_series(
     if games < 1:
         raise SettingsError(f"a series needs at least 1 game, not {games}")
     other = second(seed)
-    if isinstance(other, DrawingPlayer) and not isinstance(first, FollowsMoves):
+    if isinstance(other, DrawingPlayer) and not isinstance(first, HistoryPlayer):
         exact = count_out(game, first, other, watch)
         if exact:
             return exact
@@ -316,7 +316,7 @@ def play_series(
     return SeriesResult(Shares(*(float((results == result).mean()) for result in (1, 0, -1))), games=moves)
 
 
-def count_out(game: Game, first: Choose, second: Choose, watch: Watch | None = None) -> SeriesResult | None:
+def count_out(game: Game, first: Choose, second: Choose, watch: OnPly | None = None) -> SeriesResult | None:
     """Return the exact result of a series, or None if a ply of it has more positions than MAX_COUNTED_OUT.
 
     It goes through all positions that the draws of a `DrawingPlayer` lead to, each with its probability; positions that

@@ -6,8 +6,8 @@ from itertools import combinations
 
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation.match import (
+    OnPly,
     SeriesResult,
-    Watch,
     count_openings,
     default_plies,
     make_openings,
@@ -27,7 +27,7 @@ class Tournament:
     """Matches between all players; those of a standing tournament are kept in a file."""
 
     def __init__(
-        self, game: Game, conditions: Conditions, folder: ModelFolder | None = None, watch: Watch | None = None
+        self, game: Game, conditions: Conditions, folder: ModelFolder | None = None, watch: OnPly | None = None
     ) -> None:
         """Begin, or continue with the matches in a folder's RESULTS that were played under the same conditions.
 
@@ -103,7 +103,7 @@ class Tournament:
 
 
 def play_from_start(
-    game: Game, entrants: Sequence[Entrant], conditions: Conditions, watch: Watch | None = None
+    game: Game, entrants: Sequence[Entrant], conditions: Conditions, watch: OnPly | None = None
 ) -> Iterator[tuple[str, SeriesResult]]:
     """Play a series from the initial position between the first player, which moves first, and each of the others.
 

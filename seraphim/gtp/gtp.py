@@ -11,15 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-import numpy as np
-
 from seraphim.errors import SeraphimError, version
 from seraphim.game.features import features_of
 from seraphim.game.tree import GameNode
 from seraphim.gtp.clock import Clock
 from seraphim.gtp.thinker import Thinker
-from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
-from seraphim.players.opponent import Reading
+from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex, vertex_names
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.storage.atomic import check_regular
 from seraphim.terminal.sgf import bare_name, from_sgf, is_in_sgf
 
@@ -249,23 +247,15 @@ class GtpServer:
         self._write("\n")
         self._thinker.tree.go(before)
 
-    def _show(self, reading: Reading) -> None:
+    def _show(self, found: PositionAnalysis) -> None:
         # One line, in the format that Leela Zero introduced: shares of 10,000, for the player to move.
         parts = [
-            f"info move {self._label(each.action)} visits {each.visits} winrate {_share(each.q)} "
-            f"prior {round(10_000 * each.prior)} order {order} pv {' '.join(self._labels(each.variation))}"
-            for order, each in enumerate(reading.candidates)
+            f"info move {vertex(each.label).lower()} visits {each.visits} winrate {_share(each.value)} "
+            f"prior {round(10_000 * each.prior)} order {order} pv {' '.join(map(vertex, each.variation)).lower()}"
+            for order, each in enumerate(found.moves)
             if each.visits or not order
         ]
         self._write(" ".join(parts) + "\n")
-
-    def _labels(self, actions: tuple[int, ...]) -> list[str]:
-        # Of moves that are played one after the other from here.
-        game, state, labels = self._thinker.game, self._thinker.tree.node.state, list[str]()
-        for action in actions:
-            labels.append(self._name_of(state, action).lower())
-            (state,) = game.step(state[None], np.array([action]))
-        return labels
 
     def _write(self, text: str) -> None:
         self._out.write(text)

@@ -12,7 +12,8 @@ from typing import IO
 
 from seraphim.game import Game
 from seraphim.game.tree import GameTree
-from seraphim.players.opponent import Opponent, Reading
+from seraphim.players.opponent import Opponent
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.terminal.session import MOST_READOUTS
 
 _FORGETTING = 0.8  # of the longest step, with each move
@@ -71,7 +72,7 @@ class Thinker:
         readouts: int | None = None,
         seconds: float | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
-        show: Callable[[Reading], None] = lambda _: None,
+        show: Callable[[PositionAnalysis], None] = lambda _: None,
     ) -> int:
         """Return the action to play in the current, unfinished position.
 
@@ -92,7 +93,7 @@ class Thinker:
         elif readouts is None:
             readouts = self._opponent.search.readouts if seconds is None else MOST_READOUTS
 
-        def is_over(_: Callable[[], Reading]) -> bool:
+        def is_over(_: Callable[[], PositionAnalysis]) -> bool:
             # Also where the next step of the search may end too late, if it takes as long as the longest one so far.
             nonlocal last
             now = time.monotonic()
@@ -103,7 +104,7 @@ class Thinker:
         show(self._opponent.read(self.tree, readouts, is_over))
         return self._opponent.choose(self.tree)
 
-    def analyze(self, seconds: float, show: Callable[[Reading], None], is_stopped: Callable[[], bool]) -> None:
+    def analyze(self, seconds: float, show: Callable[[PositionAnalysis], None], is_stopped: Callable[[], bool]) -> None:
         """Search the current, unfinished position until it is stopped.
 
         Args:
@@ -116,11 +117,11 @@ class Thinker:
         """
         shown = time.monotonic()
 
-        def watch(reading: Callable[[], Reading]) -> bool:
+        def watch(found: Callable[[], PositionAnalysis]) -> bool:
             nonlocal shown
             if time.monotonic() - shown >= seconds:
                 shown = time.monotonic()
-                show(reading())
+                show(found())
             return is_stopped()
 
         show(self._opponent.read(self.tree, MOST_READOUTS, watch))

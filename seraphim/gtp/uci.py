@@ -15,7 +15,7 @@ from seraphim.game.features import features_of
 from seraphim.gtp.clock import Clock
 from seraphim.gtp.thinker import WAIT_SECONDS, Thinker
 from seraphim.players.external.move_names import action_named, uci_names
-from seraphim.players.opponent import Reading
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.terminal.session import MOST_READOUTS
 
 _INTERVAL = 1.0  # seconds between two reports of a search without a limit
@@ -135,17 +135,17 @@ class UciServer:
 
         return is_stopped
 
-    def _show(self, reading: Reading) -> None:
-        best = reading.candidates[0]
-        if not reading.total:  # as `choose` does before the first readout
-            best = max(reading.candidates, key=lambda each: each.prior)
+    def _show(self, found: PositionAnalysis) -> None:
+        best = found.moves[0]
+        if not found.readouts:  # as `choose` does before the first readout
+            best = max(found.moves, key=lambda each: each.prior)
         game, state, names = self._thinker.game, self._thinker.tree.node.state, list[str]()
-        for action in best.variation:
+        for action in best.actions:
             names.append(self._name_of(state, action))
             (state,) = game.step(state[None], np.array([action]))
         self._say(
-            f"info depth {len(names)} nodes {reading.total} time {round(1000 * reading.seconds)} "
-            f"score cp {_centipawns(reading.value)} pv {' '.join(names)}"
+            f"info depth {len(names)} nodes {found.readouts} time {round(1000 * found.seconds)} "
+            f"score cp {_centipawns(found.value)} pv {' '.join(names)}"
         )
 
 

@@ -12,7 +12,7 @@ from seraphim.game import Array, Game
 
 Runtime = Literal["auto", "openvino", "litert", "tensorflow", "jax"]
 Precision = Literal["bfloat16", "float32"]
-Shapes = Mapping[str, tuple[int, ...]]
+Signature = Mapping[str, tuple[int, ...]]
 """The shape of one position's input or output, by its name."""
 
 LARGEST_BATCH = 1024
@@ -59,7 +59,7 @@ def in_buckets(
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def check_fit(snapshot: Path, game: Game, inputs: Shapes, outputs: Shapes) -> None:
+def check_fit(snapshot: Path, game: Game, inputs: Signature, outputs: Signature) -> None:
     """Raise a ModelError unless a snapshot has the inputs and outputs that a game needs."""
     if set(inputs) != {"observation"} or not {"policy", "value"} <= set(outputs):
         raise ModelError(

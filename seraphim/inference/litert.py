@@ -11,7 +11,7 @@ from typing import Any
 
 from seraphim.errors import ModelError, NotInstalledError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Shapes, check_fit, damaged_snapshot, in_buckets
+from seraphim.inference.interface import Signature, check_fit, damaged_snapshot, in_buckets
 from seraphim.machine import processor_name
 from seraphim.network import saved_model
 from seraphim.network.native_log import without_native_log
@@ -82,5 +82,5 @@ class LiteRtModel:
             return in_buckets(observations, infer_bucket)
 
 
-def _shapes(details: dict[str, dict[str, Any]]) -> Shapes:
+def _shapes(details: dict[str, dict[str, Any]]) -> Signature:
     return {name: tuple(int(length) for length in each["shape_signature"][1:]) for name, each in details.items()}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.inference.interface import Precision, Shapes, bucket_size, check_fit, damaged_snapshot, in_buckets
+from seraphim.inference.interface import Precision, Signature, bucket_size, check_fit, damaged_snapshot, in_buckets
 
 PACKAGE = "openvino"
 TITLE = "OpenVINO"
@@ -128,5 +128,5 @@ def _configuration(precision: Precision, threads: int) -> dict[str, Any]:
     }
 
 
-def _lengths(shapes: dict[str, tuple[Any, ...]]) -> Shapes:
+def _lengths(shapes: dict[str, tuple[Any, ...]]) -> Signature:
     return {name: tuple(length.get_length() for length in shape) for name, shape in shapes.items()}

@@ -26,11 +26,11 @@ Choose = Callable[[Array], Array]
 """Chooses an action in each of some unfinished positions: int64 [P, W] -> int [P]."""
 
 
-class FollowsMoves(ABC):
+class HistoryPlayer(ABC):
     """A player that needs the moves of a game, not only its position."""
 
     @abstractmethod
-    def after(self, lines: Sequence[Sequence[int]]) -> Array:
+    def choose(self, lines: Sequence[Sequence[int]]) -> Array:
         """Return an action for each of some games, given as the moves from the initial position, int [P].
 
         Raises:

@@ -1,10 +1,9 @@
-"""A model in Python: asked about positions, or as a player. What it finds prints as a table; a notebook shows it."""
+"""A model in Python: asked about positions, or as a player."""
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from html import escape
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,13 +12,12 @@ import numpy as np
 from seraphim.effects import find_idle
 from seraphim.errors import GameError, ModelError, SettingsError, shown
 from seraphim.game import AnyGame, Array, load_game, module_name
-from seraphim.game.notation import label_in, labels_along
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import Count, Natural, Part, SearchOptions, Threads
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose, raw_player, search_player
-from seraphim.search.analysis import LEAVES, Analysis
+from seraphim.search.analysis import LEAVES, Analysis, PositionAnalysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
 from seraphim.search.traversal import TreePolicy
 from seraphim.settings import Settings, default_settings
@@ -28,85 +26,6 @@ from seraphim.storage.shipped import data_root, find_model
 
 _BATCH = 256  # positions that the network gets at a time
 _PARTS: tuple[Part, ...] = ("self_play", "evaluation", "analysis")  # what a model does here
-
-
-@dataclass(frozen=True)
-class Move:
-    """A legal move, as a search sees it.
-
-    Examples:
-        >>> import seraphim
-        >>> move = seraphim.load("tictactoe").analyze("a1 b1 a2 b2").moves[0]
-        >>> move.label, move.value, move.proven
-        ('a3', 1.0, True)
-    """
-
-    label: str
-    visits: int
-    share: float
-    """Of all visits, 0 to 1."""
-    prior: float
-    """The network's probability."""
-    value: float
-    """Expected result for the player who makes the move, -1 to 1; 0 without visits."""
-    proven: bool
-    """Whether the value is exact."""
-    variation: tuple[str, ...]
-    """This move, and the most visited ones that follow."""
-
-
-@dataclass(frozen=True)
-class PositionAnalysis:
-    """What a search found in a position. Prints as a table; a notebook shows it with the board.
-
-    Examples:
-        >>> import seraphim
-        >>> analysis = seraphim.load("tictactoe").analyze("a1 b1 a2 b2")
-        >>> print(analysis.board)
-          1 2 3
-        a X X ·
-        b O O ·
-        c · · ·
-        >>> analysis.best, len(analysis.moves)
-        ('a3', 5)
-    """
-
-    board: str
-    """The position in text."""
-    value: float
-    """Expected result for the player to move, -1 to 1."""
-    proven: bool
-    """Whether the value is exact."""
-    best: str
-    """The label of the move to play."""
-    readouts: int
-    moves: tuple[Move, ...]
-    """All legal moves: the best one, then the most visited first."""
-
-    def __str__(self) -> str:
-        """Return the moves as a table."""
-        rows = [f"{'move':>6} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
-        rows += [
-            f"{move.label:>6} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
-            f"{move.value:>+6.2f}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
-            for move in self.moves
-        ]
-        exact = ", exact" if self.proven else ""
-        return "\n".join([f"best {self.best}, value {self.value:+.2f}{exact}, {self.readouts:,} readouts", *rows])
-
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("move", "visits", "prior", "value", "line"))
-        rows = "".join(
-            f"<tr><td><b>{escape(move.label)}</b></td>"
-            f'<td><div style="background:#0c948855;width:{120 * move.share:.0f}px">{move.visits:,}</div></td>'
-            f"<td>{move.prior:.0%}</td><td>{move.value:+.2f}{'=' if move.proven else ''}</td>"
-            f"<td>{escape(' '.join(move.variation[:8]))}</td></tr>"
-            for move in self.moves
-        )
-        return (
-            f'<div style="display:flex;gap:2em"><pre>{escape(self.board)}</pre>'
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
 
 
 class Model:
@@ -213,26 +132,13 @@ class Model:
             GameError: it is no position, or the game is over in it.
             SettingsError: the readouts are out of range.
         """
-        state, game = self._unfinished(position), self.game
+        state = self._unfinished(position)
         options = replace(self._search(readouts), root="puct")
         leaves = LEAVES if self.tree_policy is None else 1  # so that a policy need not know leaves under way
-        analysis = Analysis(game, self.inference, options, leaves, self.tree_policy)
+        analysis = Analysis(self.game, self.inference, options, leaves, self.tree_policy)
         analysis.start(state)
-        spent = analysis.more(options.readouts)
-        moves = tuple(
-            Move(
-                label=label_in(game, state, each.action),
-                visits=each.visits,
-                share=each.share,
-                prior=each.prior,
-                value=each.q,
-                proven=each.proven,
-                variation=tuple(labels_along(game, state, each.variation)),
-            )
-            for each in analysis.candidates()
-        )
-        best = label_in(game, state, analysis.best)
-        return PositionAnalysis(game.render(state), analysis.value, analysis.proven, best, spent, moves)
+        analysis.more(options.readouts)
+        return analysis.result()
 
     @checked(readouts=Count)
     def play(self, position: str | Array = "", readouts: int | None = None) -> str:

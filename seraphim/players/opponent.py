@@ -3,10 +3,8 @@
 Follows the game tree and reuses the search tree as the game goes on. Independent of terminals.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Options, SearchOptions
-from seraphim.search.analysis import Analysis, Candidate
+from seraphim.search.analysis import Analysis, PositionAnalysis
 from seraphim.search.evaluator import Inference
 from seraphim.settings import Chooser, Temperature
 
@@ -33,22 +31,7 @@ class PlayOptions(Options):
     """Whether to add noise to the root's priors, as in self-play."""
 
 
-class Reading(NamedTuple):
-    """The search's results for a position, for the player to move."""
-
-    candidates: list[Candidate]  # all legal actions: the best one, then by visits
-    raw_priors: Array  # float32 [A], the network's probabilities, including illegal actions
-    new_visits: dict[int, int]  # of each legal action, in this read
-    readouts: int  # in this read
-    total: int  # in the tree
-    seconds: float  # of this read
-    value: float  # expected result in [-1, 1]
-    proven: bool  # whether the value is exact
-    best: int  # the best action
-    sampled: bool  # whether the action to play is sampled
-
-
-Watch = Callable[[Callable[[], Reading]], bool]
+Watch = Callable[[Callable[[], PositionAnalysis]], bool]
 """Observes a running search through a function that returns its results so far; returns whether to stop it."""
 
 
@@ -93,7 +76,7 @@ class Opponent:
         self._more(2, None, None)
         self._node = None
 
-    def read(self, tree: GameTree, readouts: int, watch: Watch | None = None) -> Reading:
+    def read(self, tree: GameTree, readouts: int, watch: Watch | None = None) -> PositionAnalysis:
         """Add readouts to the search of the game's current, unfinished position.
 
         Args:
@@ -104,31 +87,12 @@ class Opponent:
         Raises:
             ModelError: the model gave a NaN or an infinity.
         """
-        began = time.perf_counter()
         self._follow(tree.node)
-        noise_key = self._noise_key if self.play.noise else None
-        self._more(0, None, noise_key)
-        before = {each.action: each.visits for each in self._analysis.candidates()}
-        raw_priors = self.raw_priors(tree.node.state)
-
-        def reading() -> Reading:
-            candidates = self._analysis.candidates()
-            new_visits = {each.action: each.visits - before[each.action] for each in candidates}
-            return Reading(
-                candidates=candidates,
-                raw_priors=raw_priors,
-                new_visits=new_visits,
-                readouts=sum(new_visits.values()),
-                total=sum(each.visits for each in candidates),
-                seconds=time.perf_counter() - began,
-                value=self._analysis.value,
-                proven=self._analysis.proven,
-                best=self._analysis.best,
-                sampled=self._samples(tree.node),
-            )
-
-        self._more(readouts, None if watch is None else lambda: watch(reading), noise_key)
-        return reading()
+        result = self._analysis.result
+        self._more(
+            readouts, None if watch is None else lambda: watch(result), self._noise_key if self.play.noise else None
+        )
+        return result()
 
     def _more(self, readouts: int, stop: Callable[[], bool] | None, noise_key: int | None) -> None:
         try:
@@ -140,10 +104,11 @@ class Opponent:
     def choose(self, tree: GameTree) -> int:
         """Return the action to play in a position that was read; the temperature decides whether it is sampled."""
         self._follow(tree.node)
-        if not any(each.visits for each in self._analysis.candidates()):  # stopped before the first readout
+        found = self._analysis.result()
+        if not found.readouts:  # stopped before the first one
             return self.choose_raw(tree)
-        if not self._samples(tree.node):
-            return self._analysis.best
+        if not self.is_sampled(tree.node):
+            return found.best_action
         policy = self._analysis.policy.astype(np.float64)
         return int(self._generator.choice(len(policy), p=policy / policy.sum()))
 
@@ -155,7 +120,7 @@ class Opponent:
         """
         self._follow(tree.node)
         self._more(0, None, None)
-        return max(self._analysis.candidates(), key=lambda each: each.prior).action
+        return max(self._analysis.result().moves, key=lambda each: each.prior).action
 
     def raw_priors(self, state: Array) -> Array:
         """Return the network's probabilities of all actions, including illegal ones, float32 [A]."""
@@ -180,7 +145,8 @@ class Opponent:
         self._node = node
         self._noise_key = int(self._generator.integers(1 << 63))
 
-    def _samples(self, node: GameNode) -> bool:
+    def is_sampled(self, node: GameNode) -> bool:
+        """Return whether the action to play in a position is sampled."""
         if self.play.temperature == "auto":
             return node.ply < self.search.tempering_point
         return self.play.temperature == "hot"

@@ -221,7 +221,7 @@ class Roster:
         if not path.is_dir():
             raise SettingsError(f"{shown(name)} is not a player: expected {_KINDS}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
-        snapshot = ModelFolder(self.root, "_", self.trust).elsewhere(path)
+        snapshot = ModelFolder(self.root, "_", self.trust).external_snapshot(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)
 
     def _entrant(self, game: Game, settings: Callable[[], Settings], snapshot: Snapshot, name: str) -> Entrant:

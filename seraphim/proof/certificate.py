@@ -27,7 +27,8 @@ _OF_FORMAT_1 = b"seraphim proof 1\n"
 _DIGEST = 32  # bytes
 _AT_A_TIME = 1 << 16  # positions
 
-Choose = Callable[[Array], Array]
+Strategy = Callable[[Array], Array]
+"""Chooses a move in each of some positions: int64 [P, W] -> int [P]."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Certificate:
             packed = zlib.compress(content, 0)
         return replace(self, claims=(*self.claims, claim), counts=counts, packed=packed)
 
-    def walk(self, game: Game) -> Iterator[tuple[Claim, list["Layer"]]]:
+    def walk(self, game: Game) -> Iterator[tuple[Claim, list["Level"]]]:
         """Yield each claim with all positions of its proof, ply by ply.
 
         Raises:
@@ -60,10 +61,10 @@ class Certificate:
         start, moves = Position(None, list(self.start), []), _Moves(self)
         for claim, count in zip(self.claims, self.counts, strict=True):
             moves.left = count
-            layers = list(walk(game, start, claim, self.is_symmetric, lambda states: moves.take(len(states))))
+            levels = list(walk(game, start, claim, self.is_symmetric, lambda states: moves.take(len(states))))
             if moves.left:
                 raise GameError(f"this is no proof that {claim}: it has too many moves")
-            yield claim, layers
+            yield claim, levels
         if not moves.is_used_up():
             raise GameError("there are moves that belong to no claim")
 
@@ -98,21 +99,21 @@ class _Moves:
         return not len(self.take(1)) and self._unpacker.eof and not self._unpacker.unused_data
 
 
-class Layer(NamedTuple):
+class Level(NamedTuple):
     """The positions after some moves of a proof, and what follows."""
 
     states: Array  # int64 [L, W], one of each class of symmetric positions
     moves: Array  # int64 [M], of those in which the proof's player moves, in their order
     owners: Array  # int64 [E], indices of the states that the edges leave, in ascending order
     actions: Array  # int64 [E]
-    following: Array  # int64 [E], the state of the next layer that stands for where each edge leads; ENDED
-    origins: Array  # int64 [L'], the edge that leads to each state of the next layer itself
+    following: Array  # int64 [E], the state of the next level that stands for where each edge leads; ENDED
+    origins: Array  # int64 [L'], the edge that leads to each state of the next level itself
 
 
 ENDED = -1  # where the game has ended
 
 
-def walk(game: Game, start: Position, claim: Claim, is_symmetric: bool, choose: Choose) -> Iterator[Layer]:
+def walk(game: Game, start: Position, claim: Claim, is_symmetric: bool, choose: Strategy) -> Iterator[Level]:
     """Yield all positions of a proof, ply by ply.
 
     Symmetric positions are those to which the same moves lead from the initial position under the symmetries that
@@ -154,7 +155,7 @@ def walk(game: Game, start: Position, claim: Claim, is_symmetric: bool, choose: 
         keys = _keys(successors[:, going_on])
         _, firsts, following[going_on] = np.unique(keys, return_index=True, return_inverse=True)
         origins = going_on[firsts]
-        yield Layer(states, moves, owners, actions, following, origins)
+        yield Level(states, moves, owners, actions, following, origins)
         images = successors[:, origins]
     raise GameError(f"a game of {game.name} is longer than its max_plies, {game.max_plies}")
 

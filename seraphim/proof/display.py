@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from seraphim.proof.claims import Claim
 from seraphim.proof.prover import Counts
-from seraphim.proof.proving import Decision, Report
+from seraphim.proof.proving import Decision, OnProgress
 
 
 class Proof(NamedTuple):
@@ -37,7 +37,7 @@ class Proof(NamedTuple):
 
 
 @contextlib.contextmanager
-def show() -> Iterator[Report]:
+def show() -> Iterator[OnProgress]:
     """Show how far a search is, on a terminal; yields what `prove` reports to."""
     from rich.console import Console  # which draws a random number when it is imported
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -70,6 +70,6 @@ def _describe(counts: Counts) -> str:
         f"{counts.proven:,} proven",
         f"{counts.refuted:,} refuted",
         f"{open_:,} open",
-        f"{counts.left:,.0f} to go",
+        f"{counts.estimated_remaining:,.0f} to go",
     )
     return ", ".join(numbers)

@@ -16,7 +16,7 @@ from seraphim.proof.known_moves import KnownMove, KnownMoves, read_moves
 _SECONDS_BEFORE_PROOFS = 1.0  # for the solver: reading a large proof takes longer
 
 
-class Knowledge:
+class ExactResults:
     """What is known about the positions of a game; for one thread."""
 
     def __init__(self, module: ModuleType, game: Game, proofs: Sequence[Path]) -> None:
@@ -26,7 +26,7 @@ class Knowledge:
         self._paths = proofs
 
     @property
-    def is_there(self) -> bool:
+    def available(self) -> bool:
         """Whether there is a proof or a solver."""
         return bool(self._paths) or is_solved(self._module)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
-from seraphim.proof.certificate import ENDED, Certificate, Choose, Layer, read_certificate
+from seraphim.proof.certificate import ENDED, Certificate, Level, Strategy, read_certificate
 from seraphim.proof.claims import Claim
 from seraphim.proof.keys import Keys, playable_symmetries
 
@@ -49,7 +49,7 @@ class KnownMoves:
         self._keys = Keys(game)
         self._start = certificate.start
         self._turned = playable_symmetries(game).actions  # [S, A], what becomes of each action
-        self._tables = [self._table(claim, layers) for claim, layers in certificate.walk(game)]
+        self._tables = [self._table(claim, levels) for claim, levels in certificate.walk(game)]
 
     def find(self, state: Array) -> list[KnownMove]:
         """Return what the proofs say about an unfinished state int64 [W]; nothing if they do not lead to it."""
@@ -77,20 +77,20 @@ class KnownMoves:
         (same,) = np.nonzero((states == state).all(axis=1))
         return turned[same[0]] if len(same) else None
 
-    def _table(self, claim: Claim, layers: list[Layer]) -> _Table:
-        ends = np.cumsum([len(layer.states) for layer in layers])
+    def _table(self, claim: Claim, levels: list[Level]) -> _Table:
+        ends = np.cumsum([len(level.states) for level in levels])
         keys, actions = np.empty((ends[-1], 2), np.uint64), np.full(ends[-1], NO_ACTION, np.int32)
         plies, parents, arrivals = (np.full(ends[-1], -1, np.int32) for _ in range(3))
-        for layer, end in zip(reversed(layers), reversed(ends.tolist()), strict=True):
-            rows = slice(end - len(layer.states), end)
-            keys[rows] = self._keys.of(layer.states)
-            actions[rows][self._game.to_play(layer.states) == claim.player] = layer.moves
-            below = np.where(layer.following == ENDED, 0, plies[np.minimum(end + layer.following, ends[-1] - 1)])
-            plies[rows] = 1 + np.maximum.reduceat(below, np.flatnonzero(np.diff(layer.owners, prepend=-1)))
-            after = slice(end, end + len(layer.origins))
-            parents[after] = rows.start + layer.owners[layer.origins]
-            arrivals[after] = layer.actions[layer.origins]
-        # Of equal positions the latest comes first: following the proof from row to row, layers only grow.
+        for level, end in zip(reversed(levels), reversed(ends.tolist()), strict=True):
+            rows = slice(end - len(level.states), end)
+            keys[rows] = self._keys.of(level.states)
+            actions[rows][self._game.to_play(level.states) == claim.player] = level.moves
+            below = np.where(level.following == ENDED, 0, plies[np.minimum(end + level.following, ends[-1] - 1)])
+            plies[rows] = 1 + np.maximum.reduceat(below, np.flatnonzero(np.diff(level.owners, prepend=-1)))
+            after = slice(end, end + len(level.origins))
+            parents[after] = rows.start + level.owners[level.origins]
+            arrivals[after] = level.actions[level.origins]
+        # Of equal positions the latest comes first: following the proof from row to row, levels only grow.
         order = len(keys) - 1 - np.argsort(keys[::-1, 0], kind="stable")
         places = np.append(np.empty_like(order), -1)  # of row -1, too
         places[order] = np.arange(len(order))
@@ -123,7 +123,7 @@ def read_moves(name: str, game: Game, path: Path) -> KnownMoves:
         raise RecordError(f"{path} does not prove what it claims: {error}") from error
 
 
-def proof_player(name: AnyGame, path: Path) -> Choose:
+def proof_player(name: AnyGame, path: Path) -> Strategy:
     """Return the player that plays the moves of a proof; elsewhere it knows none.
 
     It raises a GameError in a position to which the proof does not lead, or in which its player is not to move. For the

@@ -45,7 +45,7 @@ class Counts(NamedTuple):
     proven: int
     refuted: int
     evaluations: int  # by the network
-    left: float  # estimated number of positions that are still to be expanded for a proof
+    estimated_remaining: float  # estimated number of positions that are still to be expanded for a proof
 
 
 class _Expansion(NamedTuple):
@@ -195,14 +195,14 @@ class Prover:
         return ranks.argmax(axis=1)
 
     @property
-    def left(self) -> float:
+    def estimated_remaining(self) -> float:
         """The estimated number of positions that are still to be expanded for a proof."""
         return float(self.graph.proofs[self.root])
 
     def count(self) -> Counts:
         """Count the positions."""
         proven, refuted = graphs.count_decided(self.graph)
-        return Counts(int(self.graph.used[0]), proven, refuted, self.evaluations, self.left)
+        return Counts(int(self.graph.used[0]), proven, refuted, self.evaluations, self.estimated_remaining)
 
     def to_columns(self) -> list[Array]:
         """Return arrays from which `from_columns` goes on."""

@@ -24,7 +24,7 @@ from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.storage.atomic import HeldError, check_regular, hold
 
-Goal = Literal["result", "first", "second", "draw"]
+Objective = Literal["result", "first", "second", "draw"]
 
 _MOST_IN_A_BYTE = 256  # actions
 _READOUTS = 800  # of the search that guesses the winner
@@ -49,18 +49,18 @@ class Decision(NamedTuple):
     proof_positions: int  # in the certificate
 
 
-Report = Callable[[Counts, float], None]
+OnProgress = Callable[[Counts, float], None]
 """Receives the counts of a search and its evaluations/s."""
 
 
 def prove(
     name: AnyGame,
     position: Position,
-    goal: Goal,
+    goal: Objective,
     inferences: Sequence[Inference],
     limits: Limits,
     out: Path | None,
-    report: Report,
+    report: OnProgress,
 ) -> Generator[Decision, None, tuple[Claim, ...]]:
     """Decide what a goal asks, one claim after the other; yield how each ended, the last one undecided at a limit.
 
@@ -170,7 +170,7 @@ def _checked(out: Path, empty: Certificate, game: Game) -> Certificate:
     return found
 
 
-def _claims(goal: Goal, game: Game, position: Array, inference: Inference) -> list[Claim]:
+def _claims(goal: Objective, game: Game, position: Array, inference: Inference) -> list[Claim]:
     if goal in ("first", "second"):
         return [Claim(int(goal == "second"), wins=True)]
     favored = 0
@@ -188,7 +188,7 @@ def _value(game: Game, position: Array, inference: Inference) -> float:
     return float(search.result(trees).values[0])
 
 
-def _search(question: Question, deadline: float, part: Path | None, report: Report) -> None:
+def _search(question: Question, deadline: float, part: Path | None, report: OnProgress) -> None:
     # Until the claim is decided, the time is over, memory is full, or Ctrl-C.
     saved = reported = time.perf_counter()
     evaluations, interrupted = question.evaluations, threading.Event()

@@ -61,7 +61,7 @@ class Question:
             GameError: a game is longer than the rules' `max_plies`, or can repeat positions.
             ModelError: the model returned a NaN or an infinity.
         """
-        prover = min(self._going_on, key=lambda prover: prover.left * prover.rounds)
+        prover = min(self._going_on, key=lambda prover: prover.estimated_remaining * prover.rounds)
         if not prover.advance():
             self._going_on.remove(prover)
         return bool(self._going_on)
@@ -74,7 +74,7 @@ class Question:
         """Count the positions of both searches; what is left, of that which has less."""
         counts = np.array([prover.count() for prover in self._provers])
         positions, proven, refuted, evaluations = counts[:, :-1].sum(axis=0).astype(int).tolist()
-        return Counts(positions, proven, refuted, evaluations, left=float(counts[:, -1].min()))
+        return Counts(positions, proven, refuted, evaluations, estimated_remaining=float(counts[:, -1].min()))
 
     def save(self, path: Path) -> None:
         """Write a file from which `restore` goes on."""

@@ -2,9 +2,9 @@
 
 In dependency order:
 
-    evaluator     what evaluates leaves
     rng           random numbers by key
     tree          the data: nodes and edges of all trees
+    evaluator     what evaluates leaves, and those that wait for it
     cache         the network's earlier evaluations
     selection     the formulas: PUCT, first-play urgency, Gumbel
     traversal     from the root to a leaf, and back up
@@ -13,5 +13,5 @@ In dependency order:
     roots         noise at the root, policies and best actions
     search        the loop: select, expand, evaluate, back up
     naive         the same search, one position at a time
-    analysis      one position with its candidates and variations
+    analysis      what was found in a position: its moves and their variations
 """

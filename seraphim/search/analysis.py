@@ -1,18 +1,23 @@
-"""One position analyzed: readouts added to the same tree, stopped at any time, and the value of each action.
+"""What a search found in a position, and one position analyzed: readouts added to the same tree, stopped at any time.
 
-For a person at a terminal or a page. Knows the search; knows nothing of terminals or pages.
+`PositionAnalysis` is what the API, terminals, protocols and pages show. Knows the search and the labels of moves; knows
+nothing of who shows them.
 """
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from html import escape
+from typing import Any
 
 import numpy as np
 
 from seraphim.game import Array, Game
+from seraphim.game.notation import label_in, labels_along
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
-from seraphim.search.selection import Rule, exploration_weight, to_rule
+from seraphim.search.selection import exploration_weight
 from seraphim.search.traversal import TreePolicy
 from seraphim.search.tree import MOST_ACTIONS, NO_CHILD, Trees, slots
 
@@ -21,29 +26,112 @@ _TREE = np.array([0])
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A legal action at the root as the search sees it, for the player to move."""
+class Move:
+    """A legal move, as a search sees it.
 
-    action: int
-    prior: float  # probability by the network
-    searched_prior: float  # the prior with the noise of the root, if there is any
+    Examples:
+        >>> import seraphim
+        >>> move = seraphim.load("tictactoe").analyze("a1 b1 a2 b2").moves[0]
+        >>> move.label, move.value, move.proven
+        ('a3', 1.0, True)
+    """
+
+    label: str
     visits: int
-    share: float  # of all visits
-    q: float  # mean value of the visits; 0 without any
-    u: float  # exploration term, c·P·√N/(1+N(a)); the search goes where Q + U is highest
-    proven: bool  # whether q is exact
-    variation: tuple[int, ...]  # this action and the most visited ones after it
+    share: float
+    """Of all visits, 0 to 1."""
+    prior: float
+    """The network's probability."""
+    value: float
+    """Q: expected result for the player who makes the move, -1 to 1; 0 without visits."""
+    proven: bool
+    """Whether the value is exact."""
+    variation: tuple[str, ...]
+    """This move, and the most visited ones that follow."""
+    action: int = field(repr=False)
+    actions: tuple[int, ...] = field(repr=False)
+    """Those of the variation."""
+    searched_prior: float = field(repr=False)
+    """The prior with the noise of the root, if there is any."""
+    u: float = field(repr=False)
+    """Exploration term, c·P·√N/(1+N(a)); the search goes where Q + U is highest."""
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a search found in a position, for the player to move."""
+class PositionAnalysis:
+    """What a search found in a position. Prints as a table; a notebook shows it with the board.
 
-    readouts: int  # visits of all candidates
-    value: float  # expected result; without readouts, the network's value
-    best: int  # the action to play
-    proven: bool  # whether the value is exact
-    candidates: list[Candidate]  # all legal actions: the best one, then by visits
+    Examples:
+        >>> import seraphim
+        >>> analysis = seraphim.load("tictactoe").analyze("a1 b1 a2 b2")
+        >>> print(analysis.board)
+          1 2 3
+        a X X ·
+        b O O ·
+        c · · ·
+        >>> analysis.best, len(analysis.moves)
+        ('a3', 5)
+    """
+
+    board: str
+    """The position in text."""
+    value: float
+    """Expected result for the player to move, -1 to 1; without readouts, the network's value."""
+    proven: bool
+    """Whether the value is exact."""
+    best: str
+    """The label of the move to play."""
+    readouts: int
+    """All visits of the moves."""
+    moves: tuple[Move, ...]
+    """All legal moves: the best one, then the most visited first."""
+    best_action: int = field(repr=False)
+    to_play: int = field(repr=False)
+    """The player to move."""
+    new_readouts: int = field(repr=False)
+    """The readouts of the latest search; the others are of earlier ones in the same tree."""
+    seconds: float = field(repr=False, compare=False)
+    """Of the latest search."""
+
+    def __str__(self) -> str:
+        """Return the moves as a table."""
+        rows = [f"{'move':>6} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
+        rows += [
+            f"{move.label:>6} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
+            f"{move.value:>+6.2f}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
+            for move in self.moves
+        ]
+        exact = ", exact" if self.proven else ""
+        return "\n".join([f"best {self.best}, value {self.value:+.2f}{exact}, {self.readouts:,} readouts", *rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what pages and programs get as JSON: with actions, and values by the letters of the formula."""
+        return {
+            "readouts": self.readouts,
+            "value": self.value,
+            "value_first": self.value if self.to_play == 0 else -self.value,
+            "best": self.best_action,
+            "seconds": round(self.seconds, 4),
+            "readouts_per_second": round(self.new_readouts / max(self.seconds, 1e-6)),
+            "proven": self.proven,
+            "candidates": [
+                {"q" if name == "value" else name: value for name, value in asdict(move).items()} for move in self.moves
+            ],
+        }
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("move", "visits", "prior", "value", "line"))
+        rows = "".join(
+            f"<tr><td><b>{escape(move.label)}</b></td>"
+            f'<td><div style="background:#0c948855;width:{120 * move.share:.0f}px">{move.visits:,}</div></td>'
+            f"<td>{move.prior:.0%}</td><td>{move.value:+.2f}{'=' if move.proven else ''}</td>"
+            f"<td>{escape(' '.join(move.variation[:8]))}</td></tr>"
+            for move in self.moves
+        )
+        return (
+            f'<div style="display:flex;gap:2em"><pre>{escape(self.board)}</pre>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
 
 
 class Analysis:
@@ -59,8 +147,9 @@ class Analysis:
     ) -> None:
         """Start with the initial position; the arguments are those of `Search`."""
         self._search = Search(game, inference, options, num_trees=1, leaves=leaves, tree_policy=tree_policy)
-        self._rule = to_rule(options, leaves, game.max_plies)
         self._game = game
+        self._visits_before = 0  # of the latest search
+        self._seconds = 0.0
         self.state = game.initial(1)[0]
 
     def start(self, state: Array) -> None:
@@ -82,87 +171,100 @@ class Analysis:
         Raises:
             ModelError: the model gave a NaN or an infinity.
         """
-        before = self._search.readouts
+        began, before = time.perf_counter(), self._search.counters.readouts
+        self._visits_before, self._seconds = root_visits(self._search, 0), 0.0
         keys = None if noise_key is None else np.array([noise_key], np.uint64)
         self._search.begin(_TREE, self.state[None], keys, readouts)
-        while not len(self._search.advance()):
-            if stop is not None and stop():
-                self._search.halt()
-        return self._search.readouts - before
-
-    @property
-    def value(self) -> float:
-        """The expected result for the player to move; without readouts, the network's value."""
-        return float(self._search.result(_TREE).values[0])
-
-    @property
-    def best(self) -> int:
-        """The action to play."""
-        return int(self._search.result(_TREE).best[0])
-
-    @property
-    def proven(self) -> bool:
-        """Whether the value is exact."""
-        return bool(self._search.result(_TREE).proven[0])
+        is_done = False
+        while not is_done:
+            is_done = len(self._search.advance()) > 0
+            self._seconds = time.perf_counter() - began
+            if not is_done and stop is not None and stop():
+                self._search.halt(_TREE)
+        return self._search.counters.readouts - before
 
     @property
     def policy(self) -> Array:
         """The policy that the search found, float32 [A]; drawn moves follow it."""
         return self._search.result(_TREE).policies[0]
 
-    def candidates(self) -> list[Candidate]:
-        """Return all legal actions: the best one, then the most visited first."""
-        return find(self._search, 0, self._rule).candidates
+    def result(self) -> PositionAnalysis:
+        """Return what was found so far."""
+        return analysis_of(self._search, 0, self._visits_before, self._seconds)
 
 
-def find(search: Search, tree: int, rule: Rule, longest: int = MOST_ACTIONS) -> Finding:
-    """Return what a search by PUCT with these options found at the root of one of its trees.
+def root_visits(search: Search, tree: int) -> int:
+    """Return how many readouts have visited the edges of a tree's root; 0 without a root."""
+    if not search.trees.progress[tree]["num_nodes"]:
+        return 0
+    return int(_edges_of(search.trees, tree * slots(search.trees)[0])["visits"].sum())
 
-    Variations have at most `longest` actions after the candidate itself.
+
+def analysis_of(
+    search: Search, tree: int, visits_before: int, seconds: float, longest: int = MOST_ACTIONS
+) -> PositionAnalysis:
+    """Return what a search by PUCT found at the root of one of its trees.
+
+    Args:
+        search: the search.
+        tree: which of its trees.
+        visits_before: the root's visits before the latest search.
+        seconds: that the latest search took.
+        longest: most moves of a variation after its first one.
     """
-    trees = search.trees
-    num_nodes = slots(trees)[0]
-    root, edges = trees.nodes[tree * num_nodes], trees.edges
-    first, count = int(root["first_edge"]), int(root["num_edges"])
-    own = edges[first : first + count]
-    priors = trees.root_scores[tree * search.game.num_actions :][:count].tolist()
-    exploration = exploration_weight(int(root["visits"]), rule)
-    spent = int(own["visits"].sum())
-    candidates = []
+    trees, game = search.trees, search.game
+    node = tree * slots(trees)[0]
+    root, own, state = trees.nodes[node], _edges_of(trees, node), trees.states[node].copy()
+    priors = trees.root_scores[tree * game.num_actions :][: len(own)].tolist()
+    exploration = exploration_weight(int(root["visits"]), search.rule)
+    readouts = int(own["visits"].sum())
+    result = search.result(np.array([tree]))
+    best, moves = int(result.best[0]), list[Move]()
     for edge, prior in zip(own.tolist(), priors, strict=True):
         total, raw, visits, child, action, *_ = edge
-        candidates.append(
-            Candidate(
-                action=action,
-                prior=raw,
-                searched_prior=prior,
+        actions = (action, *_variation(trees, child, longest))
+        moves.append(
+            Move(
+                label=label_in(game, state, action),
                 visits=visits,
-                share=visits / max(1, spent),
-                q=total / visits if visits else 0.0,
-                u=exploration * prior / (1 + visits),
+                share=visits / max(1, readouts),
+                prior=raw,
+                value=total / visits if visits else 0.0,
                 proven=child != NO_CHILD and bool(trees.nodes[child]["settled"]),
-                variation=(action, *_variation(trees, child, longest)),
+                variation=tuple(labels_along(game, state, actions)),
+                action=action,
+                actions=actions,
+                searched_prior=prior,
+                u=exploration * prior / (1 + visits),
             )
         )
-    result = search.result(np.array([tree]))
-    best = int(result.best[0])
-    return Finding(
-        readouts=spent,
+    return PositionAnalysis(
+        board=game.render(state),
         value=float(result.values[0]),
-        best=best,
         proven=bool(result.proven[0]),
-        candidates=sorted(candidates, key=lambda each: (each.action != best, -each.visits)),
+        best=label_in(game, state, best),
+        readouts=readouts,
+        moves=tuple(sorted(moves, key=lambda each: (each.action != best, -each.visits))),
+        best_action=best,
+        to_play=int(root["to_play"]),
+        new_readouts=readouts - visits_before,
+        seconds=seconds,
     )
+
+
+def _edges_of(trees: Trees, node: int) -> Array:
+    first = int(trees.nodes[node]["first_edge"])
+    return trees.edges[first : first + int(trees.nodes[node]["num_edges"])]
 
 
 def _variation(trees: Trees, node: int, longest: int) -> list[int]:
     # The most visited actions from a node onward.
     actions: list[int] = []
     while node != NO_CHILD and len(actions) < longest:
-        first, count = int(trees.nodes[node]["first_edge"]), int(trees.nodes[node]["num_edges"])
-        if not trees.edges["visits"][first : first + count].any():
+        edges = _edges_of(trees, node)
+        if not edges["visits"].any():
             break
-        edge = trees.edges[first + int(trees.edges["visits"][first : first + count].argmax())]
+        edge = edges[edges["visits"].argmax()]
         actions.append(int(edge["action"]))
         node = int(edge["child"])
     return actions

@@ -1,13 +1,16 @@
-"""What evaluates the leaves of a search: a network, or a function of states."""
+"""What evaluates the leaves of a search: a network, or a function of states; and the leaves that wait for it."""
 
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from seraphim.errors import ModelError, shown
 from seraphim.game import Array, Game
+from seraphim.search.tree import NewPositions
 
 _LARGEST_VALUE = 1 + 1e-5  # with room for rounding
 
@@ -86,3 +89,70 @@ class StateFunction:
 def inputs_of(game: Game, inference: Inference, states: Array) -> Array:
     """Return what an inference takes: the observations uint8 [N, *O] of states [N, W], or the states themselves."""
     return states if isinstance(inference, StateFunction) else game.observe(states)
+
+
+@dataclass
+class Counters:
+    """What a search has done."""
+
+    readouts: int = 0
+    evaluations: int = 0
+    """Positions evaluated by the network."""
+    batch_capacity: int = 0
+    """Positions that the network's batches had room for."""
+    cache_hits: int = 0
+    """Positions whose evaluation was in the cache."""
+    seconds: dict[str, float] = field(default_factory=lambda: {"network": 0.0, "rules": 0.0, "search": 0.0})
+    _timed_until: float = 0.0
+
+    def add_time(self, stage: str | None) -> None:
+        """Add the time since the last call to a stage, or to none."""
+        now = time.perf_counter()
+        if stage is not None:
+            self.seconds[stage] += now - self._timed_until
+        self._timed_until = now
+
+
+class LeafQueue:
+    """Positions that wait for the network, which gets batches of always the same size.
+
+    Runtimes prepare themselves for each new size. While the network evaluates a batch, other rows collect the next one.
+    """
+
+    def __init__(self, game: Game, inference: Inference, num_rows: int, batch_size: int, counters: Counters) -> None:
+        """Make room for a position of each row; `counters` count the evaluations."""
+        states = np.empty((num_rows, game.state_words), np.int64)
+        self._positions = NewPositions(np.empty(num_rows, np.int64), states, np.empty(num_rows, np.int8))
+        self._game, self._inference, self._counters = game, inference, counters
+        self._batch_size = batch_size
+        self.size = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is a batch."""
+        return self.size >= self._batch_size
+
+    @property
+    def free(self) -> NewPositions:
+        """The room that is left: where to write positions before they are added to `size`."""
+        return NewPositions(*(column[self.size :] for column in self._positions))
+
+    def evaluate(self) -> tuple[NewPositions, Array, Array, Array]:
+        """Evaluate the next batch; return it with the legal actions [R, A], the logits [R, A] and the values [R]."""
+        batch, counters = self._take(), self._counters
+        counters.add_time("search")
+        inputs, legal = inputs_of(self._game, self._inference, batch.states), self._game.legal(batch.states)
+        counters.add_time("rules")
+        logits, values = self._inference.infer(inputs)
+        counters.add_time("network")
+        counters.evaluations += len(batch.rows)
+        counters.batch_capacity += self._batch_size
+        return batch, legal, logits, values
+
+    def _take(self) -> NewPositions:
+        count = min(self.size, self._batch_size)
+        batch = NewPositions(*(column[:count].copy() for column in self._positions))
+        self.size -= count
+        for column in self._positions:
+            column[: self.size] = column[count : count + self.size]
+        return batch

@@ -39,14 +39,21 @@ class Result(NamedTuple):
     priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
 
 
+class Noise(NamedTuple):
+    """How the search of a noisy root changes its priors."""
+
+    alpha: float  # concentration of the Dirichlet noise
+    coefficient: float  # its share
+
+
 @kernel
-def prepare_roots(trees: Trees, chosen: Array, keys: Array, alpha: float, coefficient: float, gumbel: bool) -> None:
+def prepare_roots(trees: Trees, chosen: Array, keys: Array, noisy: Array, noise: Noise, gumbel: bool) -> None:
     """Set the scores of the root's edges in the trees `chosen` int64 [K]: what the search takes for their priors.
 
-    For PUCT they are (1 - coefficient)·P + coefficient·noise, with one draw of Dirichlet noise of
-    concentration `alpha` over the legal actions; for a Gumbel root they are logits plus `coefficient` times Gumbel
-    noise. The noise comes from the streams of `keys`, uint64 [K]. The priors P stay as the network gave them, so noise
-    does not add up when a tree is reused.
+    For PUCT they are (1 - coefficient)·P + coefficient·draw, with one draw of Dirichlet noise over the legal actions;
+    for a Gumbel root they are logits plus Gumbel noise. It comes from the streams of `keys`, uint64 [K]; roots that are
+    not `noisy`, bool [K], get none. The priors P stay as the network gave them, so noise does not add up when a tree is
+    reused.
     """
     edges, scores = trees.edges, trees.root_scores
     for index in range(len(chosen)):
@@ -54,14 +61,17 @@ def prepare_roots(trees: Trees, chosen: Array, keys: Array, alpha: float, coeffi
         root = trees.nodes[root_of(trees, tree)]
         first, count = root["first_edge"], root["num_edges"]
         scores_at = tree * (len(scores) // len(trees.progress))
+        coefficient = 0.0
+        if noisy[index]:
+            coefficient = 1.0 if gumbel else noise.coefficient
         if gumbel:
             for k in range(count):
-                noise = -math.log(-math.log(uniform(keys[index], np.uint64(k))))
-                scores[scores_at + k] = logit(edges[first + k]) + coefficient * noise
+                drawn = -math.log(-math.log(uniform(keys[index], np.uint64(k))))
+                scores[scores_at + k] = logit(edges[first + k]) + coefficient * drawn
             continue
         draw = np.zeros(count, np.float64)
         if coefficient > 0.0:
-            dirichlet(alpha, keys[index], draw)
+            dirichlet(noise.alpha, keys[index], draw)
         for k in range(count):
             prior = np.float64(edges[first + k]["prior"])
             scores[scores_at + k] = (1.0 - coefficient) * prior + coefficient * draw[k]

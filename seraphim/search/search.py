@@ -12,7 +12,6 @@ a function of its position, its options and its noise key, whatever else is in t
 """
 
 import math
-import time
 
 import numpy as np
 
@@ -21,8 +20,7 @@ from seraphim.game import Array, Game
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
-from seraphim.search.evaluator import Inference, inputs_of
-from seraphim.search.rng import draw_actions
+from seraphim.search.evaluator import Counters, Inference, LeafQueue
 from seraphim.search.roots import Result
 from seraphim.search.selection import halving_schedules, to_rule
 from seraphim.search.tree import (
@@ -30,16 +28,11 @@ from seraphim.search.tree import (
     MOST_ACTIONS,
     MOST_LEAVES,
     NewPositions,
-    Trees,
+    Room,
     allocate,
-    compacted,
-    free_slots,
-    with_free_slots,
 )
 
-# The network gets batches of always the same size, because runtimes prepare themselves for each new one: this share of
-# the rows. While it evaluates them, the other rows collect the next ones.
-_BATCH_SHARE = 0.75
+_BATCH_SHARE = 0.75  # of the rows: a batch for the network
 
 _NO_ROWS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.float32)
 
@@ -81,26 +74,16 @@ class Search:
             SettingsError: there are too many actions or leaves, the game does not offer what `fast_wins` or
                 `known_results` needs, or a tree policy meets a Gumbel root.
         """
-        if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
-            raise SettingsError(
-                f"too many actions or leaves: {game.name} has {game.num_actions:,} actions (at most {MOST_ACTIONS:,}), "
-                f"with {leaves} leaves (at most {MOST_LEAVES})"
-            )
-        expansion.check_offers(game, options)
-        if tree_policy is not None and options.root == "gumbel":
-            raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")
-        self.game = game
-        self.options = options
-        self.seconds = {"network": 0.0, "rules": 0.0, "search": 0.0}
-        self.readouts = self.evaluations = self.room = self.cache_hits = 0
-        self._timed_until = 0.0
-        self._inference = inference
-        self._selector = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
+        _check(game, options, leaves, tree_policy)
+        self.game, self.options = game, options
+        self.counters = Counters()
+        self._model_name = inference.name
+        self._select = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
-        self._rule = to_rule(options, leaves, game.max_plies, other_policy=tree_policy is not None)
+        self.rule = to_rule(options, leaves, game.max_plies, other_policy=tree_policy is not None)
         self.trees = allocate(num_trees, leaves, *slots_of(game, options), game.num_actions, game.state_words)
+        self._room = Room(leaves, leaves * game.num_actions)
         self._schedules = halving_schedules(options, game.num_actions)
-        self._free_nodes = self._free_edges = 0  # at least this many slots are free in every tree
         cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
         self._cache = allocate_cache(cache_slots, game.num_actions, game.state_words)
         self._busy_rows = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
@@ -109,12 +92,10 @@ class Search:
         self._root_states = np.zeros((num_trees, game.state_words), np.int64)
         self._noise_keys = np.zeros(num_trees, np.uint64)
         self._noisy = np.zeros(num_trees, np.bool_)
+        self._noise = roots.Noise(options.dirichlet_alpha, options.noise_coefficient)
         num_rows = num_trees * leaves
-        states = np.empty((2, num_rows, game.state_words), np.int64)
-        self._parents, self._actions = states[0], np.empty(num_rows, np.int32)
-        self._queue = NewPositions(np.empty(num_rows, np.int64), states[1], np.empty(num_rows, np.int8))
-        self._num_queued = 0  # positions for the network
-        self._batch = batch_size(num_trees, leaves)
+        self._steps = np.empty((num_rows, game.state_words), np.int64), np.empty(num_rows, np.int32)  # out of the trees
+        self._queue = LeafQueue(game, inference, num_rows, batch_size(num_trees, leaves), self.counters)
 
     def begin(self, trees: Array, states: Array, noise_keys: Array | None = None, readouts: int | None = None) -> None:
         """Give each of some trees a number of readouts; a tree without a root first gets one.
@@ -127,11 +108,10 @@ class Search:
         """
         readouts = self.options.readouts if readouts is None else readouts
         self.trees.progress["remaining"][trees] = readouts
-        self.readouts += readouts * len(trees)
+        self.counters.readouts += readouts * len(trees)
         self._root_states[trees] = states
         self._noisy[trees] = noise_keys is not None
-        if noise_keys is not None:
-            self._noise_keys[trees] = noise_keys
+        self._noise_keys[trees] = 0 if noise_keys is None else noise_keys
         self._busy_rows[trees] = self._leaves
         rooted = self.trees.progress["num_nodes"][trees] > 0
         self._rootless = np.concatenate([self._rootless, trees[~rooted] * self._leaves])
@@ -151,13 +131,13 @@ class Search:
             ModelError: the model gave a NaN or an infinity.
             GameError: the game offers no legal action in an unfinished position.
         """
-        self._timed_until = time.perf_counter()
+        self.counters.add_time(None)  # that between two steps
         self._add_known_roots()
         rows, self._moving = self._moving, _NO_ROWS
         waiting, resting = [], []
-        while len(rows) and self._num_queued < self._batch and rounds > 0:
+        while len(rows) and not self._queue.is_full and rounds > 0:
             rounds -= 1
-            num_new, num_waiting = self._select(rows)  # select
+            num_new, num_waiting = self._select(self.trees, rows, self.rule, self._schedules, *self._steps)  # select
             if num_new < len(rows):
                 waiting.append(rows[num_new : num_new + num_waiting])
                 resting.append(rows[num_new + num_waiting :])
@@ -166,70 +146,40 @@ class Search:
                 rows = self._expand_known(*self._apply_rules(rows))  # expand and back up, without the network
         self._moving = _joined([self._moving, rows, *waiting])
         finished = self._finish(_joined(resting))
-        if self._num_queued:
-            batch = self._next_batch()
-            rows = self._expand(batch, *self._evaluate(batch.states))  # evaluate; expand and back up
+        if self._queue.size:
+            rows = self._expand(*self._queue.evaluate())  # evaluate; expand and back up
             self._moving = _joined([self._moving, rows])
-        self._charge("search")
+        self.counters.add_time("search")
         return finished
-
-    def _charge(self, stage: str) -> None:
-        # Adds the time since the last call to a stage.
-        now = time.perf_counter()
-        self.seconds[stage] += now - self._timed_until
-        self._timed_until = now
-
-    def _select(self, rows: Array) -> tuple[int, int]:
-        # Moves rows to new positions; returns how many got there, and how many wait. The trees of the rest are done.
-        return self._selector(self.trees, rows, self._rule, self._schedules, self._parents, self._actions)
 
     def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
         # The new positions that rows have reached, whether their values are exact, and those values for player 0.
-        self._charge("search")
-        states = self.game.step(self._parents[: len(rows)], self._actions[: len(rows)])
+        self.counters.add_time("search")
+        states = self.game.step(*(column[: len(rows)] for column in self._steps))
         exact, values = expansion.exact_values(self.game, states, self.options)
         to_play = self.game.to_play(states)
-        self._charge("rules")
+        self.counters.add_time("rules")
         return NewPositions(rows, states, to_play), exact, values
 
     def _expand_known(self, positions: NewPositions, ended: Array, results: Array) -> Array:
         # Adds positions to their trees, or to the queue for the network; returns the rows of the former.
-        free = (column[self._num_queued :] for column in self._queue)
+        self.trees = self._room.reserve(self.trees)
         num_unknown, num_known = expansion.expand_known(
-            self._with_room(), self._cache, *positions, ended, results, self._rule, *free
+            self.trees, self._cache, *positions, ended, results, self.rule, *self._queue.free
         )
-        self._num_queued += int(num_unknown)
-        self.cache_hits += num_known
+        self._queue.size += int(num_unknown)
+        self.counters.cache_hits += num_known
         return positions.rows[: len(positions.rows) - num_unknown]
-
-    def _next_batch(self) -> NewPositions:
-        # Takes positions for the network out of the queue.
-        count = min(self._num_queued, self._batch)
-        batch = NewPositions(*(column[:count].copy() for column in self._queue))
-        self._num_queued -= count
-        for column in self._queue:
-            column[: self._num_queued] = column[count : count + self._num_queued]
-        return batch
-
-    def _evaluate(self, states: Array) -> tuple[Array, Array, Array]:
-        # The legal actions in states, and the network's logits and values.
-        self._charge("search")
-        inputs, legal = inputs_of(self.game, self._inference, states), self.game.legal(states)
-        self._charge("rules")
-        logits, values = self._inference.infer(inputs)
-        self._charge("network")
-        self.evaluations += len(states)
-        self.room += self._batch  # evaluations that the batches so far had room for
-        return legal, logits, values
 
     def _expand(self, positions: NewPositions, legal: Array, logits: Array, values: Array) -> Array:
         # Adds evaluated positions to their trees; returns the rows that move on.
         rows = positions.rows
         new_roots = rows[self.trees.progress["num_nodes"][rows // self._leaves] == 0]
-        num_valid = expansion.expand(self._with_room(), self._cache, *positions, legal, logits, values, self._rule)
+        self.trees = self._room.reserve(self.trees)
+        num_valid = expansion.expand(self.trees, self._cache, *positions, legal, logits, values, self.rule)
         if num_valid < len(rows):
             row = (column[num_valid] for column in (positions.states, legal, logits, values))
-            raise expansion.rejection(self.game, self._inference.name, *row)
+            raise expansion.rejection(self.game, self._model_name, *row)
         if len(new_roots):
             rooted = self._prepare_roots(new_roots // self._leaves)
             rows = np.concatenate([np.setdiff1d(rows, new_roots, assume_unique=True), rooted])
@@ -247,48 +197,28 @@ class Search:
 
     def _prepare_roots(self, trees: Array) -> Array:
         # Draws the noise of roots that are there; returns all rows of their trees.
-        options, gumbel = self.options, self.options.root == "gumbel"
-        for noisy in (False, True):
-            chosen = trees[self._noisy[trees] == noisy]
-            if not len(chosen):
-                continue
-            coefficient = (1.0 if gumbel else options.noise_coefficient) if noisy else 0.0
-            keys, alpha = self._noise_keys[chosen], options.dirichlet_alpha
-            roots.prepare_roots(self.trees, chosen, keys, alpha, coefficient, gumbel)
+        keys, noisy = self._noise_keys[trees], self._noisy[trees]
+        roots.prepare_roots(self.trees, trees, keys, noisy, self._noise, self.rule.gumbel)
         return (trees[:, None] * self._leaves + np.arange(self._leaves)).ravel()
 
     def _finish(self, rows: Array) -> Array:
         # Notes that rows are at rest; returns the trees with no other rows.
         if not len(rows):
             return rows
+        finished = rows // self._leaves
         if self._leaves == 1:
-            finished = rows
             self._busy_rows[finished] = 0
         else:
-            trees = rows // self._leaves
-            np.subtract.at(self._busy_rows, trees, 1)
-            finished = np.unique(trees)
+            np.subtract.at(self._busy_rows, finished, 1)
+            finished = np.unique(finished)
             finished = finished[self._busy_rows[finished] == 0]
-        self.readouts -= int(self.trees.progress["remaining"][finished].sum())  # proven roots stop early
+        self.counters.readouts -= int(self.trees.progress["remaining"][finished].sum())  # proven roots stop early
         return finished
 
-    def _with_room(self) -> Trees:
-        # The trees, with room for the new nodes that one call of a kernel may add to one of them. The slots in use are
-        # counted only when there may be too few.
-        nodes, edges = self._leaves, self._leaves * self.game.num_actions
-        self._free_nodes -= nodes
-        self._free_edges -= edges
-        if self._free_nodes < 0 or self._free_edges < 0:
-            self.trees = with_free_slots(self.trees, nodes, edges)
-            free_nodes, free_edges = free_slots(self.trees)
-            self._free_nodes, self._free_edges = free_nodes - nodes, free_edges - edges
-        return self.trees
-
-    def halt(self, trees: Array | None = None) -> None:
-        """Start no more readouts in some trees int64 [K], or in all; `advance` finishes those under way."""
-        trees = np.arange(len(self._busy_rows)) if trees is None else trees
+    def halt(self, trees: Array) -> None:
+        """Start no more readouts in some trees int64 [K]; `advance` finishes those under way."""
         busy = trees[self._busy_rows[trees] > 0]
-        self.readouts -= int(self.trees.progress["remaining"][busy].sum())
+        self.counters.readouts -= int(self.trees.progress["remaining"][busy].sum())
         self.trees.progress["remaining"][busy] = 0
 
     def run(self) -> None:
@@ -298,7 +228,7 @@ class Search:
 
     def result(self, trees: Array) -> Result:
         """Return what was found at the roots of some trees int64 [K]."""
-        return roots.read_roots(self.trees, trees, self._rule)
+        return roots.read_roots(self.trees, trees, self.rule)
 
     def move(self, trees: Array, actions: Array) -> None:
         """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots."""
@@ -314,8 +244,7 @@ class Search:
 
     def compact(self) -> None:
         """Return memory that no tree uses any more to the system."""
-        self.trees = compacted(self.trees, self._leaves, self._leaves * self.game.num_actions)
-        self._free_nodes = self._free_edges = 0
+        self.trees = self._room.compact(self.trees)
 
     def abandon(self) -> None:
         """Remove all roots, and forget the readouts under way."""
@@ -324,20 +253,18 @@ class Search:
         self.trees.progress["remaining"] = 0
         self._busy_rows[:] = 0
         self._moving = self._rootless = _NO_ROWS
-        self._num_queued = 0
+        self._queue.size = 0
 
-    def choose(self, result: Result, sampled: Array, keys: Array) -> Array:
-        """Return an action for each of K roots, int32 [K].
 
-        Args:
-            result: of those roots.
-            sampled: bool [K], whether the action is drawn from the policy (temperature 1) or is the best; a Gumbel
-                root always plays the best.
-            keys: uint64 [K], streams of which the first number is used.
-        """
-        if self.options.root == "gumbel":
-            return result.best
-        return np.where(sampled, draw_actions(result.policies, keys), result.best).astype(np.int32)
+def _check(game: Game, options: SearchOptions, leaves: int, tree_policy: traversal.TreePolicy | None) -> None:
+    if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
+        raise SettingsError(
+            f"too many actions or leaves: {game.name} has {game.num_actions:,} actions (at most {MOST_ACTIONS:,}), "
+            f"with {leaves} leaves (at most {MOST_LEAVES})"
+        )
+    expansion.check_offers(game, options)
+    if tree_policy is not None and options.root == "gumbel":
+        raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")
 
 
 def _joined(parts: list[Array]) -> Array:

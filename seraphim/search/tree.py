@@ -117,27 +117,6 @@ def slots(trees: Trees) -> tuple[int, int]:
     return len(trees.nodes) // len(trees.progress), len(trees.edges) // len(trees.progress)
 
 
-def free_slots(trees: Trees) -> tuple[int, int]:
-    """Return how many node slots and edge slots are free in the fullest tree."""
-    (num_nodes, num_edges), used = slots(trees), trees.progress
-    return num_nodes - int(used["num_nodes"].max()), num_edges - int(used["num_edges"].max())
-
-
-def with_free_slots(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
-    """Return the trees with at least this many free slots each; they grow by half where they must."""
-    now, missing = np.array(slots(trees)), np.array([num_nodes, num_edges]) - free_slots(trees)
-    if missing.max() <= 0:
-        return trees
-    nodes, edges = now + np.where(missing > 0, np.maximum(missing, now // 2), 0)
-    return resized(trees, int(nodes), int(edges))
-
-
-def compacted(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
-    """Return the trees in as little memory as leaves this many slots free in the fullest one."""
-    used_nodes, used_edges = (max(int(trees.progress[name].max()), 1) for name in ("num_nodes", "num_edges"))
-    return resized(trees, used_nodes + num_nodes, used_edges + num_edges)
-
-
 def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
     """Return the same trees with `num_nodes` node slots and `num_edges` edge slots each, in new memory.
 
@@ -170,6 +149,38 @@ def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
     for indices, shifts in ((changed.rows["node"], node_shifts), (changed.rows["edge"], edge_shifts)):
         _shift(indices.reshape(num_trees, -1), shifts[:, None])
     return changed
+
+
+class Room:
+    """The slots that are free in every tree, at least: those in use are counted only when there may be too few."""
+
+    def __init__(self, num_nodes: int, num_edges: int) -> None:
+        """Note how many nodes and edges a call of a kernel may add to a tree."""
+        self._added = num_nodes, num_edges
+        self._free_nodes = self._free_edges = 0
+
+    def reserve(self, trees: Trees) -> Trees:
+        """Return the trees with slots for one call of a kernel; they grow by half where they must."""
+        self._free_nodes -= self._added[0]
+        self._free_edges -= self._added[1]
+        if self._free_nodes < 0 or self._free_edges < 0:
+            num_slots, used = np.array(slots(trees)), _most_used(trees)
+            missing = used + self._added - num_slots
+            if missing.max() > 0:
+                num_slots += np.where(missing > 0, np.maximum(missing, num_slots // 2), 0)
+                trees = resized(trees, *num_slots.tolist())
+            self._free_nodes, self._free_edges = (num_slots - used - self._added).tolist()
+        return trees
+
+    def compact(self, trees: Trees) -> Trees:
+        """Return the trees in as little memory as one call of a kernel needs."""
+        self._free_nodes = self._free_edges = 0
+        return resized(trees, *(np.maximum(_most_used(trees), 1) + self._added).tolist())
+
+
+def _most_used(trees: Trees) -> Array:
+    # The nodes and the edges of the fullest tree.
+    return np.array([trees.progress[name].max() for name in ("num_nodes", "num_edges")])
 
 
 def _shift(indices: Array, shift: Array) -> None:

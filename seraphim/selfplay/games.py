@@ -176,7 +176,10 @@ class SelfPlay:
         result = self.search.result(trees)
         plies = slots.plies[trees]
         sampled = plies < self._tempering_point
-        actions = self.search.choose(result, sampled, self._streams(slots.numbers[trees], plies, _CHOICE))
+        actions = result.best
+        if self.search.options.root == "puct":  # a Gumbel root always plays the best
+            drawn = draw_actions(result.policies, self._streams(slots.numbers[trees], plies, _CHOICE))
+            actions = np.where(sampled, drawn, actions)
         recorded = plies - slots.first_plies[trees]
         if recorded.max() >= slots.past_actions.shape[1]:
             slots = slots._replace(

@@ -44,7 +44,7 @@ class Work:
     readouts: int = 0
     evaluations: int = 0
     """Positions evaluated by the network."""
-    room: int = 0
+    batch_capacity: int = 0
     """Positions that the network's batches had room for."""
     cache_hits: int = 0
     """Positions whose evaluation was in the cache."""
@@ -64,7 +64,7 @@ class Work:
         return Work(
             self.readouts + other.readouts,
             self.evaluations + other.evaluations,
-            self.room + other.room,
+            self.batch_capacity + other.batch_capacity,
             self.cache_hits + other.cache_hits,
             {stage: self.seconds.get(stage, 0.0) + other.seconds.get(stage, 0.0) for stage in STAGES},
             self.playing_seconds + other.playing_seconds,
@@ -172,13 +172,13 @@ def play_games(
         encoded = zip(records, encode_games(game, records), strict=True)
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
         work, elapsed = Work(), time.perf_counter() - started
-        for search in (player.search for player in players):
+        for counters in (player.search.counters for player in players):
             work += Work(
-                readouts=search.readouts,
-                evaluations=search.evaluations,
-                room=search.room,
-                cache_hits=search.cache_hits,
-                seconds=search.seconds | {"other": elapsed - sum(search.seconds.values())},
+                readouts=counters.readouts,
+                evaluations=counters.evaluations,
+                batch_capacity=counters.batch_capacity,
+                cache_hits=counters.cache_hits,
+                seconds=counters.seconds | {"other": elapsed - sum(counters.seconds.values())},
                 runtime=inference.description,
             )
         yield WorkerReport(games, replace(work, playing_seconds=elapsed))

@@ -6,10 +6,10 @@ In dependency order:
     middleware    bounds on requests, and security headers
     connections   bounds on connections without a request
     webfiles      the pages' files, by version
-    engine/       one search shared by many clients
+    searcher/     one search shared by many clients
     history       the games and learning curves of a model
     service       the server's limits, and what its requests share
-    sockets       engines over WebSockets
+    sockets       searchers over WebSockets
     app           the routes
     run           the port, start and stop
 """

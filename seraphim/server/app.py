@@ -19,16 +19,17 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from seraphim.errors import CapacityError, ModelError, RecordError, SeraphimError, version
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.server import history
-from seraphim.server.engine import messages
-from seraphim.server.engine.client import INTERNAL_ERROR
-from seraphim.server.engine.messages import Message
-from seraphim.server.engine.model_host import ModelHost
-from seraphim.server.engine.programs import Programs
-from seraphim.server.engine.requests import Analyze, explain
-from seraphim.server.engine.shared import Shared, open_model, search
-from seraphim.server.engine.shared_search import Line, Update
 from seraphim.server.middleware import Access, Guard, client_of, status_of
+from seraphim.server.searcher import messages
+from seraphim.server.searcher.client import INTERNAL_ERROR
+from seraphim.server.searcher.engine_host import EngineHost
+from seraphim.server.searcher.messages import Message
+from seraphim.server.searcher.model_host import ModelHost
+from seraphim.server.searcher.requests import Analyze, explain
+from seraphim.server.searcher.shared import Shared, open_model, search
+from seraphim.server.searcher.shared_search import Line
 from seraphim.server.service import ServerLimits, Service
 from seraphim.server.sockets import serve_client, service_of
 from seraphim.server.webfiles import WEB, WebFiles
@@ -57,11 +58,11 @@ def create_app(
     host: ModelHost,
     limits: ServerLimits | None = None,
     access: Access | None = None,
-    programs: Programs | None = None,
+    engines: EngineHost | None = None,
 ) -> FastAPI:
-    """Return the application, which closes the host and the programs when it ends."""
+    """Return the application, which closes the host and the engines when it ends."""
     limits = limits or ServerLimits()
-    service = Service(limits, Shared(host, limits.sessions, programs), WebFiles())
+    service = Service(limits, Shared(host, limits.sessions, engines), WebFiles())
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -136,16 +137,16 @@ def empty_config() -> Response:
 
 @router.get("/api/health")
 def health(request: Request) -> Message:
-    """Return whether the engines work, and how busy the server is; `failed` engines are replaced on demand."""
+    """Return whether the searchers work, and how busy the server is; `failed` ones are replaced on demand."""
     shared = service_of(request).shared
     models = shared.host.loaded
-    loads = [model.engine.load for model in models]
-    failed = [f"{model.model}/{model.snapshot}" for model in models if model.engine.has_failed]
+    loads = [model.searcher.load for model in models]
+    failed = [f"{model.model}/{model.snapshot}" for model in models if model.searcher.has_failed]
     return {
         "status": "failed" if failed else "ok",
         "failed": failed,
         "sessions": shared.sessions.taken,
-        "engines": sum(model.engine.is_open for model in models),
+        "engines": sum(model.searcher.is_open for model in models),
         "thinking": sum(load.searching + load.waiting for load in loads),
         "trees": sum(load.trees for load in loads),
     }
@@ -196,17 +197,17 @@ async def analyze(request: Request, wanted: Analyze) -> Response:
             line = await shared.replay(client, game, num_moves, to_line)
             found = await _until_disconnect(request, search(loaded, session, line, wanted.readouts))
         finally:
-            loaded.engine.detach(session)
+            loaded.searcher.detach(session)
 
         def to_content() -> str:
-            content = messages.to_position(game, line) | messages.to_analysis(game, found)
+            content = messages.to_position(game, line) | found.to_dict() | {"done": True}
             return messages.to_json(content | {"snapshot": loaded.snapshot, "engine": loaded.description})
 
         content = await shared.replay(client, game, num_moves, to_content)
         return Response(content, media_type="application/json")
 
 
-async def _until_disconnect(request: Request, work: Coroutine[Any, Any, Update]) -> Update:
+async def _until_disconnect(request: Request, work: Coroutine[Any, Any, PositionAnalysis]) -> PositionAnalysis:
     # Cancels the work if the client disconnects.
     async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":

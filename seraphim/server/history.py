@@ -14,7 +14,7 @@ from seraphim.records.examples import Positions, check_by_rules, decode
 from seraphim.records.files import reading, whole_games
 from seraphim.records.index import FileIndex, id_of, index_files, stream_and_number
 from seraphim.records.tfrecord import DamageError
-from seraphim.server.engine.messages import Message, to_board
+from seraphim.server.searcher.messages import Message, to_board
 from seraphim.storage.models import ModelFolder
 from seraphim.training.curve import CURVE, read_curve
 

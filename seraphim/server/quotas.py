@@ -17,7 +17,7 @@ from seraphim.errors import CapacityError, QuotaError
 _NETWORK_BITS = 64  # of an IPv6 address: a household, often one machine, has all addresses of such a network
 _NO_ADDRESS = "unknown"
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
 
 def to_client(address: str) -> str:
@@ -90,7 +90,7 @@ class FairThread:
         self._executor = ThreadPoolExecutor(1, name)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def run(self, client: str, function: Callable[[], Result]) -> Result:
+    async def run(self, client: str, function: Callable[[], T]) -> T:
         """Call a function in the thread, after the client's earlier calls, and return its result."""
         turn = self._turns.setdefault(client, asyncio.Lock())
         async with turn:  # so that the thread's queue holds at most one call of each client

@@ -14,10 +14,10 @@ import uvicorn
 from seraphim.errors import SettingsError
 from seraphim.server.app import create_app
 from seraphim.server.connections import Network, SilentConnections, http_protocol, websocket_protocol
-from seraphim.server.engine.model_host import ModelHost
-from seraphim.server.engine.programs import Programs
-from seraphim.server.engine.requests import MAX_BYTES
 from seraphim.server.middleware import LOOPBACK, Access, Throttle
+from seraphim.server.searcher.engine_host import EngineHost
+from seraphim.server.searcher.model_host import ModelHost
+from seraphim.server.searcher.requests import MAX_BYTES
 from seraphim.server.service import ServerLimits
 
 try:
@@ -51,9 +51,9 @@ def bind(
     port: int,
     access: Access | None = None,
     limits: ServerLimits | None = None,
-    programs: Programs | None = None,
+    engines: EngineHost | None = None,
 ) -> BoundServer:
-    """Open a port for the server, or any free one for port 0; clients can play with `programs`.
+    """Open a port for the server, or any free one for port 0; clients can play with `engines`.
 
     Requests may name this machine by an IP address or one of `allowed_hosts`; at a loopback address, and without
     `allowed_hosts`, by its own names, too.
@@ -74,7 +74,7 @@ def bind(
     if is_loopback(address) or not access.allowed_hosts:
         access = replace(access, allowed_hosts=(access.allowed_hosts or frozenset()) | _own_names(address))
     config = uvicorn.Config(
-        create_app(host, limits, access, programs),
+        create_app(host, limits, access, engines),
         log_config=_log_config(),
         log_level="warning",
         access_log=False,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from seraphim.server.engine.shared import Shared
 from seraphim.server.middleware import RequestLimits
+from seraphim.server.searcher.shared import Shared
 from seraphim.server.webfiles import WebFiles
 
 

@@ -1,4 +1,4 @@
-"""Engines over WebSockets: each connection is a client. What they say is `seraphim.server.engine.client`."""
+"""Searchers over WebSockets: each connection is a client. What they say is `seraphim.server.searcher.client`."""
 
 import asyncio
 import contextlib
@@ -8,9 +8,9 @@ from fastapi import WebSocket, WebSocketDisconnect
 from fastapi.requests import HTTPConnection
 
 from seraphim.errors import CapacityError
-from seraphim.server.engine.client import Client
-from seraphim.server.engine.messages import Message, to_json
 from seraphim.server.middleware import Throttle, client_of
+from seraphim.server.searcher.client import Client
+from seraphim.server.searcher.messages import Message, to_json
 from seraphim.server.service import ServerLimits, Service
 
 TRY_AGAIN_LATER = 1013  # closes a WebSocket because there are too many
@@ -26,7 +26,7 @@ def service_of(connection: HTTPConnection) -> Service:
 
 
 async def serve_client(websocket: WebSocket) -> None:
-    """Connect a page to an engine, until the page goes away or has been idle for long."""
+    """Connect a page to a searcher, until the page goes away or has been idle for long."""
     await websocket.accept()
     service, outbox = service_of(websocket), Outbox()
     try:

@@ -75,7 +75,7 @@ class ModelFolder:
         if not self.is_new():
             raise ModelError(
                 f"model {self.name!r} exists: go on with it (omit --init), or choose another name, "
-                f"or remove {self._everything(' and ')}"
+                f"or remove {self._paths(' and ')}"
             )
 
     def settings(self, game: str | None = None) -> Settings:
@@ -131,9 +131,9 @@ class ModelFolder:
         """
         if text is None:
             return self.champion()
-        return self.elsewhere(Path(text)) if "/" in text else self.snapshot(text)
+        return self.external_snapshot(Path(text)) if "/" in text else self.snapshot(text)
 
-    def elsewhere(self, path: Path) -> Snapshot:
+    def external_snapshot(self, path: Path) -> Snapshot:
         """Return the snapshot in a folder that need not belong to this model.
 
         Raises:
@@ -160,12 +160,12 @@ class ModelFolder:
         snapshot = to_snapshot(self.path / name)
         if snapshot is None or not snapshot.path.is_dir():
             raise ModelError(
-                f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._cure()}"
+                f"the champion of model {self.name!r} is gone: {self._champion} leads nowhere; {self._recovery_hint()}"
             )
         self._check_trust(snapshot.path)
         if damage := atomic.find_damage(snapshot.path):
             raise ModelError(
-                f"the champion of model {self.name!r} is damaged: {snapshot.path}: {damage}; {self._cure()}"
+                f"the champion of model {self.name!r} is damaged: {snapshot.path}: {damage}; {self._recovery_hint()}"
             )
         return snapshot
 
@@ -325,14 +325,14 @@ class ModelFolder:
                 "if you trust the source, add --trust"
             )
 
-    def _cure(self) -> str:
+    def _recovery_hint(self) -> str:
         # What to do about a champion that cannot be used.
         others = self.snapshots()
         if others:
             return f"try: ln -sfn {others[-1].name} {self._champion}"
-        return f"restore it from a copy, or try: rm -r {self._everything(' ')}, then --init"
+        return f"restore it from a copy, or try: rm -r {self._paths(' ')}, then --init"
 
-    def _everything(self, separator: str) -> str:
+    def _paths(self, separator: str) -> str:
         return separator.join(shlex.quote(str(path)) for path in (self.path, self.game_data) if path.exists())
 
     def _describe_missing(self) -> str:

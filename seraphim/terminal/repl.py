@@ -14,10 +14,10 @@ from rich.console import Console
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameNode
-from seraphim.players.choose import FollowsMoves
-from seraphim.players.opponent import Reading
+from seraphim.players.choose import HistoryPlayer
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.terminal import game_files, screen
-from seraphim.terminal.session import Session
+from seraphim.terminal.session import GameSession
 from seraphim.terminal.terminal import Terminal, line_reader
 
 ReadLine = Callable[[str], str]
@@ -37,7 +37,7 @@ class Command(NamedTuple):
 class Interactive:
     """A read-eval-print loop over a session."""
 
-    def __init__(self, session: Session, title: str, console: Console, read_line: ReadLine | None = None) -> None:
+    def __init__(self, session: GameSession, title: str, console: Console, read_line: ReadLine | None = None) -> None:
         """Create the loop.
 
         Args:
@@ -108,8 +108,9 @@ class Interactive:
             enter = ", Enter lets the computer play"
             others_move = session.proven is not None or session.engine is not None
             others_move = others_move or session.opponent.play.computer == "raw"
-            if session.options.debug and session.reading and not session.reading.sampled and not others_move:
-                enter = f", Enter plays {session.tree.label(session.reading.best)}"
+            sampled = session.opponent.is_sampled(session.tree.node)
+            if session.options.debug and session.analysis and not sampled and not others_move:
+                enter = f", Enter plays {session.analysis.best}"
         return f"{self._terminal.marks[session.mover]} to move{enter} > "
 
     def _execute(self, line: str) -> None:
@@ -132,13 +133,13 @@ class Interactive:
             raise SettingsError(f"{line!r} is neither a move nor a command: expected {moves}")
 
     def _candidate(self, number: int) -> int:
-        reading = self._session.reading
-        if reading is None:
+        found = self._session.analysis
+        if found is None:
             raise SettingsError("no candidates are shown here: table shows them with their numbers")
-        count = len(reading.candidates)
+        count = len(found.moves)
         if not 1 <= number <= count:
             raise SettingsError(f"there is no candidate {number}: expected a number from 1 to {count}")
-        return reading.candidates[number - 1].action
+        return found.moves[number - 1].action
 
     def _enter(self) -> None:
         session = self._session
@@ -157,12 +158,12 @@ class Interactive:
         self._shown = session.tree.node
         self._terminal.show_game()
         if session.options.debug and not session.ended:
-            self._terminal.show_reading(self._reading())
+            self._terminal.show_analysis(self._analysis())
 
-    def _reading(self) -> Reading:
+    def _analysis(self) -> PositionAnalysis:
         # The search's results for this position, which is searched first if necessary.
         session = self._session
-        return session.reading or self._terminal.read(session.opponent.search.readouts, session.options.debug)
+        return session.analysis or self._terminal.read(session.opponent.search.readouts, session.options.debug)
 
     # ------------------------------------------------------------ the computer's moves
 
@@ -184,7 +185,7 @@ class Interactive:
             return
         session.waiting = False
         try:
-            reading = self._reading() if session.options.debug else terminal.read(session.opponent.search.readouts)
+            found = self._analysis() if session.options.debug else terminal.read(session.opponent.search.readouts)
         except SeraphimError:
             session.waiting = True  # or it would fail again and again
             raise
@@ -193,13 +194,13 @@ class Interactive:
         action = session.opponent.choose(session.tree)
         label = session.tree.label(action)
         session.play(action)
-        chosen = next(each for each in reading.candidates if each.action == action)
+        chosen = next(each for each in found.moves if each.action == action)
         terminal.say(
-            f"{mark} plays {label}: {chosen.share:.0%} of the visits ({reading.total:,}), "
-            f"expects {chosen.q:+.2f}, {reading.seconds:.2f} s"
+            f"{mark} plays {label}: {chosen.share:.0%} of the visits ({found.readouts:,}), "
+            f"expects {chosen.value:+.2f}, {found.seconds:.2f} s"
         )
 
-    def _play_engine(self, engine: FollowsMoves) -> None:
+    def _play_engine(self, engine: HistoryPlayer) -> None:
         session, terminal = self._session, self._terminal
         mark, began = terminal.marks[session.mover], time.perf_counter()
         session.waiting = True  # where it fails
@@ -226,8 +227,8 @@ class Interactive:
         return [
             Command("play", "let the computer make this move", lambda _: self._play_computer(), ("p",)),
             Command("raw", "let the network make this move without a search", lambda _: self._play_raw()),
-            Command("hint", "what the computer would play", lambda _: terminal.show_hint(self._reading()), ("h",)),
-            Command("table", "search results of all moves", lambda _: terminal.show_reading(self._reading()), ("t",)),
+            Command("hint", "what the computer would play", lambda _: terminal.show_hint(self._analysis()), ("h",)),
+            Command("table", "search results of all moves", lambda _: terminal.show_analysis(self._analysis()), ("t",)),
             Command("more N", "search N more readouts", self._more, ("m",)),
             Command("undo [N]", "take back your last move, or N moves", lambda n: session.undo(_count(n)), ("u",)),
             Command("redo [N]", "replay what was taken back", lambda n: session.redo(_count(n)), ("r",)),
@@ -247,7 +248,7 @@ class Interactive:
         readouts = _count(text)
         if not readouts:
             raise SettingsError("how many more readouts? Try: more 1000")
-        self._terminal.show_reading(self._terminal.read(readouts, table=True))
+        self._terminal.show_analysis(self._terminal.read(readouts, table=True))
 
     def _load(self, text: str) -> None:
         if not text:

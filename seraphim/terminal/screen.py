@@ -12,11 +12,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.game import EMPTY, Board, Game, board_of, cell_name
+from seraphim.game import EMPTY, Array, Board, Game, board_of, cell_name
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
-from seraphim.players.opponent import Reading
-from seraphim.search.analysis import Candidate
+from seraphim.search.analysis import Move, PositionAnalysis
 
 PIECE_STYLES = ("bold white on red3", "bold black on gold1")
 BAR_STYLES = ("red3", "dark_goldenrod")
@@ -167,21 +166,41 @@ def _outcome(tree: GameTree, sides: Sides) -> str:
     return f"{sides.marks[winner]} wins{margin} ({sides.names[winner]})"
 
 
-def draw_reading(
-    tree: GameTree, reading: Reading, sentence: str, mark: str, numbered: str, width: int
+def draw_table(
+    tree: GameTree,
+    moves: Sequence[Move],
+    visits_before: Mapping[int, int],
+    raw_priors: Array,
+    numbered: str,
+    width: int,
 ) -> RenderableType:
-    """Return the search's results as a table of moves with two lines below it.
+    """Return what a search found about each move as a table.
 
     Args:
         tree: the game.
-        reading: results for its current position.
-        sentence: how the move to play is chosen.
-        mark: of the player to move.
-        numbered: prefix of the candidates' numbers.
+        moves: those of its current position.
+        visits_before: of each action, before the latest search.
+        raw_priors: the network's probabilities, float32 [A], including illegal actions.
+        numbered: prefix of the moves' numbers.
         width: of the screen, in characters.
     """
-    shown, rest = reading.candidates[:MOST_CANDIDATES], reading.candidates[MOST_CANDIDATES:]
-    rows = [_row(tree, reading, each, f"{numbered}{rank}") for rank, each in enumerate(shown, start=1)]
+    shown, rest = moves[:MOST_CANDIDATES], moves[MOST_CANDIDATES:]
+    rows = [
+        [
+            f"{numbered}{rank}",
+            move.label,
+            f"{raw_priors[move.action]:.1%}",
+            f"{move.searched_prior:.1%}",
+            f"{move.visits - visits_before.get(move.action, 0):,}",
+            f"{move.visits:,}",
+            f"{move.share:.1%}",
+            f"{'=' if move.proven else ''}{move.value:+.3f}",
+            f"{move.u:.3f}",
+            f"{move.value + move.u:+.3f}",
+            format_moves(tree.game, move.actions, start=tree.node.state),
+        ]
+        for rank, move in enumerate(shown, start=1)
+    ]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     taken = 0
     for column, title in enumerate(COLUMNS[:-1]):
@@ -189,50 +208,38 @@ def draw_reading(
         taken += 1 + max(len(title), *(len(row[column]) for row in rows))
     table.add_column(COLUMNS[-1], no_wrap=True)
     room = max(LEAST_VARIATION, width - taken - 1)
-    for row, each in zip(rows, shown, strict=True):
+    for rank, (row, move) in enumerate(zip(rows, shown, strict=True)):
         variation = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
         cells = [Text(cell) for cell in (*row[:-1], variation)]
-        cells[COLUMNS.index("Q")].style = "green" if each.q > 0 else "red" if each.q < 0 else ""
-        table.add_row(*cells, style="bold" if each.action == reading.best else "")
-    parts: list[RenderableType] = [table]
-    if rest:
-        parts.append(Text(f"… and {len(rest)} more, with {sum(each.visits for each in rest):,} visits", "dim"))
-    temperature = ("HOT", "bold red") if reading.sampled else ("COLD", "bold blue")
-    speed = reading.readouts / max(reading.seconds, 1e-9)
-    summary = (
-        f"{reading.readouts:,} readouts in {reading.seconds:.2f} s, {speed:,.0f} readouts/s; "
-        f"tree {reading.total:,}; {_expectation(reading, mark)}"
+        cells[COLUMNS.index("Q")].style = "green" if move.value > 0 else "red" if move.value < 0 else ""
+        table.add_row(*cells, style="" if rank else "bold")
+    if not rest:
+        return table
+    return Group(table, Text(f"… and {len(rest)} more, with {sum(move.visits for move in rest):,} visits", "dim"))
+
+
+def draw_summary(found: PositionAnalysis, sentence: str, sampled: bool, mark: str) -> RenderableType:
+    """Return how the player with a mark chooses its move, and the figures of the search, in two lines."""
+    temperature = ("HOT", "bold red") if sampled else ("COLD", "bold blue")
+    speed = found.new_readouts / max(found.seconds, 1e-9)
+    figures = (
+        f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s; "
+        f"tree {found.readouts:,}; {_expectation(found, mark)}"
     )
-    return Group(*parts, Text.assemble(temperature, f"  {sentence}"), Text(summary))
+    return Group(Text.assemble(temperature, f"  {sentence}"), Text(figures))
 
 
-def _row(tree: GameTree, reading: Reading, each: Candidate, number: str) -> list[str]:
-    return [
-        number,
-        tree.label(each.action),
-        f"{reading.raw_priors[each.action]:.1%}",
-        f"{each.searched_prior:.1%}",
-        f"{reading.new_visits[each.action]:,}",
-        f"{each.visits:,}",
-        f"{each.share:.1%}",
-        f"{'=' if each.proven else ''}{each.q:+.3f}",
-        f"{each.u:.3f}",
-        f"{each.q + each.u:+.3f}",
-        format_moves(tree.game, each.variation, start=tree.node.state),
-    ]
+def _expectation(found: PositionAnalysis, mark: str) -> str:
+    return f"{mark} {'can force' if found.proven else 'expects'} {found.value:+.2f}"
 
 
-def _expectation(reading: Reading, mark: str) -> str:
-    return f"{mark} {'can force' if reading.proven else 'expects'} {reading.value:+.2f}"
-
-
-def draw_hint(tree: GameTree, reading: Reading, mark: str) -> Text:
+def draw_hint(tree: GameTree, found: PositionAnalysis, mark: str) -> Text:
     """Return the move that the search would play for the player with a mark, in a line or two."""
-    first, *others = reading.candidates
-    likely = format_moves(tree.game, first.variation[:LONGEST_HINT], start=tree.node.state)
-    text = Text.assemble("hint: ", (tree.label(first.action), "bold"), f", {first.share:.0%} of visits; ")
-    text.append(f"{_expectation(reading, mark)}; likely {likely}")
-    rest = [f"{tree.label(each.action)} {each.share:.0%}" for each in others[:3] if each.share > SMALL_SHARE]
+    first, *others = found.moves
+    likely = format_moves(tree.game, first.actions[:LONGEST_HINT], start=tree.node.state)
+    text = Text.assemble("hint: ", (first.label, "bold"), f", {first.share:.0%} of visits; ")
+    text.append(f"{_expectation(found, mark)}; likely {likely}")
+    rest = [f"{move.label} {move.share:.0%}" for move in others[:3] if move.share > SMALL_SHARE]
     return text.append(f"; else {', '.join(rest)}" if rest else "")
 
 

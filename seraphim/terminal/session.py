@@ -14,9 +14,10 @@ from seraphim.game import load_game
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Options, SearchOptions
-from seraphim.players.choose import FollowsMoves
-from seraphim.players.opponent import Opponent, PlayOptions, Reading, Watch
+from seraphim.players.choose import HistoryPlayer
+from seraphim.players.opponent import Opponent, PlayOptions, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.search.evaluator import Inference
 from seraphim.settings import Human
 from seraphim.terminal import game_files
@@ -40,7 +41,7 @@ class SessionOptions(Options):
 _Options = TypeVar("_Options", SessionOptions, PlayOptions, SearchOptions)
 
 
-class Session:
+class GameSession:
     """A game with its branches, and the computer as opponent."""
 
     def __init__(
@@ -74,10 +75,11 @@ class Session:
         _check_readouts(search.readouts)
         self.opponent = Opponent(self.game, inference, replace(search, root="puct"), play, generator)
         self._proof = proof
-        self.engine: FollowsMoves | None = None  # an external engine that makes the computer's moves
+        self.engine: HistoryPlayer | None = None  # an external engine that makes the computer's moves
         self.tree = GameTree(self.game)
         self.root_replaced = search.root != "puct"
-        self.reading: Reading | None = None  # of the current position
+        self.analysis: PositionAnalysis | None = None  # of the current position
+        self.visits_before: dict[int, int] = {}  # its last search, by action
         self.waiting = False  # whether the computer waits for a command before it moves
         self._values: dict[GameNode, float] = {}  # for player 0, of positions that were searched
 
@@ -115,7 +117,7 @@ class Session:
         found = self._proof.find(self.tree.node.state) if self._proof and not self.ended else []
         return next((known for known in found if known.action != NO_ACTION), None)
 
-    def choose_by_engine(self, engine: FollowsMoves) -> int:
+    def choose_by_engine(self, engine: HistoryPlayer) -> int:
         """Return the action that an external engine chooses in this position.
 
         Raises:
@@ -123,7 +125,7 @@ class Session:
         """
         if not self.tree.starts_afresh:
             raise GameError("an engine follows games from the initial position only: new begins one")
-        return int(engine.after([self.tree.actions()])[0])
+        return int(engine.choose([self.tree.actions()])[0])
 
     def check_unfinished(self) -> None:
         """Raise a GameError if the game is over."""
@@ -147,7 +149,7 @@ class Session:
         self.tree.play(action)
         self._moved(waiting=False)
 
-    def read(self, readouts: int, watch: Watch | None = None) -> Reading:
+    def read(self, readouts: int, watch: Watch | None = None) -> PositionAnalysis:
         """Add readouts to the search of the current position; see `Opponent.read`.
 
         Raises:
@@ -157,9 +159,10 @@ class Session:
         """
         self.check_unfinished()
         _check_readouts(readouts)
-        self.reading = self.opponent.read(self.tree, readouts, watch)
-        self._values[self.tree.node] = self.reading.value if self.mover == 0 else -self.reading.value
-        return self.reading
+        self.visits_before = {move.action: move.visits for move in self.opponent.read(self.tree, 0).moves}
+        self.analysis = self.opponent.read(self.tree, readouts, watch)
+        self._values[self.tree.node] = self.analysis.value if self.mover == 0 else -self.analysis.value
+        return self.analysis
 
     def undo(self, plies: int | None = None) -> None:
         """Take back a number of moves; by default up to the user's last turn, or one move in debug mode.
@@ -272,12 +275,12 @@ class Session:
         _check_readouts(search.readouts)
         self.opponent.change(search, _changed(self.opponent.play, name, text))
         if options == self.options:
-            self.reading = None  # it was made with other options
+            self.analysis = None  # it was made with other options
         self.options = options
 
     def _moved(self, waiting: bool = True) -> None:
         # After a move or a new game the computer moves by itself; after a step in the history it waits.
-        self.reading = None
+        self.analysis = None
         self.waiting = waiting
 
 

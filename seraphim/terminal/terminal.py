@@ -15,9 +15,10 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from seraphim.players.opponent import Reading, Watch
+from seraphim.players.opponent import Watch
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.terminal import screen
-from seraphim.terminal.session import Session
+from seraphim.terminal.session import GameSession
 
 SECONDS_PER_UPDATE = 0.15  # of a running search
 ROWS_BELOW_BOARD = 4  # to keep free on the screen
@@ -26,7 +27,7 @@ ROWS_BELOW_BOARD = 4  # to keep free on the screen
 class Terminal:
     """Prints a session."""
 
-    def __init__(self, session: Session, title: str, console: Console) -> None:
+    def __init__(self, session: GameSession, title: str, console: Console) -> None:
         """Show a session on a console; the title is the computer's name."""
         self.title = title
         self.console = console
@@ -40,20 +41,20 @@ class Terminal:
         """Print a sentence without its control characters."""
         self.console.print(Text(printable(sentence), style))
 
-    def show_hint(self, reading: Reading) -> None:
+    def show_hint(self, found: PositionAnalysis) -> None:
         """Print what the computer would play."""
-        self.console.print(screen.draw_hint(self._session.tree, reading, self.marks[self._session.mover]))
+        self.console.print(screen.draw_hint(self._session.tree, found, self.marks[self._session.mover]))
 
     def show_game(self) -> None:
         """Print the position."""
         self.console.print()
         self.console.print(self._draw_game())
 
-    def show_reading(self, reading: Reading) -> None:
+    def show_analysis(self, found: PositionAnalysis) -> None:
         """Print the search's results for each move."""
-        self.console.print(self._draw_reading(reading))
+        self.console.print(self._draw_analysis(found))
 
-    def read(self, readouts: int, table: bool = False) -> Reading:
+    def read(self, readouts: int, table: bool = False) -> PositionAnalysis:
         """Search the position, and show the progress if the console is a terminal.
 
         There, Ctrl-C stops the search instead of the program; the computer then waits for a command.
@@ -63,27 +64,29 @@ class Terminal:
             table: whether the progress shows the table of candidates instead of the game.
 
         Raises:
-            SeraphimError: see `Session.read`.
+            SeraphimError: see `GameSession.read`.
         """
-        draw = self._draw_reading if table else self._draw_progress
+        draw = self._draw_analysis if table else self._draw_progress
         with _interruptible(self.console.is_terminal) as interrupted, self._live(draw, interrupted) as watch:
-            reading = self._session.read(readouts, watch)
+            found = self._session.read(readouts, watch)
         if interrupted.is_set():
             self._session.waiting = True
-            self.say(f"stopped after {reading.readouts:,} readouts")
-        return reading
+            self.say(f"stopped after {found.new_readouts:,} readouts")
+        return found
 
     @contextlib.contextmanager
-    def _live(self, draw: Callable[[Reading], RenderableType], interrupted: threading.Event) -> Iterator[Watch]:
+    def _live(
+        self, draw: Callable[[PositionAnalysis], RenderableType], interrupted: threading.Event
+    ) -> Iterator[Watch]:
         # Yields a function that draws a running search now and then, and stops it when interrupted.
         live = Live(console=self.console, auto_refresh=False, transient=True)
         next_update = time.perf_counter() + SECONDS_PER_UPDATE
 
-        def watch(reading: Callable[[], Reading]) -> bool:
+        def watch(found: Callable[[], PositionAnalysis]) -> bool:
             nonlocal next_update
             if self.console.is_terminal and time.perf_counter() >= next_update:
                 live.start()  # does nothing if it is started
-                live.update(draw(reading()), refresh=True)
+                live.update(draw(found()), refresh=True)
                 next_update = time.perf_counter() + SECONDS_PER_UPDATE
             return interrupted.is_set()
 
@@ -92,8 +95,8 @@ class Terminal:
         finally:
             live.stop()
 
-    def _draw_progress(self, reading: Reading) -> RenderableType:
-        status = f"thinking: {reading.readouts:,} readouts, {reading.seconds:.1f} s; Ctrl-C stops"
+    def _draw_progress(self, found: PositionAnalysis) -> RenderableType:
+        status = f"thinking: {found.new_readouts:,} readouts, {found.seconds:.1f} s; Ctrl-C stops"
         return Group(self._draw_game(), Text(status, "dim"))
 
     def _draw_game(self) -> RenderableType:
@@ -107,17 +110,25 @@ class Terminal:
             session.tree, screen.Sides((first, second), self.marks), session.value, compact, console.width
         )
 
-    def _draw_reading(self, reading: Reading) -> RenderableType:
+    def _draw_analysis(self, found: PositionAnalysis) -> RenderableType:
         session, opponent = self._session, self._session.opponent
+        sampled = opponent.is_sampled(session.tree.node)
         if opponent.play.computer == "raw":
             how = "the computer plays the raw network's move"
         else:
-            how = "the move is sampled in proportion to visits" if reading.sampled else "the best move is played"
+            how = "the move is sampled in proportion to visits" if sampled else "the best move is played"
         if opponent.play.temperature == "auto":
             how += f"; hot before move {opponent.search.tempering_point + 1}"
         how += "; noised priors" if opponent.play.noise else "; no noise"
-        mark = self.marks[session.mover]
-        return screen.draw_reading(session.tree, reading, how, mark, self.numbered, self.console.width)
+        shown = screen.draw_table(
+            session.tree,
+            found.moves,
+            session.visits_before,
+            opponent.raw_priors(session.tree.node.state),
+            self.numbered,
+            self.console.width,
+        )
+        return Group(shown, screen.draw_summary(found, how, sampled, self.marks[session.mover]))
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from seraphim.errors import SettingsError
-from seraphim.evaluation.check import RAW, SEARCHED, Evaluation, evaluate
+from seraphim.evaluation.check import RAW, SEARCHED, CheckResult, evaluate
 from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
 from seraphim.game.features import PositionSet
@@ -64,7 +64,7 @@ class LearnResult:
     """How learning ended."""
 
     champion: Snapshot
-    evaluation: Evaluation | None  # of the champion; None where the game has no solved positions
+    evaluation: CheckResult | None  # of the champion; None where the game has no solved positions
     generations: int
     seconds: float
     interrupted: bool
@@ -170,7 +170,7 @@ class _Check:
             self._started -= metrics[_SECONDS]
             self.finish(snapshot)
 
-    def finish(self, snapshot: Snapshot) -> Evaluation | None:
+    def finish(self, snapshot: Snapshot) -> CheckResult | None:
         figures: dict[str, float] = {}
         evaluation = self._evaluate(snapshot, self._sample) if self._sample else None
         if evaluation:
@@ -190,7 +190,7 @@ class _Check:
         self._started = time.perf_counter()
         return evaluation
 
-    def complete(self, champion: Snapshot, evaluation: Evaluation | None) -> Evaluation | None:
+    def complete(self, champion: Snapshot, evaluation: CheckResult | None) -> CheckResult | None:
         # Checks the champion in all positions, if `evaluation` is of the sample.
         if evaluation and self._sample is not self._position_sets:
             evaluation = self._evaluate(champion, self._position_sets)
@@ -198,7 +198,7 @@ class _Check:
             self._folder.annotate(champion, evaluation.to_dict())
         return evaluation
 
-    def _evaluate(self, snapshot: Snapshot, position_sets: list[PositionSet]) -> Evaluation:
+    def _evaluate(self, snapshot: Snapshot, position_sets: list[PositionSet]) -> CheckResult:
         model = open_model(self._folder, snapshot, self._settings, self._runtime)
         inferences = model.inferences(LARGEST_BATCH, count_cores())
         searched = model.player(min(self._settings.search.readouts, _MAX_READOUTS), inferences)
@@ -213,7 +213,7 @@ def _sample(game: Game, position_sets: list[PositionSet]) -> list[PositionSet]:
     return [first_positions(each, _SAMPLE) for each in position_sets]
 
 
-def _reached(run: Run, evaluation: Evaluation | None, generations: int, hours: float) -> bool:
+def _reached(run: Run, evaluation: CheckResult | None, generations: int, hours: float) -> bool:
     if run.generations is not None and generations >= run.generations:
         return True
     if run.hours is not None and hours >= run.hours:

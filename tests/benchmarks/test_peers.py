@@ -144,6 +144,6 @@ def test_each_move_takes_as_many_readouts_as_the_row_says_from_the_empty_board(s
     few = replace(settings.self_play, concurrent_games=4)
     player = SelfPlay(game, Uniform(game), settings.search, few, "peers")
     games = list(player.play(iter(range(4))))
-    assert player.search.readouts == search.readouts * sum(len(one.actions) for one in games)
+    assert player.search.counters.readouts == search.readouts * sum(len(one.actions) for one in games)
     for one in games:
         np.testing.assert_array_equal(one.states[0], game.initial(1)[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.evaluation.check import RAW, SEARCHED, Evaluation, StartLosses, evaluate, loses_from_start
+from seraphim.evaluation.check import RAW, SEARCHED, CheckResult, StartLosses, evaluate, loses_from_start
 from seraphim.evaluation.error_rates import Errors, find_mistakes
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game, PlainGame, PlainRules
@@ -218,7 +218,7 @@ def test_the_report_says_on_which_side_a_model_loses() -> None:
 
 
 def test_a_mistake_that_does_not_lose_from_the_start_is_not_perfect() -> None:
-    assert not Evaluation(
+    assert not CheckResult(
         (Errors("some", SEARCHED, Rate(1, 10)), Errors("some", RAW, Rate(0, 10))), StartLosses(False, False)
     ).perfect
 

@@ -24,7 +24,7 @@ from seraphim.game.features import PositionSet
 from seraphim.options import SearchOptions
 from seraphim.players.choose import (
     Choose,
-    FollowsMoves,
+    HistoryPlayer,
     random_player,
     raw_player,
     search_player,
@@ -171,8 +171,8 @@ def test_another_program_is_measured_as_a_player_is(monkeypatch: pytest.MonkeyPa
 
 
 def test_an_engine_needs_the_moves_that_lead_to_a_position() -> None:
-    class Follower(FollowsMoves):
-        def after(self, lines: Sequence[Sequence[int]]) -> Array:
+    class Follower(HistoryPlayer):
+        def choose(self, lines: Sequence[Sequence[int]]) -> Array:
             raise AssertionError(lines)
 
     with pytest.raises(PlayerError, match="needs the moves that lead to a position, which .* 'some' lack"):

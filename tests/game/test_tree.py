@@ -22,7 +22,7 @@ from seraphim.records.examples import GameRecord, encode
 from seraphim.records.writer import GameWriter
 from seraphim.search.evaluator import Uniform
 from seraphim.terminal import game_files
-from seraphim.terminal.session import Session, SessionOptions
+from seraphim.terminal.session import GameSession, SessionOptions
 
 FOUR = connectfour.GAME
 HEX = load_game("hex")
@@ -367,7 +367,7 @@ def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(record
     game = tictactoe.GAME
     options = SearchOptions(readouts=4, cache_megabytes=0, solver=False)
     generator = np.random.default_rng(1)
-    session = Session("tictactoe", Uniform(game), options, PlayOptions(), SessionOptions("both"), generator)
+    session = GameSession("tictactoe", Uniform(game), options, PlayOptions(), SessionOptions("both"), generator)
     session.load(f"{recorded}:3")
     assert format_moves(game, session.tree.actions()) == "a1 b1 a2"
     session.redo(2)

@@ -195,7 +195,7 @@ def test_what_a_program_does_wrong_is_said(
     player = gtp_player(OTHELLO, command(script, how))
     monkeypatch.setattr(gtp, "THINKING_SECONDS", 3.0 if how == "silent" else 60.0)
     with pytest.raises(GameError, match=message):
-        player.after([()])
+        player.choose([()])
     assert int(script.with_suffix(".txt").read_text()) == starts
 
 
@@ -205,12 +205,12 @@ def test_what_a_program_does_wrong_is_said(
 def test_a_program_that_is_out_of_step_is_not_asked_again(script: Path, how: str, message: str) -> None:
     player, moves = gtp_player(OTHELLO, command(script, how)), list[int]()
     with pytest.raises(GameError, match=message):
-        player.after([moves])
+        player.choose([moves])
     state = OTHELLO.initial(1)
     for _ in range(4):
         moves.append(int(first_legal(state)[0]))
         state = OTHELLO.step(state, np.array(moves[-1:]))
-        assert player.after([moves]) == first_legal(state)
+        assert player.choose([moves]) == first_legal(state)
     assert int(script.with_suffix(".txt").read_text()) == 2
 
 
@@ -252,7 +252,7 @@ def test_a_move_may_take_longer_than_another_answer(monkeypatch: pytest.MonkeyPa
         pytest.skip("not installed: apt install fairy-stockfish")
     player = uci_player(load_game("openspiel:chess"), "fairy-stockfish go movetime 1000")
     monkeypatch.setattr(uci, "ANSWER_SECONDS", 0.1)
-    assert player.after([()]).shape == (1,)
+    assert player.choose([()]).shape == (1,)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_an_error_of_one_program_stops_the_others(failing: int, monkeypatch: pyt
 
     engines: list[Stub] = []
     with pytest.raises(GameError, match="nonsense"):
-        player.EnginePlayer("stub", Stub).after([(row,) for row in range(1000)])
+        player.EnginePlayer("stub", Stub).choose([(row,) for row in range(1000)])
     assert len(asked) < 400  # of 999
 
 
@@ -365,7 +365,7 @@ def test_programs_go_on_with_the_games_that_they_follow(monkeypatch: pytest.Monk
     both = [Follower(2, 3), Follower(1)]
     both[0].meeting = both[1].meeting = threading.Barrier(2)
     engines = iter(both)
-    player.EnginePlayer("followers", lambda: next(engines)).after([(0, 9), (1, 9), (2, 9), (2, 3, 9)])
+    player.EnginePlayer("followers", lambda: next(engines)).choose([(0, 9), (1, 9), (2, 9), (2, 3, 9)])
     assert [engine.asked[0] for engine in both] == [(2, 3, 9), (1, 9)]
     assert {engine.asked[1] for engine in both} == {(0, 9), (2, 9)}
 
@@ -376,10 +376,10 @@ def test_a_program_keeps_its_game_when_others_have_none(monkeypatch: pytest.Monk
     both[0].meeting = both[1].meeting = threading.Barrier(1)
     engines = iter(both)
     followers = player.EnginePlayer("followers", lambda: next(engines))
-    followers.after([(0,), (0,)])
+    followers.choose([(0,), (0,)])
     for engine in both:
         engine.asked.clear()
-    followers.after([(1, 9)])
+    followers.choose([(1, 9)])
     assert [engine.asked for engine in both] == [[], [(1, 9)]]
 
 
@@ -401,7 +401,7 @@ def test_a_program_that_thinks_long_keeps_no_games_waiting(monkeypatch: pytest.M
         def close(self) -> None:
             pass
 
-    actions = player.EnginePlayer("stub", Stub).after([(row,) for row in range(10)])
+    actions = player.EnginePlayer("stub", Stub).choose([(row,) for row in range(10)])
     np.testing.assert_array_equal(actions, np.arange(10))
 
 
@@ -443,5 +443,5 @@ def test_ctrl_c_ends_the_programs_while_games_are_handed_out(monkeypatch: pytest
 
     monkeypatch.setattr(player, "ThreadPoolExecutor", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        player.EnginePlayer("thinking", lambda: next(engines)).after([[], []])
+        player.EnginePlayer("thinking", lambda: next(engines)).choose([[], []])
     assert first.is_closed.is_set()  # nobody waits for its answer

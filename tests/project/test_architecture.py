@@ -43,7 +43,7 @@ HEAVY = {
 }
 LIGHT = {
     "fastapi": {"server/app", "server/sockets"},
-    "pydantic": {"server/app", "server/engine/requests"},
+    "pydantic": {"server/app", "server/searcher/requests"},
     "starlette": {"server/app", "server/middleware"},
     "uvicorn": {"server/connections", "server/run"},
     "gymnasium": {"export/aec"},
@@ -246,6 +246,41 @@ def test_these_rules_see_what_they_forbid(
     (tmp_path / "broken.py").write_text(broken)
     with pytest.raises(AssertionError):
         check(tmp_path / "broken.py")
+
+
+# ---------------------------------------------------------------- names
+
+
+def types_of(tree: ast.Module) -> Iterator[str]:
+    """The public classes and type aliases of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (
+                each.id for each in targets if isinstance(each, ast.Name) and re.match(r"[A-Z]\w*[a-z]", each.id)
+            )
+
+
+def named_twice(paths: list[Path]) -> dict[str, list[str]]:
+    modules: dict[str, list[str]] = {}
+    for path in paths:
+        for name in types_of(ast.parse(path.read_text())):
+            modules.setdefault(name, []).append(identity(path))
+    return {name: where for name, where in modules.items() if len(where) > 1}
+
+
+def test_a_type_name_means_one_thing() -> None:
+    assert named_twice(LIBRARY) == {}
+
+
+def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text("class Move:\n    pass\nPair = tuple[int, int]\n_Own = int\nMOST = 1\n")
+    other.write_text("from one import Pair\nMove: object = int\nclass _Own:\n    pass\nMOST = 2\n")
+    assert named_twice([one, other]) == {"Move": ["one.py", "other.py"]}
 
 
 # ---------------------------------------------------------------- size

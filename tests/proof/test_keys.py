@@ -19,7 +19,7 @@ from seraphim.game.saved_games import Position
 from seraphim.proof import known_moves, proving
 from seraphim.proof.certificate import MAGIC
 from seraphim.proof.keys import Keys
-from seraphim.proof.proving import Goal, Limits, prove
+from seraphim.proof.proving import Limits, Objective, prove
 from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME as TICTACTOE
 
@@ -156,7 +156,7 @@ class Late(PlainGame):
 @pytest.mark.parametrize("goal", ["first", "second", "result"])
 @pytest.mark.parametrize("plain", [Forgetful(), Slide()], ids=lambda plain: plain.name)
 def test_where_observations_do_not_tell_positions_apart_nothing_false_is_proven(
-    plain: PlainGame, goal: Goal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plain: PlainGame, goal: Objective, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game, out = PlainRules(plain), tmp_path / "proof"
     for module in (proving, known_moves, check_proof):

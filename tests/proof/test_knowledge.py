@@ -16,7 +16,7 @@ from seraphim.game.exhaustive import solve
 from seraphim.game.features import MoveResults
 from seraphim.game.saved_games import Position
 from seraphim.proof import certificate, known_moves, proving
-from seraphim.proof.knowledge import Knowledge
+from seraphim.proof.knowledge import ExactResults
 from seraphim.proof.proving import Limits, prove
 from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME as TICTACTOE
@@ -30,8 +30,8 @@ def test_values_are_exact_wherever_a_proof_leads(game: Game, tmp_path: Path, mon
     start, out = game.initial(1)[0], tmp_path / "proof"
     for _ in prove(game.name, Position(None, [], []), "result", [Uniform(game)], Limits(60, 8), out, lambda *_: None):
         pass
-    knowledge = Knowledge(ModuleType(game.name), game, [out])
-    assert knowledge.is_there
+    knowledge = ExactResults(ModuleType(game.name), game, [out])
+    assert knowledge.available
     solution, known = solve(game), 0
     unfinished = ~np.isnan(solution.action_values).all(axis=1)
     for state, values in zip(solution.states[unfinished], solution.action_values[unfinished], strict=True):
@@ -50,8 +50,8 @@ def test_values_are_exact_wherever_a_proof_leads(game: Game, tmp_path: Path, mon
 
 
 def test_without_a_proof_there_is_the_solver_or_nothing() -> None:
-    knowledge = Knowledge(ModuleType("game"), TICTACTOE, [])
-    assert not knowledge.is_there
+    knowledge = ExactResults(ModuleType("game"), TICTACTOE, [])
+    assert not knowledge.available
     with pytest.raises(GameError, match="has no solver: exact results are unavailable"):
         knowledge.solve(TICTACTOE.initial(1)[0], 1.0)
 
@@ -90,7 +90,7 @@ def test_words_are_compared_not_only_what_is_seen(tmp_path: Path) -> None:
         assert np.array_equal(game.observe(hidden[None]), game.observe(state[None]))
         assert known.find(hidden) == []
         with pytest.raises(GameError, match="does not lead to this position"):
-            Knowledge(ModuleType(name), game, [out]).solve(hidden, 1.0)
+            ExactResults(ModuleType(name), game, [out]).solve(hidden, 1.0)
         (found,) = known.find(state)
         action = found.action
         if action == known_moves.NO_ACTION:
@@ -140,8 +140,8 @@ class Solver(ModuleType):
 
 def test_the_proof_adds_what_a_slow_solver_does_not_find(win: Path) -> None:
     quick, slow = Solver(0.0), Solver(100.0)
-    exact = Knowledge(quick, TICTACTOE, []).solve(AFTER_FOUR, 10.0)
-    found = Knowledge(slow, TICTACTOE, [win]).solve(AFTER_FOUR, 10.0)
+    exact = ExactResults(quick, TICTACTOE, []).solve(AFTER_FOUR, 10.0)
+    found = ExactResults(slow, TICTACTOE, [win]).solve(AFTER_FOUR, 10.0)
     assert found == {**exact, 2: exact[2]._replace(proven=True)}
     assert slow.calls == [1.0]
 
@@ -149,7 +149,7 @@ def test_the_proof_adds_what_a_slow_solver_does_not_find(win: Path) -> None:
 def test_where_no_proof_leads_the_solver_gets_its_time(win: Path) -> None:
     solver = Solver(5.0)
     elsewhere = after(3, 4, 0)  # the action 2 is the threat to answer
-    assert Knowledge(solver, TICTACTOE, [win]).solve(elsewhere, 10.0) == Knowledge(solver, TICTACTOE, []).solve(
+    assert ExactResults(solver, TICTACTOE, [win]).solve(elsewhere, 10.0) == ExactResults(solver, TICTACTOE, []).solve(
         elsewhere, 10.0
     )
     assert solver.calls == [1.0, 10.0, 10.0]
@@ -157,9 +157,9 @@ def test_where_no_proof_leads_the_solver_gets_its_time(win: Path) -> None:
 
 def test_where_the_solver_is_quick_no_proof_is_read(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    assert Knowledge(Solver(0.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)[2].best
+    assert ExactResults(Solver(0.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)[2].best
     with pytest.raises(RecordError, match="cannot read the proof"):
-        Knowledge(Solver(100.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)
+        ExactResults(Solver(100.0), TICTACTOE, [missing]).solve(AFTER_FOUR, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def test_readouts_in_portions_equal_all_at_once() -> None:
     search.begin(np.array([0]), GAME.initial(1))
     search.run()
     result = search.result(np.array([0]))
-    assert {each.action: each.visits for each in analysis.candidates()} == dict(enumerate(result.visits[0].tolist()))
-    assert analysis.best == result.best[0]
+    assert {each.action: each.visits for each in analysis.result().moves} == dict(enumerate(result.visits[0].tolist()))
+    assert analysis.result().best_action == result.best[0]
 
 
 def test_without_readouts_the_policy_the_move_and_the_value_are_the_networks() -> None:
@@ -34,8 +34,29 @@ def test_without_readouts_the_policy_the_move_and_the_value_are_the_networks() -
     assert analysis.more(0) == 0
     logits, values = NETWORK.infer(GAME.observe(analysis.state[None]))
     assert analysis.policy.tolist() == pytest.approx([0, *softmax(logits[0, 1:])])
-    assert analysis.best == 1 + np.argmax(logits[0, 1:]) > 1
-    assert analysis.value == values[0]
+    assert analysis.result().best_action == 1 + np.argmax(logits[0, 1:]) > 1
+    assert analysis.result().value == values[0]
+
+
+def test_what_was_found_has_labels_and_the_figures_of_the_latest_search() -> None:
+    analysis = Analysis(GAME, NETWORK, OPTIONS)
+    analysis.play(4)
+    analysis.more(40)
+    analysis.more(25)
+    found = analysis.result()
+    assert (found.readouts, found.new_readouts, found.to_play) == (65, 25, 1)
+    assert found.board == GAME.render(analysis.state)
+    assert (found.best, found.moves[0].label) == (GAME.action_label(found.best_action), found.best)
+    assert found.seconds > 0
+    for move in found.moves:
+        assert move.variation == tuple(GAME.action_label(action) for action in move.actions)
+    told = found.to_dict()
+    assert (told["best"], told["readouts"], told["value_first"]) == (found.best_action, 65, -found.value)
+    assert told["readouts_per_second"] == round(25 / found.seconds)
+    assert [each["q"] for each in told["candidates"]] == [move.value for move in found.moves]
+    analysis.start(GAME.initial(1)[0])
+    analysis.more(10)
+    assert (analysis.result().readouts, analysis.result().new_readouts) == (10, 10)
 
 
 def test_an_analysis_stops_when_asked_and_can_go_on() -> None:
@@ -48,43 +69,43 @@ def test_an_analysis_stops_when_asked_and_can_go_on() -> None:
 
     spent = analysis.more(100_000, stop)
     assert 0 < spent < 100
-    assert sum(each.visits for each in analysis.candidates()) == spent
+    assert sum(each.visits for each in analysis.result().moves) == spent
     assert analysis.more(50) == 50
-    assert sum(each.visits for each in analysis.candidates()) == spent + 50
+    assert sum(each.visits for each in analysis.result().moves) == spent + 50
 
 
 def test_the_best_move_comes_first_even_with_fewer_visits() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS, leaves=1)
     analysis.more(100)
-    first, second, *_ = analysis.candidates()
-    assert first.action == analysis.best
+    first, second, *_ = analysis.result().moves
+    assert first.action == analysis.result().best_action
     assert first.visits < second.visits
 
 
 def test_candidates_show_what_the_search_is_made_of() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS, leaves=1)
     analysis.more(200)
-    candidates = analysis.candidates()
+    candidates = analysis.result().moves
     first, *others = candidates
-    assert first.action == analysis.best
+    assert first.action == analysis.result().best_action
     assert [each.visits for each in others] == sorted((each.visits for each in others), reverse=True)
     assert sum(each.prior for each in candidates) == pytest.approx(1.0, abs=1e-6)
     assert sum(each.share for each in candidates) == pytest.approx(1.0)
     for each in candidates:
         assert each.searched_prior == each.prior
         assert each.u == pytest.approx(OPTIONS.cpuct * each.prior * np.sqrt(201) / (1 + each.visits))
-        assert each.variation[0] == each.action
+        assert each.actions[0] == each.action
     # One readout more goes where Q + U is highest.
-    favorite = max(candidates, key=lambda each: each.q + each.u)
+    favorite = max(candidates, key=lambda each: each.value + each.u)
     analysis.more(1)
-    assert {each.action: each.visits for each in analysis.candidates()}[favorite.action] == favorite.visits + 1
+    assert {each.action: each.visits for each in analysis.result().moves}[favorite.action] == favorite.visits + 1
 
 
 def test_a_variation_is_a_legal_line() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.more(300)
     state = GAME.initial(1)
-    line = analysis.candidates()[0].variation
+    line = analysis.result().moves[0].actions
     assert len(line) >= 3
     for action in line:
         assert GAME.legal(state)[0, action]
@@ -94,28 +115,28 @@ def test_a_variation_is_a_legal_line() -> None:
 def test_a_move_keeps_the_tree_below_it() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.more(300)
-    favorite = analysis.candidates()[0]
-    value = -favorite.q
+    favorite = analysis.result().moves[0]
+    value = -favorite.value
     analysis.play(favorite.action)
-    assert sum(each.visits for each in analysis.candidates()) == favorite.visits - 1
-    assert analysis.value == pytest.approx(value, abs=0.1)
+    assert sum(each.visits for each in analysis.result().moves) == favorite.visits - 1
+    assert analysis.result().value == pytest.approx(value, abs=0.1)
     analysis.start(GAME.initial(1)[0])
     assert analysis.more(10) == 10
-    assert sum(each.visits for each in analysis.candidates()) == 10
+    assert sum(each.visits for each in analysis.result().moves) == 10
 
 
 def test_a_proven_position_needs_no_more_readouts() -> None:
     analysis = Analysis(GAME, NETWORK, SearchOptions(solver=True))
     analysis.start(np.array([0b000_000_011, 0b000_011_000]))  # X wins at a3
     analysis.more(500)
-    assert analysis.value == 1.0
-    assert analysis.best == 2
-    assert next(each for each in analysis.candidates() if each.action == 2).proven
+    assert analysis.result().value == 1.0
+    assert analysis.result().best_action == 2
+    assert next(each for each in analysis.result().moves if each.action == 2).proven
     assert analysis.more(500) == 0
 
 
 def test_noise_shows_in_the_searched_priors_only() -> None:
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.more(20, noise_key=7)
-    assert any(abs(each.searched_prior - each.prior) > 0.01 for each in analysis.candidates())
-    assert sum(each.searched_prior for each in analysis.candidates()) == pytest.approx(1.0, abs=1e-5)
+    assert any(abs(each.searched_prior - each.prior) > 0.01 for each in analysis.result().moves)
+    assert sum(each.searched_prior for each in analysis.result().moves) == pytest.approx(1.0, abs=1e-5)

@@ -88,12 +88,12 @@ def test_a_search_with_a_cache_equals_one_without(leaf: str) -> None:
         search.begin(np.arange(40), states)
         search.run()
         found.append(search.result(np.arange(40)))
-        assert network.positions == search.evaluations
-        asked.append(search.evaluations + search.cache_hits)
+        assert network.positions == search.counters.evaluations
+        asked.append(search.counters.evaluations + search.counters.cache_hits)
     assert found[0].visits.tolist() == found[1].visits.tolist()
     assert found[0].values.tolist() == found[1].values.tolist()
     assert asked[0] == asked[1]
-    assert search.cache_hits > 0
+    assert search.counters.cache_hits > 0
 
 
 def test_another_model_starts_with_an_empty_cache() -> None:

@@ -1,6 +1,7 @@
 """The compiled search equals the naive one; invariants hold after every search."""
 
 from dataclasses import replace
+from typing import Literal
 
 import games
 import knows_the_end
@@ -269,7 +270,7 @@ def test_one_tree_is_halted_and_the_others_go_on(leaves: int) -> None:
     assert 0 < visits(search)[1].sum() < 400
     search.run()
     assert visits(search).sum(axis=1)[[0, 2]].tolist() == [400, 400]
-    assert search.readouts == visits(search).sum()
+    assert search.counters.readouts == visits(search).sum()
     check_invariants(search)
     # The halted tree can go on as if it had not been halted.
     search.begin(np.array([1]), random_states(GAME, 3, 2)[1:2], None, 400 - int(visits(search)[1].sum()))
@@ -310,7 +311,7 @@ def test_compact_trees_are_the_same_and_take_less_memory() -> None:
     assert slots(search.trees)[0] < large[0] / 10
     assert slots(search.trees)[1] < large[1] / 10
     check_invariants(search)
-    assert visits(search)[:2].tolist() == before[:2].tolist()
+    assert search.result(np.arange(2)).visits.tolist() == before[:2].tolist()
     search.begin(np.arange(3), states)
     search.run()
     fresh = searched(GAME, network, states, OPTIONS)
@@ -483,6 +484,22 @@ def test_noise_is_one_draw_over_the_legal_actions_of_the_root_alone() -> None:
             assert own["prior"].tolist() == clean.trees.edges[:count]["prior"].tolist()
 
 
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_noisy_and_other_roots_of_a_batch_do_not_change_each_other(root: Literal["puct", "gumbel"]) -> None:
+    network, states = ArbitraryNetwork(GAME, 7), random_states(GAME, 3, 1)
+    options = replace(OPTIONS, root=root, readouts=16, cache_megabytes=0)
+    search = Search(GAME, network, options, 3)
+    search.begin(np.array([0, 2]), states[[0, 2]])
+    search.begin(np.array([1]), states[1:2], keys("a"))
+    search.run()
+    alone = [
+        searched(GAME, network, states[place : place + 1], options, keys("a") if place == 1 else None)
+        for place in range(3)
+    ]
+    assert visits(search).tolist() == [visits(each)[0].tolist() for each in alone]
+    assert search.trees.root_scores.tolist() == [score for each in alone for score in each.trees.root_scores.tolist()]
+
+
 def test_noise_is_mixed_in_by_its_coefficient() -> None:
     network = ArbitraryNetwork(GAME, 7)
     search = searched(GAME, network, GAME.initial(1), replace(OPTIONS, noise_coefficient=0.25), keys("a"))
@@ -578,14 +595,12 @@ def test_visits_tend_to_the_regularized_policy() -> None:
 
 def test_moves_that_are_not_sampled_have_the_highest_regularized_probability() -> None:
     states = random_states(GAME, 30, 1)
-    search = searched(GAME, ArbitraryNetwork(GAME), states, OPTIONS)
-    result = search.result(np.arange(30))
-    best = search.choose(result, np.zeros(30, bool), keys(*map(str, range(30))))
+    result = searched(GAME, ArbitraryNetwork(GAME), states, OPTIONS).result(np.arange(30))
     moves = [
         naive.move_of(naive.search(GAME, ArbitraryNetwork(GAME), state, OPTIONS), OPTIONS).action for state in states
     ]
-    assert best.tolist() == moves
-    assert best.tolist() != result.visits.argmax(axis=1).tolist()
+    assert result.best.tolist() == moves
+    assert result.best.tolist() != result.visits.argmax(axis=1).tolist()
 
 
 def test_the_first_of_equal_moves_is_played() -> None:
@@ -676,7 +691,7 @@ def test_known_results_need_no_network_and_prove_more() -> None:
     trees, options = np.arange(len(states)), replace(OPTIONS, readouts=200, solver=True)
     without = searched(game, ArbitraryNetwork(game), states, options)
     search = searched(game, ArbitraryNetwork(game), states, replace(options, known_results=True))
-    assert search.evaluations < without.evaluations
+    assert search.counters.evaluations < without.counters.evaluations
     found, before = search.result(trees), without.result(trees)
     assert found.proven.sum() > before.proven.sum()
     for tree in trees[found.proven]:

@@ -95,7 +95,7 @@ def test_a_proven_root_stops_early_and_counts_what_it_spent() -> None:
     search = solved(GAME, winning, readouts=1000)
     spent = search.result(np.arange(len(winning))).visits.sum(axis=1)
     assert (spent < 1000).mean() > 0.9
-    assert search.readouts == spent.sum()
+    assert search.counters.readouts == spent.sum()
 
 
 def test_the_fastest_win_and_the_slowest_loss_are_preferred() -> None:
@@ -160,12 +160,12 @@ def test_a_proven_position_that_becomes_the_root_is_played_without_readouts() ->
             ended, _ = GAME.outcome(state)
             if ended[0]:
                 break
-            before = search.readouts
+            before = search.counters.readouts
             search.move(np.array([0]), result.best)
             search.begin(np.array([0]), state)
             search.run()
             if search.trees.progress[0]["num_nodes"] > 1:
-                assert search.readouts == before
+                assert search.counters.readouts == before
         assert GAME.outcome(state)[1][0] != 0
 
 

@@ -214,7 +214,7 @@ def test_random_openings_depend_on_the_game_alone() -> None:
 def test_readouts_are_counted() -> None:
     player = SelfPlay(GAME, Uniform(GAME), OPTIONS, SelfPlayOptions(4, random_plies=0), "a")
     records = list(player.play(iter(range(9))))
-    assert player.search.readouts == 20 * sum(len(record.actions) for record in records)
+    assert player.search.counters.readouts == 20 * sum(len(record.actions) for record in records)
 
 
 def test_an_endless_supply_of_numbers_is_taken_one_by_one() -> None:
@@ -364,8 +364,8 @@ def test_batches_are_as_full_where_the_network_is_elsewhere() -> None:
         batches.clear()
         *_, report = play_games(GAME, network, settings, "a", iter(range(100)))
         assert report.work.evaluations == sum(batches)
-        assert report.work.room == max(batches) * len(batches)
-        fills.append(report.work.evaluations / report.work.room)
+        assert report.work.batch_capacity == max(batches) * len(batches)
+        fills.append(report.work.evaluations / report.work.batch_capacity)
     assert 0.75 < min(fills) <= max(fills) <= 1  # the last batches of a run are smaller
 
 

@@ -17,10 +17,10 @@ from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 from websockets.frames import Frame, Opcode
 
 import seraphim
-from seraphim.server.engine.model_host import ModelHost
-from seraphim.server.engine.requests import MAX_BYTES
 from seraphim.server.middleware import Access
 from seraphim.server.run import bind
+from seraphim.server.searcher.model_host import ModelHost
+from seraphim.server.searcher.requests import MAX_BYTES
 
 
 @pytest.fixture(scope="module")

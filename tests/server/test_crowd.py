@@ -20,11 +20,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from seraphim.errors import CapacityError, QuotaError, SettingsError
-from seraphim.server.engine.model_host import ModelHost
-from seraphim.server.engine.shared_search import Line
 from seraphim.server.middleware import Access, RequestLimits
 from seraphim.server.quotas import FairThread, Quota, to_client
 from seraphim.server.run import bind
+from seraphim.server.searcher.model_host import ModelHost
+from seraphim.server.searcher.shared_search import Line
 from seraphim.server.service import ServerLimits
 from seraphim.server.webfiles import WEB, WebFiles
 from seraphim.storage.models import ModelFolder
@@ -110,7 +110,7 @@ class Greed:
         yield "open", {"model": "fresh", "snapshot": None}
         while True:
             yield "position", {"start": None, "moves": [4, 0, 8]}
-            yield "truth", {}
+            yield "solve", {}
             yield "position", {"start": None, "moves": []}
             yield "think", {"readouts": 100_000}
 
@@ -146,9 +146,9 @@ def test_a_player_is_served_whatever_others_do(serve: Serve, num_addresses: int)
         assert running.health()["status"] == "ok"
         client = running.opened()
         assert 5 <= play_a_game(client) <= 9
-        assert client.ask("truth")["message"].startswith("the game is over")
+        assert client.ask("solve")["message"].startswith("the game is over")
         client.place(0, 1)
-        assert "actions" in client.ask("truth")
+        assert "actions" in client.ask("solve")
         client.close()
     finally:
         silence.close()
@@ -332,7 +332,7 @@ def test_an_idle_client_releases_its_session_and_continues_later(serve: Serve) -
     client.place(4)
     first = client.think(60)
     (loaded,) = running.host.loaded
-    until(lambda: running.health()["sessions"] == 0 and loaded.engine.num_sessions == 0)
+    until(lambda: running.health()["sessions"] == 0 and loaded.searcher.num_sessions == 0)
     others = [running.opened("127.0.0.2")]
     assert client.think(60)["candidates"] == first["candidates"]  # of the same position, without another word
     assert running.health()["sessions"] >= 1
@@ -414,21 +414,21 @@ def test_old_snapshots_in_use_do_not_block_a_champion(serve: Serve, many: ModelF
 def test_unloading_a_snapshot_ends_its_searches(many: ModelFolder) -> None:
     host = ModelHost(many.path.parents[1], max_loaded=1)
     first = host.load("fresh", names_of(many)[0]).result(PATIENCE)
-    session = first.engine.attach()
+    session = first.searcher.attach()
     updates, last = list[Any](), threading.Event()
 
-    def receive(update: Any) -> None:
+    def receive(update: Any, is_last: bool) -> None:
         updates.append(update)
-        if getattr(update, "done", True):
+        if is_last:
             last.set()
 
-    first.engine.search(session, Line(None, (), GAME.initial(1)[0]), 10**6, receive)
+    first.searcher.search(session, Line(None, (), GAME.initial(1)[0]), 10**6, receive)
     champion = host.load("fresh").result(PATIENCE)
     assert last.wait(PATIENCE)
-    assert updates[-1].done and updates[-1].readouts < 10**6
-    assert not first.engine.is_open
+    assert updates[-1].readouts < 10**6
+    assert not first.searcher.is_open
     assert host.loaded == [champion]
-    champion.engine.attach()
+    champion.searcher.attach()
     with pytest.raises(CapacityError, match="1 models in use"):
         host.load("fresh", names_of(many)[0])
     host.close()

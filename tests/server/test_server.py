@@ -37,9 +37,9 @@ from seraphim.records.tfrecord import Feature, parse_example, to_example
 from seraphim.records.writer import GameWriter
 from seraphim.search.analysis import Analysis
 from seraphim.server import history, middleware
-from seraphim.server.engine import messages, model_host
-from seraphim.server.engine.limits import SearchLimits
-from seraphim.server.engine.model_host import ModelHost
+from seraphim.server.searcher import messages, model_host
+from seraphim.server.searcher.limits import SearchLimits
+from seraphim.server.searcher.model_host import ModelHost
 from seraphim.server.service import ServerLimits
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
@@ -108,12 +108,18 @@ def test_a_search_equals_an_analysis_with_the_same_settings(served: Running, cli
     for move in moves:
         analysis.play(move)
     analysis.more(100)
+    expected = analysis.result()
     assert [(each["action"], each["visits"]) for each in found["candidates"]] == [
-        (each.action, each.visits) for each in analysis.candidates()
+        (each.action, each.visits) for each in expected.moves
     ]
-    assert found["value"] == pytest.approx(analysis.value)
-    assert found["value_first"] == pytest.approx(analysis.value * (-1) ** len(moves))
-    assert (found["best"], found["readouts"], found["done"], found["proven"]) == (analysis.best, 100, True, False)
+    assert found["value"] == pytest.approx(expected.value)
+    assert found["value_first"] == pytest.approx(expected.value * (-1) ** len(moves))
+    assert (found["best"], found["readouts"], found["done"], found["proven"]) == (
+        expected.best_action,
+        100,
+        True,
+        False,
+    )
     favourite = found["candidates"][0]
     assert favourite["variation"][0] == favourite["label"] == GAME.action_label(favourite["action"])
     assert sum(each["share"] for each in found["candidates"]) == pytest.approx(1)
@@ -193,13 +199,13 @@ def test_moves_and_boards_are_loaded(client: Client) -> None:
 
 def test_the_exact_result_of_each_move_is_returned(client: Client) -> None:
     client.place(0, 1, 3)  # X threatens c1
-    actions = client.ask("truth")["actions"]
+    actions = client.ask("solve")["actions"]
     assert {int(action) for action in actions} == {2, 4, 5, 6, 7, 8}
     assert actions["6"] == {"result": -1, "best": True, "plies": 4, "proven": False}
     assert actions["2"] == {"result": -1, "best": False, "plies": 2, "proven": False}
     client.place()
     draw = {"result": 0, "best": True, "plies": 9, "proven": False}
-    assert all(each == draw for each in client.ask("truth")["actions"].values())
+    assert all(each == draw for each in client.ask("solve")["actions"].values())
 
 
 # ---------------------------------------------------------------- invalid messages
@@ -268,7 +274,7 @@ def test_an_invalid_message_is_answered_with_an_error(client: Client, text: str,
 
 def test_nothing_is_possible_before_a_model_is_open(served: Running) -> None:
     client = served.client()
-    for kind, fields in (("think", {"readouts": 5}), ("truth", {}), ("position", {"moves": []})):
+    for kind, fields in (("think", {"readouts": 5}), ("solve", {}), ("position", {"moves": []})):
         assert "open" in client.ask(kind, **fields)["message"]
     client.close()
 
@@ -276,7 +282,7 @@ def test_nothing_is_possible_before_a_model_is_open(served: Running) -> None:
 def test_a_finished_game_cannot_be_searched(client: Client) -> None:
     client.place(0, 3, 1, 4, 2)
     assert "over" in client.think(10)["message"]
-    assert "over" in client.ask("truth")["message"]
+    assert "over" in client.ask("solve")["message"]
 
 
 def test_a_large_message_is_answered_and_a_huge_one_ends_the_connection(served: Running, client: Client) -> None:
@@ -904,13 +910,13 @@ def test_unused_models_are_unloaded_for_others(fresh_root: Path, tmp_path: Path)
     shutil.copytree(models / "fresh", models / "second", symlinks=True)
     host = ModelHost(tmp_path / "data", limits=SearchLimits(trees=2), max_loaded=1)
     first = host.load("fresh").result(PATIENCE)
-    session = first.engine.attach()
+    session = first.searcher.attach()
     with pytest.raises(CapacityError, match="1 models in use"):
         host.load("second")
-    first.engine.detach(session)
+    first.searcher.detach(session)
     second = host.load("second").result(PATIENCE)
     with pytest.raises(ModelError, match="open it again"):
-        first.engine.attach()
+        first.searcher.attach()
     assert host.loaded == [second]
     assert host.load("second").result(PATIENCE) is second
     host.close()

@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 from websockets.sync.client import ClientConnection, connect
 
-from seraphim.server.engine.limits import SearchLimits
-from seraphim.server.engine.model_host import ModelHost
-from seraphim.server.engine.programs import Programs
 from seraphim.server.middleware import Access
 from seraphim.server.run import BoundServer, bind
+from seraphim.server.searcher.engine_host import EngineHost
+from seraphim.server.searcher.limits import SearchLimits
+from seraphim.server.searcher.model_host import ModelHost
 from seraphim.server.service import ServerLimits
 
 Message = dict[str, Any]
@@ -37,12 +37,12 @@ class Running:
         search: SearchLimits | None = None,
         access: Access | None = None,
         max_loaded: int = 4,
-        programs: Programs | None = None,
+        engines: EngineHost | None = None,
         address: str = "127.0.0.1",
     ) -> None:
         self.root = root
         self.host = ModelHost(root, "fresh", search or SearchLimits(update_seconds=UPDATE_SECONDS), max_loaded)
-        self.server: BoundServer = bind(self.host, address, 0, access, limits, programs)
+        self.server: BoundServer = bind(self.host, address, 0, access, limits, engines)
         self.thread = threading.Thread(target=self.server.run)
         self.thread.start()
         self.context = contextlib.ExitStack()

@@ -38,7 +38,7 @@ from seraphim.proof.proving import Limits, prove
 from seraphim.search.evaluator import Inference, Uniform
 from seraphim.terminal import screen
 from seraphim.terminal.repl import Interactive
-from seraphim.terminal.session import MOST_READOUTS, Session, SessionOptions
+from seraphim.terminal.session import MOST_READOUTS, GameSession, SessionOptions
 from seraphim.terminal.terminal import printable
 
 OPTIONS = SearchOptions(readouts=24, cache_megabytes=1, solver=False)
@@ -53,10 +53,10 @@ def make_session(
     play: PlayOptions = PLAY,
     seed: int = 1,
     **options: object,
-) -> Session:
+) -> GameSession:
     """A session, by default with a uniform network."""
     network = inference or Uniform(load_game(game))
-    return Session(game, network, search, play, SessionOptions(**options), np.random.default_rng(seed))  # type: ignore[arg-type]
+    return GameSession(game, network, search, play, SessionOptions(**options), np.random.default_rng(seed))  # type: ignore[arg-type]
 
 
 def test_hexagons_are_drawn_as_text() -> None:
@@ -65,7 +65,7 @@ def test_hexagons_are_drawn_as_text() -> None:
     assert " 2 · X ·" in lines
 
 
-def converse(session: Session, lines: Sequence[str] | Callable[[], str | None], width: int = 80) -> str:
+def converse(session: GameSession, lines: Sequence[str] | Callable[[], str | None], width: int = 80) -> str:
     """The output of a session in which a user types these lines, or those that a function returns, and then leaves."""
     console = Console(file=io.StringIO(), width=width, height=24, highlight=False)
     rest = iter(lines) if not callable(lines) else iter(lines, None)
@@ -84,7 +84,7 @@ def converse(session: Session, lines: Sequence[str] | Callable[[], str | None], 
     return str(printed)
 
 
-def moves(session: Session) -> str:
+def moves(session: GameSession) -> str:
     return format_moves(session.game, session.tree.actions())
 
 
@@ -94,7 +94,7 @@ def test_the_computer_plays_a_proof_where_it_leads(tmp_path: Path) -> None:
     for _ in prove("tictactoe", start, "draw", [network], Limits(60, 8), out, lambda *_: None):
         pass
     session = make_session(human="first")
-    session = Session(
+    session = GameSession(
         "tictactoe",
         network,
         OPTIONS,
@@ -112,7 +112,7 @@ def test_the_computer_plays_a_proof_where_it_leads(tmp_path: Path) -> None:
     assert "O to move, Enter lets the computer play > " in converse(session, ["q"])
 
 
-def answer(line: str, session: Session) -> str:
+def answer(line: str, session: GameSession) -> str:
     """The output after one line and before the next prompt."""
     return " ".join(converse(session, [line]).partition(f"> {line}\n")[2].partition(" > ")[0].split())
 
@@ -136,7 +136,7 @@ def test_a_whole_game_is_played_to_its_end(game: str, human: str) -> None:
     assert len(re.findall(r"^\S+ plays ", printed, flags=re.MULTILINE)) == len(computer)
 
 
-def player(session: Session, state: Array) -> int:
+def player(session: GameSession, state: Array) -> int:
     return int(session.game.to_play(state[None])[0])
 
 
@@ -427,7 +427,7 @@ def percent(text: str) -> float:
 NETWORK = ArbitraryNetwork(tictactoe.GAME, 3)
 
 
-def debug_session(**options: object) -> Session:
+def debug_session(**options: object) -> GameSession:
     return make_session(inference=NETWORK, debug=True, human="both", **options)  # type: ignore[arg-type]
 
 

@@ -12,7 +12,7 @@ import tictactoe
 from seraphim.game import load_game, load_game_module, solved
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
-from seraphim.server.engine import messages
+from seraphim.server.searcher import messages
 
 pytestmark = needs_node
 
@@ -72,13 +72,15 @@ def test_a_search_resumes_where_it_stopped() -> None:
     analysis = Analysis(game, HashNetwork(game), SearchOptions(cache_megabytes=1, solver=False), leaves=1)
     analysis.play(3)
     analysis.more(600)
-    assert [each["visits"] for each in done[4]["candidates"]] == [each.visits for each in analysis.candidates()]
+    assert [each["visits"] for each in done[4]["candidates"]] == [each.visits for each in analysis.result().moves]
     assert done[4]["readouts"] == 600
     analysis.play(2)
     analysis.more(300)
-    assert [each["visits"] for each in done[6]["candidates"]] == [each.visits for each in analysis.candidates()]
-    assert [each["label"] for each in done[6]["candidates"]] == [str(each.action + 1) for each in analysis.candidates()]
-    assert done[6]["value_first"] == done[6]["value"] == pytest.approx(analysis.value)
+    assert [each["visits"] for each in done[6]["candidates"]] == [each.visits for each in analysis.result().moves]
+    assert [each["label"] for each in done[6]["candidates"]] == [
+        str(each.action + 1) for each in analysis.result().moves
+    ]
+    assert done[6]["value_first"] == done[6]["value"] == pytest.approx(analysis.result().value)
     assert done[4]["value_first"] == -done[4]["value"]
 
 
@@ -151,7 +153,7 @@ def test_without_a_model_only_open_is_answered() -> None:
 
 def test_finished_games_are_not_searched() -> None:
     over = position(2, 0, 3, 1, 4, 2)
-    _, *answers = talk("tictactoe", over, {"id": 3, "type": "think", "readouts": 5}, {"id": 4, "type": "truth"})
+    _, *answers = talk("tictactoe", over, {"id": 3, "type": "think", "readouts": 5}, {"id": 4, "type": "solve"})
     assert all("the game is over here" in answer["message"] for answer in answers)
 
 
@@ -183,13 +185,13 @@ def test_diagrams_of_invalid_positions_are_refused(drawing: str) -> None:
 def test_exact_results_are_those_of_the_solver() -> None:
     game = GAMES["tictactoe"][0]
     states = np.unique(random_states(game, 150, seed=4), axis=0)
-    for state, told in zip(states, ask_node(GAMES["tictactoe"][1], task="truth", states=in_words(states)), strict=True):
+    for state, told in zip(states, ask_node(GAMES["tictactoe"][1], task="solve", states=in_words(states)), strict=True):
         exact = solved.solve(tictactoe, game, state, 10)  # type: ignore[arg-type]
         assert told == {str(action): each._asdict() for action, each in exact.items()}
 
 
 def test_solving_too_large_a_game_is_refused() -> None:
-    (answer,) = talk("connectfour", {"id": 2, "type": "truth"})
+    (answer,) = talk("connectfour", {"id": 2, "type": "solve"})
     assert answer["type"] == "error"
     assert "too many positions" in answer["message"]
 

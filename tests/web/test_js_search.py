@@ -57,17 +57,13 @@ class Observed:
 
 def found(analysis: Analysis, num_actions: int) -> dict[str, Any]:
     """What the Python search found, in the form of tests/web/js/driver.js."""
-    candidates = analysis.candidates()
+    result = analysis.result().to_dict()
     visits = np.zeros(num_actions, int)
-    for candidate in candidates:
-        visits[candidate.action] = candidate.visits
-    return {
-        "visits": visits.tolist(),
-        "best": analysis.best,
-        "value": analysis.value,
-        "proven": analysis.proven,
-        "candidates": [{**vars(each), "variation": list(each.variation)} for each in candidates],
-    }
+    for candidate in result["candidates"]:
+        visits[candidate["action"]] = candidate["visits"]
+        candidate["variation"] = list(candidate.pop("actions"))  # labels come later, as pages need them
+        del candidate["label"]
+    return {"visits": visits.tolist(), **{name: result[name] for name in ("best", "value", "proven", "candidates")}}
 
 
 def searched(
@@ -81,7 +77,7 @@ def searched(
         analysis.more(readouts)
         results = [found(analysis, game.num_actions)]
         for _ in range(moves):
-            analysis.play(analysis.best)
+            analysis.play(analysis.result().best_action)
             if game.outcome(analysis.state[None])[0][0]:
                 break
             analysis.more(readouts)

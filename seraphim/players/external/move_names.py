@@ -22,7 +22,12 @@ NameOf = Callable[[Array, int], str]
 
 def vertex_names(game: Game) -> NameOf:
     """Return what names the moves of a game in GTP."""
-    return lambda state, action: label_in(game, state, action).rpartition("_")[2]  # B_c3 in OpenSpiel's Go
+    return lambda state, action: vertex(label_in(game, state, action))
+
+
+def vertex(label: str) -> str:
+    """Return how GTP writes a move with this label."""
+    return label.rpartition("_")[2]  # B_c3 in OpenSpiel's Go
 
 
 def must_pass(game: Game, state: Array) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
 from seraphim.machine import count_cores
-from seraphim.players.choose import FollowsMoves
+from seraphim.players.choose import HistoryPlayer
 from seraphim.players.external.move_names import NameOf, action_named
 from seraphim.players.external.process import EngineLostError, EngineSilentError
 
@@ -38,7 +38,7 @@ class Engine(Protocol):
         """End the program."""
 
 
-class EnginePlayer(FollowsMoves):
+class EnginePlayer(HistoryPlayer):
     """Plays the moves of programs, as many of them as there are cores.
 
     One that dies is started again, once a move; one that is silent or breaks the rules, when it is needed next.
@@ -76,7 +76,7 @@ class EnginePlayer(FollowsMoves):
         except EngineLostError as error:
             raise GameError(f"{self._name} {error}") from error
 
-    def after(self, lines: Sequence[Sequence[int]]) -> Array:
+    def choose(self, lines: Sequence[Sequence[int]]) -> Array:
         """Return an action for each of some games, given as the moves from the initial position."""
         while len(self._engines) < min(len(lines), count_cores()):
             self._engines.append(self._started())

@@ -22,7 +22,7 @@ SECONDS_TO_ANSWER = 60.0
 
 
 @dataclass(eq=False)
-class Node:
+class Machine:
     """A machine of the cluster."""
 
     identity: str
@@ -43,7 +43,7 @@ class Worker:
     """An actor; one call of it is under way at a time."""
 
     actor: Any
-    node: Node
+    node: Machine
     pending: Any
     ready: bool = False
     due: float = 0.0
@@ -73,7 +73,7 @@ class Cluster:
         self._uses_gpus = uses_gpus
         self._notify = notify
         self._code = fingerprint_code(settings.game)
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, Machine] = {}
         self._lost: list[Worker] = []
         self._updated = -1e9
         self._idle_since = 0.0
@@ -168,13 +168,13 @@ class Cluster:
             self._start_workers(node)
         self._check_usable()
 
-    def _to_node(self, facts: dict[str, Any]) -> Node:
+    def _to_node(self, facts: dict[str, Any]) -> Machine:
         cores, gpus = int(facts["Resources"].get("CPU", 0)), facts["Resources"].get("GPU", 0)
         # All cores feed the GPUs; rounded down, so that the shares of a GPU do not exceed it.
         share = int(1e4 / -(-cores // int(gpus))) / 1e4 if self._uses_gpus and gpus >= 1 and cores else 0.0
-        return Node(facts["NodeID"], facts["NodeManagerAddress"], cores, share)
+        return Machine(facts["NodeID"], facts["NodeManagerAddress"], cores, share)
 
-    def _start_workers(self, node: Node, is_new: bool = False) -> None:
+    def _start_workers(self, node: Machine, is_new: bool = False) -> None:
         missing = 0 if node.exclusion else node.num_workers - sum(worker.node is node for worker in self.workers)
         if self._max_workers:
             missing = min(missing, self._max_workers - len(self.workers))
@@ -197,7 +197,7 @@ class Cluster:
             self.workers.remove(worker)
             self._ray.kill(worker.actor)  # it may be merely unreachable
 
-    def _kill_all(self, node: Node) -> None:
+    def _kill_all(self, node: Machine) -> None:
         workers = [worker for worker in self.workers if worker.node is node]
         for worker in workers:
             self._kill(worker)
@@ -215,7 +215,7 @@ class Cluster:
             self._kill(worker)
             self._lost.append(worker)
 
-    def _count_failure(self, node: Node) -> None:
+    def _count_failure(self, node: Machine) -> None:
         node.failures += 1
         if node.failures >= _MAX_FAILURES:
             self._exclude(node, f"its workers keep dying ({node.death})")
@@ -229,7 +229,7 @@ class Cluster:
     def _others(self) -> str:
         return f"the others ({len(self.workers)})" if self.workers else "workers that join later"
 
-    def _exclude(self, node: Node, reason: str) -> None:
+    def _exclude(self, node: Machine, reason: str) -> None:
         if not node.exclusion:
             node.exclusion = reason
             self._kill_all(node)

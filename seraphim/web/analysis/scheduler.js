@@ -32,7 +32,7 @@ export class Scheduler {
   /** Whether positions are analyzed while the computer has no move to make. */
   analyzing = true;
   /** Readouts of an analysis; Infinity goes on until stopped. */
-  amount = 400;
+  count = 400;
   /** @type {Purpose | null} what the engine is doing now */
   busy = null;
   /** @type {{done: number, of: number} | null} progress of the analysis of a whole game */
@@ -46,8 +46,8 @@ export class Scheduler {
   #turn = 0; // results of an earlier goal are dropped
   #asked = Promise.resolve(-1); // until the program has answered
   /** @type {{node: GameNode | null, wanted: string}} the goal last started; it may be finished */
-  #begun = {node: null, wanted: ''};
-  #seen = {node: /** @type {GameNode | null} */ (null), since: 0};
+  #running = {node: null, wanted: ''};
+  #known = {node: /** @type {GameNode | null} */ (null), since: 0};
 
   /**
    * @param {Session} session
@@ -67,14 +67,14 @@ export class Scheduler {
   }
 
   /** Start what the position and the settings call for, unless it is running already. */
-  consider() {
+  offer() {
     const {node, program} = this.#session;
     if (!program) this.players = /** @type {[Player, Player]} */ (this.players.map(toComputer));
-    if (node !== this.#seen.node) this.#seen = {node, since: performance.now()};
+    if (node !== this.#known.node) this.#known = {node, since: performance.now()};
     const goal = this.#goal();
     const wanted = goal ? `${goal.purpose} ${goal.readouts}` : '';
-    if (node === this.#begun.node && wanted === this.#begun.wanted) return;
-    this.#begun = {node, wanted};
+    if (node === this.#running.node && wanted === this.#running.wanted) return;
+    this.#running = {node, wanted};
     this.failure = '';
     this.review = null;
     const turn = ++this.#turn;
@@ -85,7 +85,7 @@ export class Scheduler {
   /** Forget the current work, so that it starts again: for another model. */
   reset() {
     this.#turn++;
-    this.#begun = {node: null, wanted: ''};
+    this.#running = {node: null, wanted: ''};
     this.busy = null;
     this.review = null;
   }
@@ -93,13 +93,13 @@ export class Scheduler {
   /** Analyze every position of the game that has too few readouts, first to last. */
   async analyzeGame() {
     const {tree} = this.#session;
-    const readouts = Math.min(this.amount, MOST_AT_ONCE);
+    const readouts = Math.min(this.count, MOST_AT_ONCE);
     const nodes = tree.line().filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
     const turn = ++this.#turn;
     this.running = false;
     this.failure = '';
     this.busy = 'analyze';
-    this.#begun = {node: null, wanted: ''};
+    this.#running = {node: null, wanted: ''};
     for (const [done, node] of nodes.entries()) {
       this.review = {done, of: nodes.length};
       this.#onchange();
@@ -108,7 +108,7 @@ export class Scheduler {
     this.review = null;
     this.busy = null;
     this.#onchange();
-    this.consider();
+    this.offer();
   }
 
   /** @returns {Goal | null} */
@@ -117,8 +117,8 @@ export class Scheduler {
     if (!position || position.ended) return null;
     const player = this.players[position.to_play];
     if (this.running && player === 'computer') return {purpose: 'move', readouts: this.strength};
-    if (this.running && player === 'program') return {purpose: 'ask', readouts: this.analyzing ? this.amount : 0};
-    return this.analyzing ? {purpose: 'analyze', readouts: this.amount} : null;
+    if (this.running && player === 'program') return {purpose: 'ask', readouts: this.analyzing ? this.count : 0};
+    return this.analyzing ? {purpose: 'analyze', readouts: this.count} : null;
   }
 
   /**
@@ -146,7 +146,7 @@ export class Scheduler {
     } catch (error) {
       if (turn === this.#turn) {
         if (this.busy === 'move') this.running = false; // until the user wants to try again
-        this.#begun = {node: null, wanted: ''};
+        this.#running = {node: null, wanted: ''};
         this.busy = null;
         this.review = null;
         this.failure = textOf(error);
@@ -189,7 +189,7 @@ export class Scheduler {
     } catch (error) {
       if (turn !== this.#turn) return;
       this.running = false; // until the user wants to try again
-      this.consider();
+      this.offer();
       this.#onerror(/** @type {Error} */ (error));
     }
   }
@@ -201,7 +201,7 @@ export class Scheduler {
    * @param {number} turn
    */
   async #play(node, action, turn) {
-    const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#seen.since);
+    const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#known.since);
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     if (!this.#isWanted(node, turn)) return;
     this.busy = null;

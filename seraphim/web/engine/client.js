@@ -16,7 +16,7 @@ import {isAnswer} from './connection.js';
  * @property {number} lost connections since it was sent, or since a part of its answer came
  */
 
-const MOST_BYTES = 64 * 1024; // of a message, as in seraphim/server/engine/requests.py
+const MOST_BYTES = 64 * 1024; // of a message, as in seraphim/server/searcher/requests.py
 const MOST_LOST = 3; // connections, after which a request is not repeated: it may be what ends them
 
 export class Engine {
@@ -93,7 +93,7 @@ export class Engine {
 
   /** @returns {Promise<Solution>} exact results of the session's position */
   async solution() {
-    return (await this.#ask('truth', {})).actions;
+    return (await this.#ask('solve', {})).actions;
   }
 
   /**

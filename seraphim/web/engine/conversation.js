@@ -1,4 +1,4 @@
-/** Answers a page's messages to the engine in its browser: open, position, think, stop, load, truth. */
+/** Answers a page's messages to the engine in its browser: open, position, think, stop, load, solve. */
 
 import {checkRequest, isOver, readText, toAnalysis, toGameInfo, toPosition, toState} from './messages.js';
 import {Search} from './search.js';

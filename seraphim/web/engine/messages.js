@@ -1,5 +1,5 @@
 /**
- * The messages between pages and engines, as in seraphim/server/engine/messages.py: checks requests, writes positions
+ * The messages between pages and engines, as in seraphim/server/searcher/messages.py: checks requests, writes positions
  * and analyses. Invalid requests throw an Error.
  */
 
@@ -27,7 +27,7 @@ const FIELDS = {
   think: ['readouts'],
   stop: [],
   load: ['text'],
-  truth: [],
+  solve: [],
 };
 
 /** Returns a checked request, with null for missing optional fields. */

@@ -1,5 +1,5 @@
 /**
- * The engine of a page without a server: a module worker with the messages of seraphim/server/engine/messages.py.
+ * The engine of a page without a server: a module worker with the messages of seraphim/server/searcher/messages.py.
  *
  * Its first message is {type: 'config', base, models}. Each model has `name`, `champion` (its snapshot), `options` of
  * the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.

@@ -25,7 +25,7 @@ import {actionOfKey, listenForShortcuts} from './shortcuts.js';
  * @property {(model: string, snapshot: string | null, address: null, running: boolean) => Promise<void>} open
  * @property {(done: string, running: boolean, work: () => Promise<void>) => Promise<void>} replace the game
  * @property {() => Promise<void>} restore the game that was replaced
- * @property {() => void} consider lets the scheduler decide what the engine does now
+ * @property {() => void} offer lets the scheduler decide what the engine does now
  * @property {(on: boolean) => void} setSolution
  */
 
@@ -71,24 +71,24 @@ export function prepareControls(handles) {
 }
 
 /** @param {Handles} handles */
-function prepareMatch({session, scheduler, preferences, save, fail, consider, replace}) {
+function prepareMatch({session, scheduler, preferences, save, fail, offer, replace}) {
   for (const player of /** @type {const} */ ([0, 1])) {
     select(`player-${player}`).addEventListener('change', () => {
       scheduler.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
       if (scheduler.players[player] !== 'human') scheduler.running = true;
-      consider();
+      offer();
     });
   }
   select('strength').addEventListener('change', () => {
     preferences.strength = select('strength').value;
     scheduler.strength = Number(preferences.strength);
     save();
-    consider();
+    offer();
   });
   scheduler.strength = Number(preferences.strength);
   onClick('pause', () => {
     scheduler.running = !scheduler.running;
-    consider();
+    offer();
   });
   onClick('move-now', () => {
     const best = session.node.analysis?.best;
@@ -98,7 +98,7 @@ function prepareMatch({session, scheduler, preferences, save, fail, consider, re
   onClick('swap', () => {
     scheduler.players.reverse();
     scheduler.running = true;
-    consider();
+    offer();
   });
   onClick('flip', () => {
     preferences.flipped = !preferences.flipped;
@@ -108,26 +108,26 @@ function prepareMatch({session, scheduler, preferences, save, fail, consider, re
 
 /** @param {Handles} handles */
 function prepareAnalysis(handles) {
-  const {scheduler, preferences, save, consider, setSolution} = handles;
+  const {scheduler, preferences, save, offer, setSolution} = handles;
   scheduler.analyzing = preferences.analyzing;
-  scheduler.amount = Number(preferences.amount);
+  scheduler.count = Number(preferences.amount);
   onClick('analyze', () => {
     scheduler.analyzing = preferences.analyzing = !preferences.analyzing;
     save();
-    consider();
+    offer();
   });
   select('amount').addEventListener('change', () => {
     preferences.amount = select('amount').value;
-    scheduler.amount = Number(preferences.amount);
+    scheduler.count = Number(preferences.amount);
     scheduler.analyzing = preferences.analyzing = true;
     save();
-    consider();
+    offer();
   });
   for (const input of radios())
     input.addEventListener('change', () => setMetric(handles, /** @type {Metric} */ (input.value)));
   const solution = /** @type {HTMLInputElement} */ (byId('solution'));
   solution.addEventListener('change', () => setSolution(solution.checked));
-  onClick('review', () => (scheduler.review ? consider() : void scheduler.analyzeGame()));
+  onClick('review', () => (scheduler.review ? offer() : void scheduler.analyzeGame()));
 }
 
 /** @param {Handles} handles */

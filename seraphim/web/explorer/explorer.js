@@ -38,7 +38,7 @@ let addressTimer = 0;
 /** @type {GameNode | null} the position shown before */
 let before = null;
 /** @type {{node: GameNode, action: number} | null} a move made before its position was known */
-let early = null;
+let premove = null;
 
 const board = new BoardView(byId('board'), (action) => makeMove(action));
 const bar = new ExpectationBar(byId('expectation'));
@@ -74,13 +74,13 @@ function showPosition() {
   byId('title').textContent = `${title}, Explorer`;
   document.title = `${title} · Seraphim`;
   board.write({variation: [], opinions: new Map(), solution: null});
-  scheduler.consider();
+  scheduler.offer();
   showBoard(stepped);
   clearTimeout(addressTimer);
   addressTimer = window.setTimeout(() => history.replaceState(null, '', session.address()), ADDRESS_DELAY);
   const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
   announce(last + statusText());
-  if (early?.node === node) makeMove(early.action);
+  if (premove?.node === node) makeMove(premove.action);
 }
 
 /** @param {boolean} animate */
@@ -164,8 +164,8 @@ function statusText() {
 /** @param {number} action of the user; played as soon as the position is known */
 function makeMove(action) {
   const {node} = session;
-  early = node.position ? null : {node, action};
-  if (early || !scheduler.isHumanTurn || !node.position?.legal.includes(action)) return;
+  premove = node.position ? null : {node, action};
+  if (premove || !scheduler.isHumanTurn || !node.position?.legal.includes(action)) return;
   clearNotices();
   scheduler.running = true;
   session.play(action).catch(fail);
@@ -322,9 +322,9 @@ function start() {
     open,
     replace,
     restore,
-    consider: () => {
+    offer: () => {
       clearNotices(false);
-      scheduler.consider();
+      scheduler.offer();
       showBoard(false);
     },
     setSolution: (on) => {

@@ -1,7 +1,7 @@
 /**
  * Runs what the tests of the engine ask for: reads one JSON object from standard input, writes one to standard output.
  *
- *     {"rules": URL of a rules.js, "task": "search" | "rules" | "truth" | "conversation", ...}
+ *     {"rules": URL of a rules.js, "task": "search" | "rules" | "solve" | "conversation", ...}
  */
 
 import {readFileSync} from 'node:fs';
@@ -75,7 +75,7 @@ function games() {
 }
 
 /** The exact results of the moves in each position. */
-const truths = () => request.states.map((words) => exactResults(game, game.fromWords(words)));
+const solved = () => request.states.map((words) => exactResults(game, game.fromWords(words)));
 
 /** Everything that the engine says to the messages of a page, of which each waits for the answer to the one before. */
 async function conversation() {
@@ -99,5 +99,5 @@ async function conversation() {
   return said;
 }
 
-const tasks = {search: searches, rules: games, truth: truths, conversation};
+const tasks = {search: searches, rules: games, solve: solved, conversation};
 process.stdout.write(JSON.stringify(await tasks[request.task ?? 'search']()));

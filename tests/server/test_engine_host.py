@@ -16,8 +16,8 @@ import pytest
 from serving_tests import PATIENCE, Client, Running, until
 
 from seraphim.game import load_game
-from seraphim.server.engine import programs
-from seraphim.server.engine.programs import Programs
+from seraphim.server.searcher import engine_host
+from seraphim.server.searcher.engine_host import EngineHost
 from seraphim.server.service import ServerLimits
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
@@ -43,18 +43,18 @@ def _games_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def rhino() -> Programs:
+def rhino() -> EngineHost:
     if not shutil.which("gtp-rhino"):
         pytest.skip("not installed: apt install grhino")
-    return Programs(load_game("othello"), RHINO)
+    return EngineHost(load_game("othello"), RHINO)
 
 
 @pytest.fixture
-def fool(tmp_path: Path) -> Callable[[str], Programs]:
+def fool(tmp_path: Path) -> Callable[[str], EngineHost]:
     """Return a function that makes programs for tic-tac-toe, which always play the same move."""
     file = tmp_path / "fool.py"
     file.write_text(SCRIPT)
-    return lambda move: Programs(load_game("tictactoe"), f"gtp:{shlex.join([sys.executable, str(file), move])}")
+    return lambda move: EngineHost(load_game("tictactoe"), f"gtp:{shlex.join([sys.executable, str(file), move])}")
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +81,9 @@ def processes(name: str) -> list[int]:
 
 
 def test_each_client_plays_with_a_process_of_its_own(
-    serve: Callable[..., Running], othello_root: Path, rhino: Programs
+    serve: Callable[..., Running], othello_root: Path, rhino: EngineHost
 ) -> None:
-    running = serve(root=othello_root, programs=rhino)
+    running = serve(root=othello_root, engines=rhino)
     clients = [running.client() for _ in range(2)]
     lines: list[list[int]] = [[], []]
     for client in clients:
@@ -110,9 +110,9 @@ def test_each_client_plays_with_a_process_of_its_own(
 
 
 def test_a_program_that_dies_is_started_again(
-    serve: Callable[..., Running], othello_root: Path, rhino: Programs
+    serve: Callable[..., Running], othello_root: Path, rhino: EngineHost
 ) -> None:
-    client = serve(root=othello_root, programs=rhino).opened()
+    client = serve(root=othello_root, engines=rhino).opened()
     first = client.ask("move")
     (process,) = processes("gtp-rhino")
     os.kill(process, signal.SIGKILL)
@@ -121,8 +121,10 @@ def test_a_program_that_dies_is_started_again(
     assert again != process
 
 
-def test_a_program_plays_only_its_own_game(serve: Callable[..., Running], othello_root: Path, rhino: Programs) -> None:
-    client = serve(root=othello_root, programs=rhino).opened()
+def test_a_program_plays_only_its_own_game(
+    serve: Callable[..., Running], othello_root: Path, rhino: EngineHost
+) -> None:
+    client = serve(root=othello_root, engines=rhino).opened()
     client.ask("move")
     assert client.ask("open", model="other", snapshot=None)["program"] is None
     until(lambda: not processes("gtp-rhino"))
@@ -130,9 +132,9 @@ def test_a_program_plays_only_its_own_game(serve: Callable[..., Running], othell
 
 
 def test_a_program_follows_games_from_the_initial_position(
-    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], Programs]
+    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], EngineHost]
 ) -> None:
-    client = serve(root=fresh_root, programs=fool("a1")).opened()
+    client = serve(root=fresh_root, engines=fool("a1")).opened()
     start = client.ask("load", text="X··/·O·/···")["start"]
     assert client.ask("position", start=start, moves=[])["legal"]
     assert client.ask("move")["message"] == ("Fool follows games from the initial position only: begin a new game")
@@ -141,27 +143,27 @@ def test_a_program_follows_games_from_the_initial_position(
 
 
 def test_what_a_program_does_wrong_is_said_without_its_command(
-    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], Programs]
+    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], EngineHost]
 ) -> None:
-    client = serve(root=fresh_root, programs=fool("a1")).opened()
+    client = serve(root=fresh_root, engines=fool("a1")).opened()
     assert client.ask("move")["action"] == 0
     client.place(0)
     assert client.ask("move")["message"].startswith("Fool plays a1 is not legal here: expected one of a2 a3 ")
 
 
 def test_no_message_chooses_the_command(
-    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], Programs]
+    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], EngineHost]
 ) -> None:
-    client = serve(root=fresh_root, programs=fool("a1")).opened()
+    client = serve(root=fresh_root, engines=fool("a1")).opened()
     for field in ("command", "engine", "program", "name"):
         assert "Extra inputs are not permitted" in client.ask("move", **{field: "gtp:touch me"})["message"]
     assert not processes("fool.py")
 
 
 def test_a_program_answers_one_question_at_a_time_and_ends_with_its_client(
-    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], Programs]
+    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], EngineHost]
 ) -> None:
-    client = serve(root=fresh_root, programs=fool("silence")).opened()
+    client = serve(root=fresh_root, engines=fool("silence")).opened()
     asked = client.send("move")
     until(lambda: processes("fool.py"))
     assert client.ask("move")["message"] == "Fool is still thinking about your last request: wait for its answer"
@@ -176,10 +178,10 @@ def test_a_program_answers_one_question_at_a_time_and_ends_with_its_client(
 
 
 def test_the_processes_are_bounded_by_address(
-    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], Programs], monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], EngineHost], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "MAX_PROGRAMS", 2)
-    running = serve(root=fresh_root, programs=fool("a1"))
+    monkeypatch.setattr(engine_host, "MAX_ENGINES", 2)
+    running = serve(root=fresh_root, engines=fool("a1"))
     first, second, third = running.opened("127.0.0.1"), running.opened("127.0.0.1"), running.opened("127.0.0.2")
     assert first.ask("move")["action"] == 0
     assert second.ask("move")["message"] == "too many games with Fool from your address (limit 1): try again later"
@@ -223,9 +225,9 @@ def test_a_signal_to_the_server_ends_a_program_in_a_wrapper(fresh_root: Path, tm
 
 
 def test_an_idle_client_gives_its_process_back(
-    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], Programs]
+    serve: Callable[..., Running], fresh_root: Path, fool: Callable[[str], EngineHost]
 ) -> None:
-    client: Client = serve(ServerLimits(session_idle=0.2), root=fresh_root, programs=fool("a1")).opened()
+    client: Client = serve(ServerLimits(session_idle=0.2), root=fresh_root, engines=fool("a1")).opened()
     assert client.ask("move")["action"] == 0
     until(lambda: not processes("fool.py"))
     assert client.ask("move")["action"] == 0

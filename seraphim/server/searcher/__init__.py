@@ -6,9 +6,9 @@ In dependency order:
     limits           bounds of a search, and the memory of its trees
     shared_search    one search for many sessions
     messages         messages to pages
-    engine           runs the search in a thread
+    searcher         runs the search in a thread
     model_host       the models that are served
-    programs         external engines that clients can play with
+    engine_host      external engines that clients can play with
     shared           what all clients share
     client           one client
 """

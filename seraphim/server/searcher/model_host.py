@@ -5,7 +5,7 @@ Where there is none, those that come with Seraphim are served.
 Models without sessions are unloaded first. One place is for champions alone; a champion also replaces another snapshot
 that is in use, whose clients open it again with their next search.
 
-Knows models and engines; knows nothing of connections.
+Knows models and searchers; knows nothing of connections.
 """
 
 import threading
@@ -19,13 +19,13 @@ from types import ModuleType
 from seraphim.errors import CapacityError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module
 from seraphim.inference import SavedNetwork
-from seraphim.proof.knowledge import Knowledge
+from seraphim.proof.knowledge import ExactResults
 from seraphim.search.analysis import LEAVES
-from seraphim.server.engine import messages
-from seraphim.server.engine.engine import Engine
-from seraphim.server.engine.limits import SearchLimits
-from seraphim.server.engine.messages import Message
-from seraphim.server.engine.shared_search import SharedSearch
+from seraphim.server.searcher import messages
+from seraphim.server.searcher.limits import SearchLimits
+from seraphim.server.searcher.messages import Message
+from seraphim.server.searcher.searcher import Searcher
+from seraphim.server.searcher.shared_search import SharedSearch
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import SHIPPED, find_model
 
@@ -44,10 +44,10 @@ class LoadedModel:
     game: Game
     description: str
     """What runs the network."""
-    engine: Engine
+    searcher: Searcher
     info: Message
     """What a page needs to know about the game."""
-    knowledge: Knowledge
+    knowledge: ExactResults
     """Exact values of moves, from the proofs in the model's folder and the game's solver."""
 
 
@@ -77,7 +77,7 @@ class ModelHost:
     ) -> None:
         """Check that there is a model, below `root` or with Seraphim; nothing is loaded yet.
 
-        The model `first` is listed first; `limits` hold for each engine; `max_loaded` snapshots are loaded at a time;
+        The model `first` is listed first; `limits` hold for each searcher; `max_loaded` snapshots are loaded at a time;
         `trust` allows links to models elsewhere.
 
         Raises:
@@ -159,9 +159,9 @@ class ModelHost:
         return [future.result() for future in futures if _is_ready(future)]
 
     def close(self) -> None:
-        """End all engines."""
+        """End all searchers."""
         for loaded in self.loaded:
-            loaded.engine.close()
+            loaded.searcher.close()
 
     def _folder(self, model: str) -> ModelFolder:
         return find_model(self.root, model, self._trust)
@@ -172,13 +172,13 @@ class ModelHost:
             settings = folder.settings()
             module, game = load_game_module(settings.game), load_game(settings.game)
             inference = SavedNetwork(folder.path / snapshot, trust=self._trust).load(game, LEAVES)
-            knowledge = Knowledge(module, game, sorted(folder.path.glob("*.proof")))
-            info = messages.to_game_info(game, solved=knowledge.is_there)
-            engine = Engine(SharedSearch(game, inference, settings.search, self._limits))
-            future.set_result(LoadedModel(*key, module, game, inference.description, engine, info, knowledge))
+            knowledge = ExactResults(module, game, sorted(folder.path.glob("*.proof")))
+            info = messages.to_game_info(game, solved=knowledge.available)
+            searcher = Searcher(SharedSearch(game, inference, settings.search, self._limits))
+            future.set_result(LoadedModel(*key, module, game, inference.description, searcher, info, knowledge))
             with self._lock:
                 if self._loaded.get(key) is not future:  # a champion has taken its place
-                    engine.retire()
+                    searcher.retire()
         except Exception as error:  # noqa: BLE001  # reported to all clients that wait for it; the next one tries again
             with self._lock:
                 if self._loaded.get(key) is future:
@@ -199,13 +199,13 @@ class ModelHost:
         for key in list(self._loaded) if is_champion else sorted(self._loaded, key=lambda key: key not in others):
             future = self._loaded[key]
             helps = is_full() and (key in others or not too_many_others())
-            if helps and _is_ready(future) and future.result().engine.close_if_unused():
+            if helps and _is_ready(future) and future.result().searcher.close_if_unused():
                 del self._loaded[key]
         for key in others if is_champion else ():
             if is_full() and key in self._loaded:
                 future = self._loaded.pop(key)
-                if _is_ready(future):  # otherwise its engine is retired as soon as it is loaded
-                    future.result().engine.retire()
+                if _is_ready(future):  # otherwise its searcher is retired as soon as it is loaded
+                    future.result().searcher.retire()
         if is_full():
             raise CapacityError(f"server at capacity ({len(self._loaded)} models in use): try again later")
 
@@ -222,4 +222,4 @@ def _is_ready(future: Future[LoadedModel]) -> bool:
 
 
 def _has_ended(future: Future[LoadedModel]) -> bool:
-    return _is_ready(future) and not future.result().engine.is_open
+    return _is_ready(future) and not future.result().searcher.is_open

@@ -1,4 +1,4 @@
-"""The shared search and its engine: every session gets the result of a search alone, and none starves others."""
+"""The shared search and its searcher: every session gets the result of a search alone, and none starves others."""
 
 import queue
 import threading
@@ -12,15 +12,15 @@ import pairs
 import pytest
 from reference import ArbitraryNetwork
 
-from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
+from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.options import SearchOptions
-from seraphim.search.analysis import Analysis
+from seraphim.search.analysis import Analysis, PositionAnalysis
 from seraphim.search.evaluator import Uniform
-from seraphim.server.engine import messages
-from seraphim.server.engine.engine import Engine
-from seraphim.server.engine.limits import SearchLimits
-from seraphim.server.engine.shared_search import Line, Session, SharedSearch, Task, Update
+from seraphim.server.searcher import messages
+from seraphim.server.searcher.limits import SearchLimits
+from seraphim.server.searcher.searcher import Searcher
+from seraphim.server.searcher.shared_search import Line, Session, SharedSearch, Task
 from tictactoe.game import TicTacToe
 
 GAME = TicTacToe()
@@ -42,27 +42,28 @@ class Updates:
     """What was reported of one thought."""
 
     def __init__(self) -> None:
-        self.earlier: list[Update] = []
-        self.last: Update | SeraphimError | None = None
+        self.earlier: list[PositionAnalysis] = []
+        self.last: PositionAnalysis | Exception | None = None
         self.ended = threading.Event()
 
-    def __call__(self, thought: Update | SeraphimError) -> None:
+    def __call__(self, thought: PositionAnalysis | Exception, is_last: bool) -> None:
         assert not self.ended.is_set()
-        if isinstance(thought, Update) and not thought.done:
+        if isinstance(thought, PositionAnalysis) and not is_last:
             self.earlier.append(thought)
         else:
+            assert is_last
             self.last = thought
             self.ended.set()
 
     @property
-    def result(self) -> Update:
+    def result(self) -> PositionAnalysis:
         assert self.ended.wait(30)
-        assert isinstance(self.last, Update), self.last
+        assert isinstance(self.last, PositionAnalysis), self.last
         return self.last
 
     @property
     def visits(self) -> dict[int, int]:
-        return {each.action: each.visits for each in self.result.finding.candidates}
+        return {each.action: each.visits for each in self.result.moves}
 
 
 class Table:
@@ -98,7 +99,7 @@ def alone(position: Line, *readouts: int) -> dict[int, int]:
     analysis.start(position.state)
     for count in readouts:
         analysis.more(count)
-    return {each.action: each.visits for each in analysis.candidates()}
+    return {each.action: each.visits for each in analysis.result().moves}
 
 
 # ---------------------------------------------------------------- results
@@ -111,10 +112,8 @@ def test_a_search_equals_an_analysis_alone() -> None:
     analysis.start(position.state)
     analysis.more(300)
     assert heard.visits == alone(position, 300)
-    finding = heard.result.finding
-    assert (finding.value, finding.best, finding.proven) == (analysis.value, analysis.best, analysis.proven)
-    assert finding.candidates == analysis.candidates()
-    assert (finding.readouts, heard.result.readouts) == (300, 300)
+    assert heard.result == analysis.result()
+    assert (heard.result.readouts, heard.result.new_readouts) == (300, 300)
 
 
 def test_concurrent_sessions_find_what_each_would_alone() -> None:
@@ -158,17 +157,17 @@ def test_a_single_session_does_not_wait_for_a_full_batch() -> None:
 def test_the_tree_is_kept_if_the_next_position_follows() -> None:
     table, session = Table(), Session()
     first = table.think(session, line(), 300)
-    reply = first.result.finding.candidates[0]
-    kept = {each.action: each.variation for each in first.result.finding.candidates}[reply.action]
+    reply = first.result.moves[0]
+    kept = {each.action: each.actions for each in first.result.moves}[reply.action]
     second = table.think(session, line(*kept[:2]), 1)
-    assert second.result.finding.readouts > 2
-    assert second.result.readouts == 1
+    assert second.result.readouts > 2
+    assert second.result.new_readouts == 1
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.more(300)
     for action in kept[:2]:
         analysis.play(action)
     analysis.more(1)
-    assert second.visits == {each.action: each.visits for each in analysis.candidates()}
+    assert second.visits == {each.action: each.visits for each in analysis.result().moves}
 
 
 def test_more_readouts_are_added_to_the_same_tree() -> None:
@@ -176,7 +175,7 @@ def test_more_readouts_are_added_to_the_same_tree() -> None:
     table.think(session, line(4), 100)
     heard = table.think(session, line(4), 50)
     assert heard.visits == alone(line(4), 100, 50)
-    assert (heard.result.readouts, heard.result.finding.readouts) == (50, 150)
+    assert (heard.result.new_readouts, heard.result.readouts) == (50, 150)
 
 
 @pytest.mark.parametrize(
@@ -200,10 +199,10 @@ def test_a_root_of_gumbel_is_searched_by_puct() -> None:
 
 def test_a_proven_position_ends_at_once() -> None:
     heard = Table(options=replace(OPTIONS, solver=True)).think(Session(), line(0, 3, 1, 4), 100_000)
-    assert heard.result.finding.proven
-    assert heard.result.finding.value == 1.0
-    assert heard.result.finding.best == 2
-    assert heard.result.readouts < 1000
+    assert heard.result.proven
+    assert heard.result.value == 1.0
+    assert heard.result.best_action == 2
+    assert heard.result.new_readouts < 1000
 
 
 # ---------------------------------------------------------------- trees
@@ -216,8 +215,8 @@ def test_the_least_recently_used_tree_is_freed() -> None:
         table.think(session, line(), 20)
     assert [session.tree is None for session in sessions] == [True, False, False]
     # Who lost a tree begins anew, and who kept it goes on.
-    assert table.think(sessions[2], line(), 20).result.finding.readouts == 40
-    assert table.think(sessions[0], line(), 20).result.finding.readouts == 20
+    assert table.think(sessions[2], line(), 20).result.readouts == 40
+    assert table.think(sessions[0], line(), 20).result.readouts == 20
     assert [session.tree is None for session in sessions] == [False, True, False]
 
 
@@ -225,7 +224,7 @@ def test_many_more_sessions_than_trees_are_all_served() -> None:
     table = Table(replace(QUIET, trees=3))
     heard = [table.begin(Session(), line(move % 9), 30 + move) for move in range(40)]
     table.run()
-    assert [each.result.readouts for each in heard] == [30 + move for move in range(40)]
+    assert [each.result.new_readouts for each in heard] == [30 + move for move in range(40)]
     assert heard[11].visits == alone(line(2), 41)
 
 
@@ -235,9 +234,9 @@ def test_a_long_wait_ends_the_longest_search() -> None:
     short = table.begin(Session(), line(4), 50)
     while not short.ended.is_set():
         table.search.advance()
-    assert short.result.readouts == 50
+    assert short.result.new_readouts == 50
     assert [each.ended.is_set() for each in long] == [True, False]
-    assert 0 < long[0].result.readouts < 10**6
+    assert 0 < long[0].result.new_readouts < 10**6
 
 
 def test_an_idle_tree_is_freed_after_a_while() -> None:
@@ -290,8 +289,8 @@ def test_a_stopped_search_returns_its_result() -> None:
         table.search.advance()
         steps += 1
     assert steps <= 3
-    assert 0 < heard.result.readouts < 200
-    assert heard.result.readouts == sum(heard.visits.values())
+    assert 0 < heard.result.new_readouts < 200
+    assert heard.result.new_readouts == sum(heard.visits.values())
 
 
 def test_a_search_stopped_before_it_has_a_tree_ends_at_once() -> None:
@@ -302,8 +301,8 @@ def test_a_search_stopped_before_it_has_a_tree_ends_at_once() -> None:
     heard = table.begin(waiting, line(4), 50)
     table.search.stop(waiting)
     assert heard.ended.is_set()
-    assert heard.result.finding.readouts == 0
-    assert GAME.legal(line(4).state[None])[0, heard.result.finding.best]
+    assert heard.result.readouts == 0
+    assert GAME.legal(line(4).state[None])[0, heard.result.best_action]
 
 
 def test_a_new_task_ends_the_current_one() -> None:
@@ -314,26 +313,25 @@ def test_a_new_task_ends_the_current_one() -> None:
     second = table.begin(session, line(4), 60)
     third = table.begin(session, line(0), 80)
     table.run()
-    assert 0 < first.result.readouts < 10**6
-    assert second.result.readouts == 0  # never begun
+    assert 0 < first.result.new_readouts < 10**6
+    assert second.result.new_readouts == 0  # never begun
     assert third.visits == alone(line(0), 80)
 
 
 def test_updates_come_during_a_search_and_grow() -> None:
     table = Table(replace(LIMITS, update_seconds=0.0))
     heard = table.think(Session(), line(), 3000)
-    readouts = [thought.finding.readouts for thought in heard.earlier]
+    readouts = [thought.readouts for thought in heard.earlier]
     assert len(readouts) >= 2
     assert readouts == sorted(readouts)
-    assert not any(thought.done for thought in heard.earlier)
 
 
 def test_a_full_tree_gets_no_more_readouts() -> None:
     table, session = Table(replace(QUIET, tree_nodes=200)), Session()
     first = table.think(session, line(), 10_000)
-    assert 190 <= first.result.readouts <= 210
+    assert 190 <= first.result.new_readouts <= 210
     second = table.think(session, line(), 10_000)
-    assert second.result.readouts <= 210 - first.result.readouts + 10
+    assert second.result.new_readouts <= 210 - first.result.new_readouts + 10
     assert second.visits.keys() == first.visits.keys()
 
 
@@ -353,13 +351,13 @@ class WideNim(games.Nim):
 def test_a_game_of_many_actions_gets_the_readouts_that_were_asked_for() -> None:
     game = PlainRules(WideNim(40))
     table = Table(replace(QUIET, trees=64), game=game, network=Uniform(game))
-    assert table.think(Session(), line(game=game), 3000).result.readouts == 3000
+    assert table.think(Session(), line(game=game), 3000).result.new_readouts == 3000
 
 
 def test_a_tree_ends_before_it_has_more_edges_than_there_is_room_for() -> None:
     table = Table(replace(QUIET, edges=2**20), game=pairs.GAME, network=Uniform(pairs.GAME))
     heard = table.think(Session(), line(game=pairs.GAME), 100_000)
-    assert 1000 < heard.result.readouts <= 2**20 / 4 / 2 / 100  # each leads to a node of 100 edges
+    assert 1000 < heard.result.new_readouts <= 2**20 / 4 / 2 / 100  # each leads to a node of 100 edges
 
 
 def test_more_trees_than_there_is_room_for_are_refused() -> None:
@@ -377,7 +375,7 @@ def test_full_memory_frees_idle_trees_and_then_ends_the_largest_search() -> None
         table.search.clean_up()  # which `advance` does from time to time
     assert resting.tree is None
     (ended,) = [each for each in heard if each.ended.is_set()]
-    assert 0 < ended.result.readouts < 100_000
+    assert 0 < ended.result.new_readouts < 100_000
 
 
 # ---------------------------------------------------------------- failures
@@ -398,7 +396,7 @@ def test_a_broken_model_ends_searches_with_an_error_and_they_can_be_repeated() -
     table = Table(network=network)
     sessions = [Session(), Session()]
     rested = table.think(sessions[0], line(), 50)
-    assert rested.result.readouts == 50
+    assert rested.result.new_readouts == 50
     network.broken = True
     heard = [table.begin(session, line(4), 50) for session in sessions]
     table.run()
@@ -422,17 +420,17 @@ def test_failing_rules_end_searches_but_not_the_engine() -> None:
     assert isinstance(heard.last, GameError)
     assert "ZeroDivisionError" in str(heard.last)
     failing.clear()
-    assert table.think(Session(), Line(None, (), game.initial(1)[0]), 50).result.readouts == 50
+    assert table.think(Session(), Line(None, (), game.initial(1)[0]), 50).result.new_readouts == 50
 
 
-# ---------------------------------------------------------------- the engine's thread
+# ---------------------------------------------------------------- the searcher's thread
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = Engine(SharedSearch(GAME, NETWORK, OPTIONS, replace(LIMITS, trees=8, update_seconds=0.01)))
-    yield engine
-    engine.close()
+def searcher() -> Iterator[Searcher]:
+    searcher = Searcher(SharedSearch(GAME, NETWORK, OPTIONS, replace(LIMITS, trees=8, update_seconds=0.01)))
+    yield searcher
+    searcher.close()
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -442,19 +440,19 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def test_fifty_sessions_search_at_once(engine: Engine) -> None:
+def test_fifty_sessions_search_at_once(searcher: Searcher) -> None:
     expected = {move: alone(line(move), 60) for move in range(9)}
     wrong: queue.Queue[object] = queue.Queue()
 
     def play(number: int) -> None:
-        session, moves = engine.attach(), ()
+        session, moves = searcher.attach(), ()
         for _ in range(3):
             heard = Updates()
-            engine.search(session, line(number % 9), 60, heard)
+            searcher.search(session, line(number % 9), 60, heard)
             if not moves and heard.visits != expected[number % 9]:
                 wrong.put(heard.visits)
             moves = (*moves, number)
-        engine.detach(session)
+        searcher.detach(session)
 
     threads = [threading.Thread(target=play, args=(number,)) for number in range(50)]
     for thread in threads:
@@ -463,39 +461,39 @@ def test_fifty_sessions_search_at_once(engine: Engine) -> None:
         thread.join(60)
         assert not thread.is_alive()
     assert wrong.empty()
-    until(lambda: engine.load.trees == 0)
-    assert engine.num_sessions == 0
+    until(lambda: searcher.load.trees == 0)
+    assert searcher.num_sessions == 0
 
 
-def test_a_search_can_be_stopped_while_others_continue(engine: Engine) -> None:
-    sessions = [engine.attach() for _ in range(4)]
+def test_a_search_can_be_stopped_while_others_continue(searcher: Searcher) -> None:
+    sessions = [searcher.attach() for _ in range(4)]
     heard = [Updates() for _ in sessions]
     for session, each in zip(sessions, heard, strict=True):
-        engine.search(session, line(), 10**6, each)
+        searcher.search(session, line(), 10**6, each)
     until(lambda: all(each.earlier for each in heard))
-    engine.stop(sessions[2])
-    assert 0 < heard[2].result.readouts < 10**6
-    assert engine.load.searching == 3
+    searcher.stop(sessions[2])
+    assert 0 < heard[2].result.new_readouts < 10**6
+    assert searcher.load.searching == 3
     for session in sessions:
-        engine.detach(session)
-    until(lambda: engine.load.searching == 0 and engine.load.trees == 0)
+        searcher.detach(session)
+    until(lambda: searcher.load.searching == 0 and searcher.load.trees == 0)
 
 
-def test_an_engine_with_sessions_is_not_closed_as_unused(engine: Engine) -> None:
-    session = engine.attach()
-    assert not engine.close_if_unused()
-    engine.detach(session)
-    assert engine.close_if_unused()
+def test_a_searcher_with_sessions_is_not_closed_as_unused(searcher: Searcher) -> None:
+    session = searcher.attach()
+    assert not searcher.close_if_unused()
+    searcher.detach(session)
+    assert searcher.close_if_unused()
     with pytest.raises(ModelError, match="open it again"):
-        engine.attach()
+        searcher.attach()
 
 
-def test_an_engine_can_be_closed_during_a_search() -> None:
-    engine = Engine(SharedSearch(GAME, NETWORK, OPTIONS, LIMITS))
+def test_a_searcher_can_be_closed_during_a_search() -> None:
+    searcher = Searcher(SharedSearch(GAME, NETWORK, OPTIONS, LIMITS))
     heard = Updates()
-    engine.search(engine.attach(), line(), 10**6, heard)
-    until(lambda: engine.load.searching == 1)
-    engine.close()
+    searcher.search(searcher.attach(), line(), 10**6, heard)
+    until(lambda: searcher.load.searching == 1)
+    searcher.close()
     assert not heard.ended.is_set()
 
 
@@ -545,10 +543,10 @@ def test_a_game_that_is_cut_off_is_over() -> None:
         messages.check_unfinished(endless, cut)
 
 
-def test_sessions_are_independent(engine: Engine) -> None:
-    first, second = engine.attach(), engine.attach()
+def test_sessions_are_independent(searcher: Searcher) -> None:
+    first, second = searcher.attach(), searcher.attach()
     heard: list[tuple[Session, Updates]] = []
     for session in (first, second):
         heard.append((session, Updates()))
-        engine.search(session, line(4), 50, heard[-1][1])
-    assert [each.result.finding.readouts for _, each in heard] == [50, 50]
+        searcher.search(session, line(4), 50, heard[-1][1])
+    assert [each.result.readouts for _, each in heard] == [50, 50]

@@ -1,4 +1,4 @@
-"""Messages from pages to an engine, and those of their checks that depend on no game.
+"""Messages from pages to a searcher, and those of their checks that depend on no game.
 
 Requests are JSON objects with an int `id`, which every answer repeats, and a `type`:
 
@@ -7,11 +7,11 @@ Requests are JSON objects with an int `id`, which every answer repeats, and a `t
     think     readouts
     stop
     load      text (moves, or a drawn board)
-    truth
+    solve
     move      (of the external engine, `serve --engine`, in the position)
 
-The answers are in `seraphim.server.engine.messages`. A client that sends nothing for some minutes loses its session,
-and gets another one with its next message.
+The answers are in `seraphim.server.searcher.messages` and `PositionAnalysis.to_dict`. A client that sends nothing for
+some minutes loses its session, and gets another one with its next message.
 """
 
 import json
@@ -43,7 +43,7 @@ Word = Annotated[
     int, BeforeValidator(_to_word), WithJsonSchema({"type": "string", "pattern": f"^{_WORD.pattern}$", "maxLength": 20})
 ]
 Start = Annotated[tuple[Word, ...], Field(strict=False)] | None
-Moves = Annotated[tuple[int, ...], Field(strict=False, max_length=MAX_MOVES)]
+Actions = Annotated[tuple[int, ...], Field(strict=False, max_length=MAX_MOVES)]
 Readouts = Annotated[int, Field(ge=1, le=MAX_READOUTS)]
 
 
@@ -57,7 +57,7 @@ class Analyze(_Checked):
     model: str = Field(max_length=MAX_NAME)
     snapshot: str | None = Field(None, max_length=MAX_NAME)
     start: Start = None
-    moves: Moves = ()
+    moves: Actions = ()
     readouts: Readouts = 400
 
 
@@ -71,10 +71,10 @@ class Open(_Request):  # noqa: D101  # the module's docstring describes this mes
     snapshot: str | None = None
 
 
-class Position(_Request):  # noqa: D101
+class SetPosition(_Request):  # noqa: D101
     type: Literal["position"]
     start: Start = None
-    moves: Moves
+    moves: Actions
 
 
 class Think(_Request):  # noqa: D101
@@ -86,20 +86,20 @@ class Stop(_Request):  # noqa: D101
     type: Literal["stop"]
 
 
-class Load(_Request):  # noqa: D101
+class ReadText(_Request):  # noqa: D101
     type: Literal["load"]
     text: str
 
 
 class Solve(_Request):  # noqa: D101
-    type: Literal["truth"]
+    type: Literal["solve"]
 
 
-class Move(_Request):  # noqa: D101
+class GenerateMove(_Request):  # noqa: D101
     type: Literal["move"]
 
 
-Request = Open | Position | Think | Stop | Load | Solve | Move
+Request = Open | SetPosition | Think | Stop | ReadText | Solve | GenerateMove
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="type")])
 
 

@@ -1,11 +1,10 @@
-"""Messages to pages: positions, analyses and games as JSON; and which position a request means.
+"""Messages to pages: positions and games as JSON; and which position a request means.
 
-Knows games and what a search found; knows nothing of connections.
+Knows games; knows nothing of searches or connections.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from seraphim.errors import GameError
 from seraphim.game import Array, Board, Game, board_of
 from seraphim.game.notation import label_in, labels_along, labels_vary
 from seraphim.game.saved_games import check_position
-from seraphim.search.analysis import Candidate
-from seraphim.server.engine.shared_search import Line, Update
+from seraphim.server.searcher.shared_search import Line
 
 _MAX_ERROR = 500  # characters of an error, which may quote what a client sent
 
@@ -125,32 +123,6 @@ def to_board(board: Board | None) -> Message | None:
 
 def _cells(cells: Sequence[tuple[int, int]]) -> list[list[int]]:
     return [[int(row), int(column)] for row, column in cells]
-
-
-def to_analysis(game: Game, update: Update) -> Message:
-    """Return what a search has found as a page shows it."""
-    finding, state = update.finding, update.line.state
-    first_to_play = int(game.to_play(state[None])[0]) == 0
-    return {
-        "readouts": finding.readouts,
-        "value": finding.value,
-        "value_first": finding.value if first_to_play else -finding.value,
-        "best": finding.best,
-        "seconds": round(update.seconds, 4),
-        "readouts_per_second": round(update.readouts / max(update.seconds, 1e-6)),
-        "proven": finding.proven,
-        "candidates": [_to_candidate(game, state, candidate) for candidate in finding.candidates],
-        "done": update.done,
-    }
-
-
-def _to_candidate(game: Game, state: Array, candidate: Candidate) -> Message:
-    return {
-        **asdict(candidate),
-        "label": label_in(game, state, candidate.action),
-        "variation": labels_along(game, state, candidate.variation),
-        "actions": list(candidate.variation),
-    }
 
 
 def error_text(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A client of an engine, without a connection: every message gets an answer, and no client waits for others."""
+"""A client of a searcher, without a connection: every message gets an answer, and no client waits for others."""
 
 import asyncio
 import json
@@ -17,14 +17,14 @@ import tictactoe
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game, PlainRules
 from seraphim.options import SearchOptions
-from seraphim.proof.knowledge import Knowledge
-from seraphim.server.engine import messages
-from seraphim.server.engine.client import Client
-from seraphim.server.engine.engine import Engine
-from seraphim.server.engine.limits import SearchLimits
-from seraphim.server.engine.model_host import LoadedModel, ModelHost
-from seraphim.server.engine.shared import MAX_SOLVER_REQUESTS, Shared
-from seraphim.server.engine.shared_search import Line, SharedSearch, Update
+from seraphim.proof.knowledge import ExactResults
+from seraphim.server.searcher import messages
+from seraphim.server.searcher.client import Client
+from seraphim.server.searcher.limits import SearchLimits
+from seraphim.server.searcher.model_host import LoadedModel, ModelHost
+from seraphim.server.searcher.searcher import Searcher
+from seraphim.server.searcher.shared import MAX_SOLVER_REQUESTS, Shared
+from seraphim.server.searcher.shared_search import Line, SharedSearch
 
 Message = dict[str, Any]
 
@@ -33,7 +33,7 @@ LIMITS = SearchLimits(trees=4, update_seconds=0.01)
 
 
 class OneModel(ModelHost):
-    """A host of one model, which it makes anew where its engine has ended."""
+    """A host of one model, which it makes anew where its searcher has ended."""
 
     def __init__(self, game: Game, module: Any, search: type[SharedSearch] = SharedSearch) -> None:
         self.made = 0
@@ -41,26 +41,28 @@ class OneModel(ModelHost):
         self._loaded: LoadedModel | None = None
 
     def load(self, model: str, snapshot: str | None = None) -> Future[LoadedModel]:
-        if self._loaded is None or not self._loaded.engine.is_open:
+        if self._loaded is None or not self._loaded.searcher.is_open:
             self.made += 1
             search = self._kind(
                 self._game, ArbitraryNetwork(self._game), SearchOptions(cache_megabytes=0, solver=False), LIMITS
             )
             info = messages.to_game_info(self._game, solved=True)
-            knowledge = Knowledge(self._module, self._game, [])
-            self._loaded = LoadedModel("one", "only", self._module, self._game, "test", Engine(search), info, knowledge)
+            knowledge = ExactResults(self._module, self._game, [])
+            self._loaded = LoadedModel(
+                "one", "only", self._module, self._game, "test", Searcher(search), info, knowledge
+            )
         future: Future[LoadedModel] = Future()
         future.set_result(self._loaded)
         return future
 
     @property
-    def engine(self) -> Engine:
+    def searcher(self) -> Searcher:
         assert self._loaded is not None
-        return self._loaded.engine
+        return self._loaded.searcher
 
     def close(self) -> None:
         if self._loaded is not None:
-            self._loaded.engine.close()
+            self._loaded.searcher.close()
 
 
 class Page:
@@ -122,11 +124,11 @@ def test_a_failed_engine_is_reported_to_all_clients_and_replaced(caplog: pytest.
         for page in pages:
             await page.ask("open", model="one", snapshot=None)
         asked = [await page.send("think", readouts=100_000) for page in pages]
-        first = host.engine
+        first = host.searcher
         FailingSearch.failures = 1
         answers = [await page.answer(identity) for page, identity in zip(pages, asked, strict=True)]
         assert [answer["type"] for answer in answers] == ["error"] * 3
-        assert all("the engine failed" in answer["message"] for answer in answers)
+        assert all("the search failed" in answer["message"] for answer in answers)
         assert first.has_failed and not first.is_open
         with pytest.raises(ModelError):
             first.attach()
@@ -146,31 +148,31 @@ def test_a_failed_command_is_reported_to_all_clients(caplog: pytest.LogCaptureFi
         raise ZeroDivisionError("a mistake")
 
     with caplog.at_level(logging.ERROR):
-        engine = Engine(
+        searcher = Searcher(
             SharedSearch(tictactoe.GAME, ArbitraryNetwork(tictactoe.GAME), SearchOptions(solver=False), LIMITS)
         )
         updates, ended = list[Any](), threading.Event()
 
-        def receive(update: Any) -> None:
-            if not isinstance(update, Update) or update.done:
+        def receive(update: Any, is_last: bool) -> None:
+            if is_last:
                 updates.append(update)
                 ended.set()
 
         line = Line(None, (), tictactoe.GAME.initial(1)[0])
-        engine.search(engine.attach(), line, 10**6, receive)
-        engine.post(fail)
+        searcher.search(searcher.attach(), line, 10**6, receive)
+        searcher.post(fail)
         session = None
         with pytest.raises(ModelError):  # noqa: PT012  # either may be the first to notice
             while True:
-                session = session or engine.attach()
-                engine.search(session, line, 10**6, lambda _: None)
+                session = session or searcher.attach()
+                searcher.search(session, line, 10**6, lambda *_: None)
         assert ended.wait(PATIENCE)
     assert isinstance(updates[-1], ModelError)
     assert len(updates) == 1
-    assert engine.has_failed
-    assert engine.load == (0, 0, 0)
+    assert searcher.has_failed
+    assert searcher.load == (0, 0, 0)
     assert "a mistake" in caplog.text
-    engine.close()
+    searcher.close()
 
 
 class Named(games.Nim):
@@ -298,7 +300,7 @@ def test_solver_requests_are_bounded_by_client_and_answered_in_turn() -> None:
             await page.ask("open", model="one", snapshot=None)
 
         async def ask(page: Page, name: str) -> None:
-            answer = await page.ask("truth")
+            answer = await page.ask("solve")
             order.append(f"{name}: {answer.get('message', answer['type'])}")
 
         asked = [asyncio.create_task(ask(page, "greedy")) for page in pages[:-1]]
@@ -311,8 +313,8 @@ def test_solver_requests_are_bounded_by_client_and_answered_in_turn() -> None:
         half = MAX_SOLVER_REQUESTS // 2
         refused = f"greedy: too many requests to the solver from your address (limit {half}): try again later"
         assert order[:half] == [refused] * half
-        assert sorted(order[half : half + 2]) == ["greedy: truth", "modest: truth"]
-        assert order[half + 2 :] == ["greedy: truth"] * (half - 1)
+        assert sorted(order[half : half + 2]) == ["greedy: solve", "modest: solve"]
+        assert order[half + 2 :] == ["greedy: solve"] * (half - 1)
         for page in pages:
             page.client.close()
 

@@ -3,8 +3,8 @@
 A session keeps its tree until another session needs the place, and continues with it if the next position follows from
 its root. Sessions affect each other only by the time that they take.
 
-Knows the search; knows nothing of threads (`seraphim.server.engine.engine`) or messages
-(`seraphim.server.engine.messages`).
+Knows the search; knows nothing of threads (`seraphim.server.searcher.searcher`) or messages
+(`seraphim.server.searcher.messages`).
 """
 
 import time
@@ -17,12 +17,12 @@ import numpy as np
 
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Game
+from seraphim.game.notation import label_in
 from seraphim.options import SearchOptions
-from seraphim.search.analysis import LEAVES, Finding, find
+from seraphim.search.analysis import LEAVES, PositionAnalysis, analysis_of, root_visits
 from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
-from seraphim.search.selection import to_rule
-from seraphim.server.engine.limits import SearchLimits, TreeMemory
+from seraphim.server.searcher.limits import SearchLimits, TreeMemory
 
 _ROUNDS = 64  # that trees may run without the network before commands are handled: some milliseconds
 _UPDATE_SHARE = 10  # updates take at most one part in ten of the time
@@ -40,21 +40,9 @@ class Line(NamedTuple):
         return self.start == other.start and self.moves[: len(other.moves)] == other.moves
 
 
-@dataclass(frozen=True)
-class Update:
-    """What a search has found so far, for the player to move."""
-
-    line: Line
-    finding: Finding
-    readouts: int
-    """Of this task so far; `finding` counts those of earlier tasks too."""
-    seconds: float
-    """Of this task so far."""
-    done: bool
-
-
-OnUpdate = Callable[[Update | SeraphimError], None]
-"""Receives the updates of a search; the last one is done, or is the error that ended the search. Must not raise."""
+OnUpdate = Callable[[PositionAnalysis | Exception, bool], None]
+"""Receives what a search has found so far, or the error that ended it, and whether this is the last update. Must not
+raise."""
 
 
 @dataclass(eq=False)
@@ -66,8 +54,8 @@ class Task:
     on_update: OnUpdate
     submitted: float
     """Moment."""
-    before: int = 0
-    """Readouts that its tree had before."""
+    visits_before: int = 0
+    """Of the root of its tree."""
     started: float = 0.0
     """Moment; 0 while it waits for a tree."""
 
@@ -114,7 +102,6 @@ class SharedSearch:
         options = replace(options, root="puct")
         self._game = game
         self._limits = limits
-        self._rule = to_rule(options, leaves, game.max_plies)
         self._search = Search(game, inference, options, limits.trees, leaves)
         self._memory = TreeMemory(game, limits, leaves)
         self._by_tree: list[Session | None] = [None] * limits.trees
@@ -126,7 +113,7 @@ class SharedSearch:
         tree = np.array([0])
         self._search.begin(tree, self._game.initial(1), None, 2 * LEAVES)
         self._search.run()
-        find(self._search, 0, self._rule)
+        analysis_of(self._search, 0, 0, 0.0)
         self._search.move(tree, self._search.result(tree).best)
         self._search.reset(tree)
 
@@ -159,7 +146,7 @@ class SharedSearch:
         """End the session's tasks; each gets its last update now or soon."""
         if session.next is not None:
             skipped, session.next = session.next, None
-            self._send_last_update(session, skipped)
+            self._report(session, skipped, is_last=True)
         if session.task is None:
             return
         if session.task.started:
@@ -167,7 +154,7 @@ class SharedSearch:
             return
         self._waiting.remove(session)
         task, session.task = session.task, None
-        self._send_last_update(session, task)
+        self._report(session, task, is_last=True)
 
     def remove(self, session: Session) -> None:
         """End the session's tasks without further updates, and free its tree."""
@@ -196,7 +183,7 @@ class SharedSearch:
         if now >= self._next_update:
             for session in list(self._searching()):
                 if session.task and self._has_root(session):
-                    session.task.on_update(self._update(session, session.task, done=False))
+                    self._report(session, session.task, is_last=False)
             self.clean_up()
             took = time.monotonic() - now
             self._next_update = now + max(self._limits.update_seconds, took * _UPDATE_SHARE)
@@ -270,8 +257,7 @@ class SharedSearch:
         else:
             self._search.reset(trees)
         session.line = task.line
-        if self._has_root(session):
-            task.before = find(self._search, tree, self._rule, longest=0).readouts
+        task.visits_before = root_visits(self._search, tree)
         task.started = time.monotonic()
         room = self._memory.max_nodes - int(self._search.trees.progress[tree]["num_nodes"])
         self._search.begin(trees, task.line.state[None], None, max(0, min(task.readouts, room)))
@@ -281,12 +267,8 @@ class SharedSearch:
             return
         task, session.task = session.task, None
         session.last_used = time.monotonic()
-        self._send_last_update(session, task)
+        self._report(session, task, is_last=True)
         self._start_next(session)
-
-    def _send_last_update(self, session: Session, task: Task) -> None:
-        if not session.removed:
-            task.on_update(self._update(session, task, done=True))
 
     def _start_next(self, session: Session) -> None:
         if session.removed:
@@ -304,12 +286,28 @@ class SharedSearch:
         for session, task in failed:
             session.line = session.task = None
             if task and not session.removed:
-                task.on_update(error)
+                task.on_update(error, True)
             self._start_next(session)
 
-    def _update(self, session: Session, task: Task, *, done: bool) -> Update:
-        if not task.started or session.tree is None:  # stopped before it had a tree
-            best = int(self._game.legal(task.line.state[None])[0].argmax())
-            return Update(task.line, Finding(0, 0.0, best, False, []), 0, 0.0, done)
-        finding = find(self._search, session.tree, self._rule, self._limits.variation)
-        return Update(task.line, finding, finding.readouts - task.before, time.monotonic() - task.started, done)
+    def _report(self, session: Session, task: Task, *, is_last: bool) -> None:
+        if session.removed:
+            return
+        try:
+            found = self._found(session, task)
+        except Exception as error:  # noqa: BLE001  # the rules of a game may raise anything
+            on_update, task.on_update = task.on_update, lambda *_: None
+            on_update(error, True)
+            if not is_last:
+                self._search.halt(np.array([session.tree]))
+        else:
+            task.on_update(found, is_last)
+
+    def _found(self, session: Session, task: Task) -> PositionAnalysis:
+        if task.started and session.tree is not None:
+            seconds = time.monotonic() - task.started
+            return analysis_of(self._search, session.tree, task.visits_before, seconds, self._limits.variation)
+        game, state = self._game, task.line.state  # stopped before it had a tree
+        best, to_play = int(game.legal(state[None])[0].argmax()), int(game.to_play(state[None])[0])
+        return PositionAnalysis(
+            game.render(state), 0.0, False, label_in(game, state, best), 0, (), best, to_play, 0, 0.0
+        )

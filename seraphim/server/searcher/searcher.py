@@ -1,7 +1,7 @@
 """A shared search in a thread of its own, for many sessions at the same time.
 
 Only this thread touches the search; commands from other threads are queued for it. Every task gets a last update: when
-it is done, when the engine is retired, and when the engine fails.
+it is done, when the searcher is retired, and when the searcher fails.
 """
 
 import logging
@@ -10,14 +10,15 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from seraphim.errors import ModelError, SeraphimError
-from seraphim.server.engine.shared_search import Line, Load, OnUpdate, Session, SharedSearch, Task, Update
+from seraphim.errors import ModelError
+from seraphim.search.analysis import PositionAnalysis
+from seraphim.server.searcher.shared_search import Line, Load, OnUpdate, Session, SharedSearch, Task
 
 _CLEAN_UP_SECONDS = 5.0  # between two clean-ups while the search is idle
 _LOG = logging.getLogger(__name__)
 
 
-class Engine:
+class Searcher:
     """The thread. All methods return at once; updates come from the thread."""
 
     def __init__(self, search: SharedSearch) -> None:
@@ -29,12 +30,12 @@ class Engine:
         self._wake = threading.Condition()
         self._closed = False
         self._failed = False
-        self._thread = threading.Thread(target=self._run, args=(search,), name="engine", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(search,), name="searcher", daemon=True)
         self._thread.start()
 
     @property
     def is_open(self) -> bool:
-        """Return whether the engine accepts sessions and tasks."""
+        """Return whether the searcher accepts sessions and tasks."""
         return not self._closed
 
     @property
@@ -57,7 +58,7 @@ class Engine:
         """Return a new session.
 
         Raises:
-            ModelError: the engine has ended.
+            ModelError: the searcher has ended.
         """
         with self._wake:
             self._check_open()
@@ -76,14 +77,14 @@ class Engine:
         """Add readouts to the search of an unfinished position; the session's current task ends first.
 
         Raises:
-            ModelError: the engine has ended.
+            ModelError: the searcher has ended.
         """
 
-        def forward(update: Update | SeraphimError) -> None:
-            if not isinstance(update, Update) or update.done:
+        def forward(found: PositionAnalysis | Exception, is_last: bool) -> None:
+            if is_last:
                 with self._wake:
                     self._pending.pop(task, None)
-            on_update(update)
+            on_update(found, is_last)
 
         task = Task(line, readouts, forward, submitted=time.monotonic())
         with self._wake:
@@ -97,14 +98,14 @@ class Engine:
         self.post(lambda search: search.stop(session))
 
     def post(self, command: Callable[[SharedSearch], None]) -> None:
-        """Run a command in the engine's thread soon; ignore it if the engine has ended."""
+        """Run a command in the searcher's thread soon; ignore it if the searcher has ended."""
         with self._wake:
             if not self._closed:
                 self._commands.append(command)
                 self._wake.notify()
 
     def close_if_unused(self) -> bool:
-        """End the thread unless there is a session; return whether the engine is closed."""
+        """End the thread unless there is a session; return whether the searcher is closed."""
         with self._wake:
             self._closed = self._closed or not self._sessions
             self._wake.notify()
@@ -133,8 +134,8 @@ class Engine:
         try:
             self._serve(search)
         except Exception:  # noqa: BLE001  # no client may wait for an answer that never comes
-            _LOG.exception("an engine failed; its model is loaded again for the next request")
-            error = ModelError("the engine failed during the search: try again; see the server log")
+            _LOG.exception("a searcher failed; its model is loaded again for the next request")
+            error = ModelError("the search failed: try again; see the server log")
             self._failed = True
         with self._wake:
             self._closed = True
@@ -142,7 +143,7 @@ class Engine:
         self._search = None
         for task in pending:
             try:
-                task.on_update(error)
+                task.on_update(error, True)
             except Exception:  # noqa: BLE001  # the other tasks need their update, too
                 _LOG.exception("the end of a search could not be reported")
 

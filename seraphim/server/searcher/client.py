@@ -1,6 +1,6 @@
 """One client: its model, its position, its searches, and the answers to its messages.
 
-The protocol is described in `seraphim.server.engine.requests`. Knows nothing of other clients, or of the connection.
+The protocol is described in `seraphim.server.searcher.requests`. Knows nothing of other clients, or of the connection.
 """
 
 import asyncio
@@ -9,14 +9,15 @@ from collections.abc import Callable
 
 from seraphim.errors import GameError, ModelError, PlayerError, SeraphimError, SettingsError
 from seraphim.game import saved_games
-from seraphim.server.engine import messages, requests
-from seraphim.server.engine.messages import Message
-from seraphim.server.engine.model_host import LoadedModel
-from seraphim.server.engine.programs import Program, Programs
-from seraphim.server.engine.requests import Request
-from seraphim.server.engine.shared import Shared, open_model
-from seraphim.server.engine.shared_search import Line, OnUpdate, Session, Update
+from seraphim.search.analysis import PositionAnalysis
 from seraphim.server.quotas import call_in
+from seraphim.server.searcher import messages, requests
+from seraphim.server.searcher.engine_host import EngineHost, HostedEngine
+from seraphim.server.searcher.messages import Message
+from seraphim.server.searcher.model_host import LoadedModel
+from seraphim.server.searcher.requests import Request
+from seraphim.server.searcher.shared import Shared, open_model
+from seraphim.server.searcher.shared_search import Line, OnUpdate, Session
 from seraphim.terminal.sgf import from_sgf, is_sgf
 
 INTERNAL_ERROR = "internal server error; see the server log"
@@ -37,13 +38,13 @@ class Client:
         self._address = address
         self._send = send
         self._loaded: LoadedModel | None = None
-        self._session: Session | None = None  # of the loaded model's engine
+        self._session: Session | None = None  # of the loaded model's searcher
         self._line: Line | None = None
         self._played: list[str] = []  # the labels of the line's moves
         self._search: asyncio.Future[None] | None = None  # until its last update
         self._solver: asyncio.Task[None] | None = None
-        self._program: Program | None = None  # of others, that this client plays with
-        self._program_turn: asyncio.Task[None] | None = None
+        self._engine: HostedEngine | None = None  # external, that this client plays with
+        self._engine_turn: asyncio.Task[None] | None = None
         shared.sessions.take(address)
         self._is_counted = True
 
@@ -64,7 +65,7 @@ class Client:
 
     def release_if_idle(self) -> bool:
         """Free the session until the next message, unless work is under way; return whether it is free."""
-        work = (self._search, self._solver, self._program_turn)
+        work = (self._search, self._solver, self._engine_turn)
         is_busy = any(each is not None and not each.done() for each in work)
         if not is_busy:
             self._release()
@@ -72,27 +73,27 @@ class Client:
 
     def close(self) -> None:
         """Cancel what is under way, and free the session."""
-        for turn in (self._solver, self._program_turn):
+        for turn in (self._solver, self._engine_turn):
             if turn is not None:
                 turn.cancel()
         self._release()
 
     def _release(self) -> None:
         self._detach()
-        self._end_program()
+        self._end_engine()
         if self._is_counted:
             self._shared.sessions.give_back(self._address)
         self._is_counted = False
 
     def _detach(self) -> None:
         if self._loaded is not None and self._session is not None:
-            self._loaded.engine.detach(self._session)
+            self._loaded.searcher.detach(self._session)
         self._session = None
 
-    def _end_program(self) -> None:
-        if self._program is not None:
-            self._program.close()
-        self._program = None
+    def _end_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+        self._engine = None
 
     async def _answer(self, request: Request) -> None:
         if isinstance(request, requests.Open):
@@ -102,7 +103,7 @@ class Client:
         if loaded is None or line is None:
             raise SettingsError(f"no model is open: send a message open before {request.type}")
         match request:
-            case requests.Position():
+            case requests.SetPosition():
                 await self._set_position(loaded, line, request)
             case requests.Think():
                 messages.check_unfinished(loaded.game, line)
@@ -111,21 +112,21 @@ class Client:
             case requests.Stop():
                 await self._end_search()
                 self._send({"id": request.id, "type": "stopped"})
-            case requests.Load():
+            case requests.ReadText():
                 await self._load(loaded, request)
             case requests.Solve():
                 self._solve(loaded, line, request.id)
-            case requests.Move():
-                self._ask_program(loaded, line, request.id)
+            case requests.GenerateMove():
+                self._ask_engine(loaded, line, request.id)
 
     async def _open(self, request: requests.Open) -> None:
         loaded, session = await open_model(self._shared.host, request.model, request.snapshot)
         await self._end_search()
         self._detach()
-        self._end_program()
+        self._end_engine()
         self._loaded, self._session = loaded, session
         self._line, self._played = messages.to_line(loaded.game, None, ()), []
-        programs = self._programs_of(loaded)
+        engines = self._engines_of(loaded)
         self._send(
             {
                 "id": request.id,
@@ -134,11 +135,11 @@ class Client:
                 "snapshot": loaded.snapshot,
                 "game": loaded.info,
                 "engine": loaded.description,
-                "program": programs.title if programs else None,
+                "program": engines.title if engines else None,
             }
         )
 
-    async def _set_position(self, loaded: LoadedModel, line: Line, request: requests.Position) -> None:
+    async def _set_position(self, loaded: LoadedModel, line: Line, request: requests.SetPosition) -> None:
         game, played = loaded.game, self._played
         follows = (request.start, request.moves[: len(line.moves)]) == (line.start, line.moves)
         before = line if follows else None
@@ -156,36 +157,27 @@ class Client:
 
     async def _start_search(self, loaded: LoadedModel, line: Line, request: requests.Think) -> None:
         while True:
-            if self._session is None or not loaded.engine.is_open:  # it was released, or the engine has ended
+            if self._session is None or not loaded.searcher.is_open:  # it was released, or the searcher has ended
                 self._detach()
                 loaded, self._session = await open_model(self._shared.host, loaded.model, loaded.snapshot)
                 self._loaded = loaded
             self._search = asyncio.get_running_loop().create_future()
-            on_update = self._to_on_update(loaded, self._session, request.id, self._search)
+            on_update = self._to_on_update(request.id, self._search)
             try:
-                loaded.engine.search(self._session, line, request.readouts, on_update)
+                loaded.searcher.search(self._session, line, request.readouts, on_update)
                 return
             except ModelError:  # unloaded at this very moment
                 self._search = None
 
-    def _to_on_update(
-        self, loaded: LoadedModel, session: Session, identity: int, ended: asyncio.Future[None]
-    ) -> OnUpdate:
-        loop, has_failed = asyncio.get_running_loop(), False
+    def _to_on_update(self, identity: int, ended: asyncio.Future[None]) -> OnUpdate:
+        loop = asyncio.get_running_loop()
 
-        def on_update(update: Update | SeraphimError) -> None:
-            # In the engine's thread, as messages that take long must not delay other clients.
-            nonlocal has_failed
-            try:
-                if isinstance(update, SeraphimError):
-                    raise update
-                message, is_last = messages.to_analysis(loaded.game, update), update.done
-                message |= {"id": identity, "type": "analysis"}
-            except Exception as error:  # noqa: BLE001  # the client must get an answer
-                if not isinstance(error, SeraphimError) and not has_failed:  # later, it may search something else
-                    loaded.engine.stop(session)
-                    has_failed = True
-                message, is_last = _to_error(identity, error), True
+        def on_update(found: PositionAnalysis | Exception, is_last: bool) -> None:
+            # In the searcher's thread, as messages that take long must not delay other clients.
+            if isinstance(found, Exception):
+                message = _to_error(identity, found)
+            else:
+                message = {"id": identity, "type": "analysis", **found.to_dict(), "done": is_last}
             call_in(loop, lambda: send(message, is_last))
 
         def send(message: Message, is_last: bool) -> None:
@@ -199,11 +191,11 @@ class Client:
     async def _end_search(self) -> None:
         if self._search is not None:
             if self._loaded is not None and self._session is not None:
-                self._loaded.engine.stop(self._session)
+                self._loaded.searcher.stop(self._session)
             await self._search
             self._search = None
 
-    async def _load(self, loaded: LoadedModel, request: requests.Load) -> None:
+    async def _load(self, loaded: LoadedModel, request: requests.ReadText) -> None:
         def read() -> saved_games.Position:
             text = request.text
             if is_sgf(text):
@@ -225,32 +217,32 @@ class Client:
         async def answer() -> None:
             try:
                 found = await self._shared.solve(self._address, loaded, line)
-                self._send({"id": identity, "type": "truth", **found})
+                self._send({"id": identity, "type": "solve", **found})
             except Exception as error:  # noqa: BLE001  # the client must get an answer
                 self._send_error(identity, error)
 
         self._solver = asyncio.create_task(answer())
 
-    def _programs_of(self, loaded: LoadedModel) -> Programs | None:
-        programs = self._shared.programs
-        return programs if programs and programs.game.name == loaded.game.name else None
+    def _engines_of(self, loaded: LoadedModel) -> EngineHost | None:
+        engines = self._shared.engines
+        return engines if engines and engines.game.name == loaded.game.name else None
 
-    def _ask_program(self, loaded: LoadedModel, line: Line, identity: int) -> None:
-        programs = self._programs_of(loaded)
-        if programs is None:
+    def _ask_engine(self, loaded: LoadedModel, line: Line, identity: int) -> None:
+        engines = self._engines_of(loaded)
+        if engines is None:
             raise PlayerError(f"this server has no program that plays {loaded.game.name}")
         messages.check_unfinished(loaded.game, line)
-        if self._program_turn is not None and not self._program_turn.done():
-            raise GameError(f"{programs.title} is still thinking about your last request: wait for its answer")
-        program = self._program = self._program or Program(programs, self._address)
+        if self._engine_turn is not None and not self._engine_turn.done():
+            raise GameError(f"{engines.title} is still thinking about your last request: wait for its answer")
+        engine = self._engine = self._engine or HostedEngine(engines, self._address)
 
         async def answer() -> None:
             try:
-                self._send({"id": identity, "type": "move", "action": await program.choose(line)})
+                self._send({"id": identity, "type": "move", "action": await engine.choose(line)})
             except Exception as error:  # noqa: BLE001  # the client must get an answer
                 self._send_error(identity, error)
 
-        self._program_turn = asyncio.create_task(answer())
+        self._engine_turn = asyncio.create_task(answer())
 
     def _send_error(self, identity: int | None, error: Exception) -> None:
         self._send(_to_error(identity, error))
