@@ -18,7 +18,7 @@ from seraphim.effects import find_idle, is_read
 from seraphim.errors import FileError, SeraphimError, SettingsError, shown
 from seraphim.inference import Runtime
 from seraphim.machine import INTERRUPTED, leave_closed_pipe, leave_interrupted, prepare_streams, raise_interrupts
-from seraphim.options import MOST, MOST_SEED, Part, check
+from seraphim.options import MOST, MOST_SEED, Part
 from seraphim.settings import (
     OPTIONS,
     PREFIX,
@@ -29,7 +29,7 @@ from seraphim.settings import (
     option_meanings,
     removal,
 )
-from seraphim.storage.atomic import check_file_name
+from seraphim.storage.atomic import check_file_name, check_path
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import data_root, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
@@ -219,7 +219,7 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
 def check_folders(*files: str | None) -> None:
     """Raise a FileError, before any work, if a file cannot be written: it is a folder, or in none."""
     for file in filter(None, files):
-        check(Path, file=Path(file))
+        check_path(file=Path(file))
         check_file_name(Path(file))
         if Path(file).is_dir():
             raise FileError(f"cannot write {file}: it is a folder")

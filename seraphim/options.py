@@ -4,8 +4,6 @@
 A game overrides some defaults in its `SETTINGS`; `seraphim.settings` reads and writes them.
 """
 
-import errno
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from os import PathLike
@@ -16,8 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union, get_arg
 import numpy as np
 
 from seraphim.errors import SettingsError, shown
-
-_INSIDE = 200  # bytes of the longest path inside a folder
 
 MOST = 10**9
 """The largest number where a range says no other."""
@@ -102,8 +98,7 @@ _CYCLE = ReadBy("self-play and training in turns, as in learn.py", "cycle")
 _SEARCH = ReadBy("a search", "self_play", "gate", "checks", "evaluation", "analysis")
 _GUMBEL = ReadBy("a search", "self_play", "gate", "checks", "evaluation")
 _ROOT = ReadBy("a search other than that of interactive.py, which is always by PUCT", *_GUMBEL.parts)
-_OTHER_READOUTS = "a search other than that of evaluate.py, which has --searches"
-_READOUTS = ReadBy(_OTHER_READOUTS, "self_play", "gate", "checks", "analysis")
+_READOUTS = ReadBy("a search other than that of evaluate.py, which has --searches", *_SEARCH.parts - {"evaluation"})
 _NOISE = ReadBy("self-play, or noise in interactive.py,", "self_play", "analysis_noise")
 _DRAWS = ReadBy("self-play, or --temperature=auto in interactive.py,", "self_play", "analysis_draws")
 _POSITIVE = Range(0, above=True)
@@ -150,24 +145,10 @@ def converted(option: str, value: Any, expected: Any) -> Any:
         value = value.item()
     if not any(_is(value, each) for each in kinds):
         raise SettingsError(f"{option} must be {' or '.join(map(_described, kinds))}, not {shown(value)}")
-    if Path in kinds and value is not None and not _is_file_name(value):
-        raise SettingsError(f"{option} must be the name of a file or folder, not {shown(value)}")
     for allowed in ranges:
         if isinstance(allowed, Range) and not allowed.has(value):
             raise SettingsError(f"{option} must be {allowed.expected(value)}, not {shown(value)}")
     return float(value) if kind is float else value
-
-
-def _is_file_name(value: Any) -> bool:
-    # Whether the system takes a name of one line, also for what is inside if it is a folder.
-    try:
-        os.lstat(Path(value, _INSIDE * "x"))
-    except (TypeError, ValueError):  # a NUL, or a character that no name has
-        return False
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            return False
-    return len(str(value).splitlines()) <= 1
 
 
 def _is(value: Any, kind: Any) -> bool:

@@ -3,9 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, get_args
 
 from seraphim.options import converted
+from seraphim.storage.atomic import check_path
 
 _Parameters = ParamSpec("_Parameters")
 _Returned = TypeVar("_Returned")
@@ -29,6 +31,8 @@ def checked(**ranges: Any) -> Callable[[Callable[_Parameters, _Returned]], Calla
                 kind = signature.parameters[name].annotation
                 if name not in options and kind != inspect.Parameter.empty and not isinstance(kind, str):
                     given.arguments[name] = converted(name, value, kind)
+                    if value is not None and Path in get_args(kind):
+                        check_path(**{name: value})
                 if name in ranges and value is not None:
                     given.arguments[name] = converted(name, value, ranges[name])
             return function(*given.args, **given.kwargs)

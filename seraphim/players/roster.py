@@ -18,13 +18,13 @@ from seraphim.errors import ModelError, SettingsError, shown, version
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
 from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, SavedNetwork
-from seraphim.options import check
 from seraphim.players import choose
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import is_engine, load_engine
 from seraphim.players.model import Model
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
+from seraphim.storage.atomic import check_path
 from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.storage.shipped import find_model, own_model
 
@@ -190,7 +190,7 @@ class Roster:
             seconds = float(text) if text else None
             return self._seeded(name, lambda seed: choose.solver_player(game, perfect_actions, seed, seconds))
         if kind == "proof" and text:
-            check(Path, proof=Path(text))
+            check_path(proof=Path(text))
             return Entrant(name, lambda: proof_player(module, Path(text)))
         if is_engine(name):
             return Entrant(name, lambda: load_engine(game, name))
@@ -217,7 +217,7 @@ class Roster:
         path = Path(name.removesuffix(_RAW))
         with contextlib.suppress(RuntimeError):  # no such user
             path = path.expanduser()
-        check(Path, player=path)
+        check_path(player=path)
         if not path.is_dir():
             raise SettingsError(f"{shown(name)} is not a player: expected {_KINDS}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.

@@ -38,6 +38,7 @@ MANIFEST = "snapshot.json"
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 200  # bytes; file systems take 255
+_LONGEST_INSIDE = 200  # bytes of the longest path inside a folder
 # What file systems answer that have no links or no locks.
 _UNSUPPORTED = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.ENOLCK)
 
@@ -120,6 +121,28 @@ def _checksum(path: Path) -> str:
 
 
 # ---------------------------------------------------------------- files
+
+
+def check_path(**given: object) -> None:
+    """Check that the system takes each path, a name of one line, also for what is inside if it is a folder.
+
+    Raises:
+        SettingsError: it does not; with the name of the argument.
+    """
+    for argument, path in given.items():
+        if not isinstance(path, str | Path) or not _is_path(path):
+            raise SettingsError(f"{argument} must be the name of a file or folder, not {shown(path)}")
+
+
+def _is_path(path: str | Path) -> bool:
+    try:
+        os.lstat(Path(path, _LONGEST_INSIDE * "x"))
+    except ValueError:  # a NUL, or a character that no name has
+        return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+    return len(str(path).splitlines()) <= 1
 
 
 def check_file_name(path: Path) -> None:

@@ -25,7 +25,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from seraphim.errors import ModelError, shown
-from seraphim.options import check
 from seraphim.settings import Settings, dump_settings, load_settings
 from seraphim.storage import atomic
 from seraphim.storage.snapshots import Snapshot, check_name, step_of, to_snapshot
@@ -140,7 +139,7 @@ class ModelFolder:
             ModelError: it is damaged, or lies outside `models/` and is not trusted.
             SettingsError: no folder can have that name.
         """
-        check(Path, snapshot=path)
+        atomic.check_path(snapshot=path)
         with contextlib.suppress(RuntimeError):  # no such user
             path = path.expanduser()
         self._check_trust(path)
