@@ -126,11 +126,20 @@ def test_a_finding_names_the_rule_and_draws_the_position_after_its_moves() -> No
     assert "\n".join(lines[2:]) == board("··· ·X· ···")
 
 
+def drawn_by_itself(self: TicTacToe, state: Array) -> str:
+    return GAME.render(state)
+
+
+def test_a_position_whose_drawing_fails_is_shown_as_its_words() -> None:
+    lines = finding(tictactoe_with(to_play=lambda self, states: np.full(len(states), 2, np.int8))).split("\n")
+    assert lines[1:] == ["initial position:", "state [0, 0]"]
+
+
 def test_a_finding_names_all_moves_in_order() -> None:
     def nobody_moves_at_the_end(self: TicTacToe, states: Array) -> Array:
         return np.where(GAME.outcome(states)[0], 2, GAME.to_play(states)).astype(np.int8)
 
-    lines = finding(tictactoe_with(to_play=nobody_moves_at_the_end)).split("\n")
+    lines = finding(tictactoe_with(to_play=nobody_moves_at_the_end, render=drawn_by_itself)).split("\n")
     assert lines[0].endswith("to_play must be 0 or 1, but it is 2")
     moves = lines[1].removeprefix("position after ").removesuffix(":").split()
     state = GAME.initial(1)

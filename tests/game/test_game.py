@@ -344,8 +344,8 @@ def test_optional_members_of_a_plain_game_take_and_return_what_belongs_to_one_st
         row = int(np.flatnonzero((exact.states == state).all(axis=1))[0])
         assert np.nanmax(exact.action_values[row]) == (result if state[1] == 0 else -result)
     assert found.score(states[-1]) == 2.5 and found.uci_in(states[0], 2) == "15-3" and found.uci_variant == "nim"
-    for options in ({"fast_wins": 0.5}, {"solver": True, "known_results": True}):
-        search = Search(rules, Uniform(rules), SearchOptions(readouts=30, solver=False, **options), 1)
+    for options in ({"fast_wins": 0.5, "solver": False}, {"solver": True, "known_results": True}):
+        search = Search(rules, Uniform(rules), SearchOptions(readouts=30, **options), 1)
         search.begin(np.array([0]), np.array([(7, 0)]))
         search.run()
         assert search.result(np.array([0])).best[0] == 2  # leaves four

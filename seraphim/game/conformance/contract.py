@@ -102,7 +102,11 @@ class ContractWalk:
     def _example(self, row: int) -> Counterexample:
         actions = self._history.to(row)
         labels = labels_along(self._game, self._game.initial(1)[0], actions)
-        return Counterexample(actions, tuple(labels), self._game.render(self._states[row]))
+        try:
+            drawing = self._game.render(self._states[row])
+        except Exception:  # noqa: BLE001  # rules that are broken may break the drawing, too
+            drawing = f"state {self._states[row].tolist()}"
+        return Counterexample(actions, tuple(labels), drawing)
 
     def _initial(self, batch: int) -> Array:
         first = self._game.initial(batch)
