@@ -132,7 +132,7 @@ def drawn_by_itself(self: TicTacToe, state: Array) -> str:
 
 def test_a_position_whose_drawing_fails_is_shown_as_its_words() -> None:
     lines = finding(tictactoe_with(to_play=lambda self, states: np.full(len(states), 2, np.int8))).split("\n")
-    assert lines[1:] == ["initial position:", "state [0, 0]"]
+    assert lines[1:] == ["position after no moves:", "state [0, 0]"]
 
 
 def test_a_finding_names_all_moves_in_order() -> None:
