@@ -85,8 +85,10 @@ def test_ctrl_c_ends_a_program_that_is_imported_without_a_traceback(program: str
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-@pytest.mark.parametrize("arguments", ["--version", "--help", "prove --help", "check-game tictactoe --games=3"])
-@pytest.mark.parametrize("buffering", ["1", ""])
+@pytest.mark.parametrize(
+    ("arguments", "buffering"),
+    one_of_each(["--version", "--help", "prove --help", "check-game tictactoe --games=3"], ["1", ""]),
+)
 def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments: str, buffering: str) -> None:
     command, environment = [*SERAPHIM, *arguments.split()], os.environ | {"PYTHONUNBUFFERED": buffering}
     with Path("/dev/full").open("w") as full:
@@ -244,8 +246,8 @@ def test_a_proof_is_checked_where_the_board_cannot_be_drawn(tmp_path: Path) -> N
         "PYTHONWARNINGS=error",
         "PYTHONSAFEPATH=1",
         "TERM=dumb",
-        "COLUMNS=20",
-        "NO_COLOR=1",
+        pytest.param("COLUMNS=20", marks=pytest.mark.slow),
+        pytest.param("NO_COLOR=1", marks=pytest.mark.slow),
     ],
 )
 def test_the_users_environment_changes_nothing(variable: str, tmp_path: Path) -> None:

@@ -204,10 +204,11 @@ def known_of(known: Array, results: Array) -> float | None:
     return float(results[0]) if known[0] else None
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BOARD_GAMES)
-def test_rules_are_those_of_python(name: str) -> None:
+def test_rules_are_those_of_python(name: str, count: int) -> None:
     game, rules = GAMES[name]
-    games = random_games(game, 80, seed=5)
+    games = random_games(game, count, seed=5)
     results, progress, from_board = set(), features_of(game).progress, load_features(name).state_from_board
     known_results = features_of(game).known_results
     for actions, positions in zip(games, ask_node(rules, task="rules", games=games), strict=True):
