@@ -289,6 +289,7 @@ def test_kernels_are_compiled_where_no_folder_can_be_written(home: str | None, t
     assert not kept(tmp_path, "__main__.caller")
 
 
+@pytest.mark.slow
 def test_the_line_says_what_helps(tmp_path: Path) -> None:
     (tmp_path / "program").mkdir()
     write_caller(tmp_path / "program")

@@ -93,7 +93,9 @@ def test_the_description_names_what_runs_the_network(snapshot: Path, runtime: st
     assert "float32" in loaded(snapshot, runtime).description
 
 
-@RUNTIMES
+@pytest.mark.parametrize(
+    "runtime", ["openvino", "litert", *(pytest.param(each, marks=pytest.mark.slow) for each in ("tensorflow", "jax"))]
+)
 def test_a_runtime_logs_nothing(snapshot: Path, runtime: str) -> None:
     code = """
 import sys

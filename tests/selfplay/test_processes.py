@@ -312,7 +312,7 @@ def test_an_interrupted_stream_gives_the_window_that_an_undisturbed_one_gives(
     for where, pools in ((folder, (*[Interrupted] * interruptions, WorkerPool)), (whole, (WorkerPool,))):
         for kind in pools:
             with kind(small_settings, num_workers=2) as pool:
-                generate_games(pool, where, small_settings, "7", 400, lambda _: None)
+                generate_games(pool, where, small_settings, "7", 200, lambda _: None)
     game = load_game("tictactoe")
     for size in (10_000, 700, 50):
         windows = [read_window(each.game_data, game, size)[0] for each in (folder, whole)]

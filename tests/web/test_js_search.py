@@ -17,6 +17,7 @@ from seraphim.search.analysis import Analysis
 from seraphim.storage.models import ModelFolder
 
 pytestmark = needs_node
+SLOW = pytest.mark.slow
 
 BOARD_GAMES = ["tictactoe", "connectfour", "othello", "hex"]
 
@@ -137,8 +138,9 @@ def games_for(changed: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        # Each change in one game, and each game with one; the others only in `make test-all`.
-        pytest.param(name, changed, marks=() if place == number % len(names) else pytest.mark.slow)
+        # Each change in one game, and each game with one; the others only in `make test-all`. Playouts are slow on
+        # large boards.
+        pytest.param(name, changed, marks=() if place == (0 if "leaf" in changed else number % len(names)) else SLOW)
         for number, changed in enumerate(CHANGES)
         for names in [games_for(changed)]
         for place, name in enumerate(names)
