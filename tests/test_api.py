@@ -182,6 +182,7 @@ def test_a_model_is_made_and_learns(tmp_path: Path) -> None:
     assert seraphim.load("mine", folder=tmp_path).play()
 
 
+@pytest.mark.slow
 def test_a_script_needs_no_guard_for_worker_processes(tmp_path: Path) -> None:
     seraphim.new("mine", "tictactoe", folder=tmp_path, width=8, games_per_generation=8, concurrent_games=8)
     script = tmp_path / "script.py"
@@ -208,7 +209,7 @@ def test_what_cannot_be_made_or_learn_is_refused(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- self-play
 
 
-@pytest.mark.parametrize("generations", [0, 1])
+@pytest.mark.parametrize("generations", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_self_play_is_that_of_the_workers(root: Path, generations: int) -> None:
     """The games that the pool of processes writes, of the same seed and model, whose readouts grow."""
     folder = ModelFolder(root, "fresh")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import programs
 import pytest
-from one_of_each import one_of_each
+from one_of_each import first_of, one_of_each
 
 from seraphim import cli
 from seraphim.__main__ import COMMANDS
@@ -85,8 +85,10 @@ def test_ctrl_c_ends_a_program_that_is_imported_without_a_traceback(program: str
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-@pytest.mark.parametrize("arguments", ["--version", "--help", "prove --help", "check-game tictactoe --games=3"])
-@pytest.mark.parametrize("buffering", ["1", ""])
+@pytest.mark.parametrize(
+    ("arguments", "buffering"),
+    one_of_each(["--version", "--help", "prove --help", "check-game tictactoe --games=3"], ["1", ""]),
+)
 def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments: str, buffering: str) -> None:
     command, environment = [*SERAPHIM, *arguments.split()], os.environ | {"PYTHONUNBUFFERED": buffering}
     with Path("/dev/full").open("w") as full:
@@ -207,7 +209,7 @@ SAYS = [
 ]
 
 
-@pytest.mark.parametrize(("encoding", "command"), one_of_each(["ascii", "latin-1", "cp437"], SAYS), ids=str)
+@pytest.mark.parametrize(("encoding", "command"), first_of(3, ["ascii", "latin-1", "cp437"], SAYS), ids=str)
 def test_a_terminal_gets_what_it_can_show(encoding: str, command: list[str], tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONUTF8": "0", "PYTHONIOENCODING": encoding}
     arguments = {"capture_output": True, "cwd": tmp_path, "timeout": 300, "input": "board\nboàrd ✓\nq\nquit\n".encode()}
@@ -217,7 +219,7 @@ def test_a_terminal_gets_what_it_can_show(encoding: str, command: list[str], tmp
     assert done.stdout.decode("utf-8" if command[0] == "engine" else encoding) or command[0] == "view"
 
 
-@pytest.mark.parametrize(("closed", "command"), one_of_each(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], SAYS[:2]), ids=str)
+@pytest.mark.parametrize(("closed", "command"), first_of(2, ["<&-", "<&- >&- 2>&-", ">&-", "2>&-"], SAYS[:2]), ids=str)
 def test_closed_streams_are_like_empty_ones(closed: str, command: list[str], tmp_path: Path) -> None:
     script = f'exec "$@" {closed}'
     done = subprocess.run(
@@ -243,9 +245,9 @@ def test_a_proof_is_checked_where_the_board_cannot_be_drawn(tmp_path: Path) -> N
         pytest.param("PYTHONOPTIMIZE=2", marks=pytest.mark.slow),
         "PYTHONWARNINGS=error",
         "PYTHONSAFEPATH=1",
-        "TERM=dumb",
-        "COLUMNS=20",
-        "NO_COLOR=1",
+        pytest.param("TERM=dumb", marks=pytest.mark.slow),
+        pytest.param("COLUMNS=20", marks=pytest.mark.slow),
+        pytest.param("NO_COLOR=1", marks=pytest.mark.slow),
     ],
 )
 def test_the_users_environment_changes_nothing(variable: str, tmp_path: Path) -> None:
@@ -266,6 +268,7 @@ def test_a_program_without_memory_says_so_in_one_line() -> None:
     assert "not enough memory" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_model_is_made_where_warnings_are_errors(tmp_path: Path) -> None:
     command = [*SERAPHIM, "train", "odd", "--init", "--game=tictactoe", "--width=8"]
     environment = os.environ | {"PYTHONWARNINGS": "error"}
@@ -320,12 +323,17 @@ def test_a_data_root_that_tensorflow_cannot_be_given_is_refused(tmp_path: Path) 
     "command",
     [
         "prove --game=tictactoe --position=a1b1a2b2 --out=device",
-        "prove --game=tictactoe --position=a1b1a2b2 --out=.",
-        "play tictactoe --proof=device",
-        "check-proof device",
         "evaluate tictactoe --positions=device",
-        "arena random mcts:2 --game=tictactoe --games=2 --csv=device",
         "arena random mcts:2 --game=tictactoe --games=2 --csv=/",
+        *(
+            pytest.param(command, marks=pytest.mark.slow)
+            for command in (
+                "prove --game=tictactoe --position=a1b1a2b2 --out=.",
+                "play tictactoe --proof=device",
+                "check-proof device",
+                "arena random mcts:2 --game=tictactoe --games=2 --csv=device",
+            )
+        ),
     ],
 )
 def test_a_device_or_a_folder_in_place_of_a_file_is_refused_and_stays(command: str, tmp_path: Path) -> None:

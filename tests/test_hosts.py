@@ -35,6 +35,7 @@ from seraphim.settings import default_settings
 ROOT = Path(__file__).parents[1]
 POSITIONS = ["", "4", "44", "444", "4453", "12344", "7", "3142"]  # of connect four
 THREADS = 8
+OFTEN = pytest.mark.parametrize("times", [8, pytest.param(32, marks=pytest.mark.slow)])  # of all positions
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +56,15 @@ def in_threads(work: Callable[[Any], Any], arguments: list[Any]) -> list[Any]:
 # ---------------------------------------------------------------- threads
 
 
-def test_eight_threads_get_the_answers_of_one(model: seraphim.Model, alone: dict[str, Any]) -> None:
-    asked = POSITIONS * 60  # 480 analyses
+@OFTEN
+def test_eight_threads_get_the_answers_of_one(model: seraphim.Model, alone: dict[str, Any], times: int) -> None:
+    asked = POSITIONS * times
     found = in_threads(lambda position: model.analyze(position, readouts=60), asked)
     assert [position for position, each in zip(asked, found, strict=True) if each != alone[position]] == []
 
 
-def test_endpoints_of_a_web_server_may_share_a_model(model: seraphim.Model, alone: dict[str, Any]) -> None:
+@OFTEN
+def test_endpoints_of_a_web_server_may_share_a_model(model: seraphim.Model, alone: dict[str, Any], times: int) -> None:
     app = FastAPI()
 
     @app.get("/analysis")
@@ -70,19 +73,20 @@ def test_endpoints_of_a_web_server_may_share_a_model(model: seraphim.Model, alon
 
     async def ask() -> list[Any]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://host") as client:
-            asked = (client.get("/analysis", params={"position": each}) for each in POSITIONS * 30)  # 240 analyses
+            asked = (client.get("/analysis", params={"position": each}) for each in POSITIONS * times)
             return [answer.json() for answer in await asyncio.gather(*asked)]
 
     expected = [json.loads(json.dumps(dataclasses.asdict(alone[position]))) for position in POSITIONS]
-    assert asyncio.run(ask()) == expected * 30
+    assert asyncio.run(ask()) == expected * times
 
 
-def test_a_notebook_may_ask_in_its_executor(model: seraphim.Model, alone: dict[str, Any]) -> None:
+@OFTEN
+def test_a_notebook_may_ask_in_its_executor(model: seraphim.Model, alone: dict[str, Any], times: int) -> None:
     async def ask() -> list[Any]:
-        asked = POSITIONS * 30  # 240 analyses
+        asked = POSITIONS * times
         return await asyncio.gather(*(asyncio.to_thread(model.analyze, each, 60) for each in asked))
 
-    assert asyncio.run(ask()) == [alone[position] for position in POSITIONS] * 30
+    assert asyncio.run(ask()) == [alone[position] for position in POSITIONS] * times
 
 
 def test_threads_may_do_different_things_with_a_model(model: seraphim.Model, alone: dict[str, Any]) -> None:
@@ -208,7 +212,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("start", ["spawn", "fork"])
+@pytest.mark.parametrize("start", [pytest.param("spawn", marks=pytest.mark.slow), "fork"])
 def test_processes_may_be_given_a_model(start: str, alone: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "host.py").write_text(POOL)
     command = [sys.executable, tmp_path / "host.py", start, *POSITIONS]
@@ -216,7 +220,7 @@ def test_processes_may_be_given_a_model(start: str, alone: dict[str, Any], tmp_p
     assert done.stdout.split() == [alone[position].best for position in POSITIONS], done.stderr
 
 
-@pytest.mark.parametrize("runtime", ["tensorflow", "jax"])
+@pytest.mark.parametrize("runtime", [pytest.param("tensorflow", marks=pytest.mark.slow), "jax"])
 def test_a_fork_says_that_a_network_does_not_survive_it(runtime: str) -> None:
     script = f"""
 import os, warnings
@@ -312,12 +316,13 @@ sys.path.remove("")
 before = seen()
 import seraphim.api
 check("import")
-small = {"width": 8, "games_per_generation": 8, "concurrent_games": 8, "steps": 2}
-seraphim.new("mine", "tictactoe", **small)
-check("new")
-seraphim.learn("mine", generations=1, callback=lambda line: None)
-check("learn")
-seraphim.load("mine", runtime="tensorflow").network([""])
+if sys.argv[1] == "learn":
+    small = {"width": 8, "games_per_generation": 8, "concurrent_games": 8, "steps": 2}
+    seraphim.new("mine", "tictactoe", **small)
+    check("new")
+    seraphim.learn("mine", generations=1, callback=lambda line: None)
+    check("learn")
+seraphim.load("tictactoe", runtime="tensorflow").network([""])
 seraphim.load("tictactoe").play("")
 check("load")
 seraphim.prove("a1 b1 a2 b2", game="tictactoe")
@@ -327,12 +332,14 @@ logging.warning("hello")
 """
 
 
-def test_a_host_keeps_its_loggers_random_numbers_environment_and_path(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["play", pytest.param("learn", marks=pytest.mark.slow)])
+def test_a_host_keeps_its_loggers_random_numbers_environment_and_path(what: str, tmp_path: Path) -> None:
     # Not the variables of coverage or pytest, and as a user has it: conftest.py sets one of TensorFlow's.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
-    command = [sys.executable, "-c", SEEN_BY_A_HOST]
+    command = [sys.executable, "-c", SEEN_BY_A_HOST, what]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.stdout.split("\n") == ["import", "new", "learn", "load", "prove", ""], done.stderr
+    learned = ["new", "learn"] if what == "learn" else []
+    assert done.stdout.split("\n") == ["import", *learned, "load", "prove", ""], done.stderr
     assert done.stderr == "host: hello\n"
 
 

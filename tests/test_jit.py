@@ -158,6 +158,7 @@ class Box:
 EXPRESSIONS = ["first(number)", "limited(number)", "Box(number).get()", "number + queen(0) - 1", "number + KING"]
 
 
+@pytest.mark.slow
 def test_what_only_other_modules_refer_to_is_compiled_anew_when_it_changes(tmp_path: Path) -> None:
     parts = ["import deeper\nfrom deeper import KING\nfrom between import Box, first, limited\n"]
     parts += ["from seraphim.jit import kernel\n@kernel\ndef queen(number):\n"]
@@ -237,6 +238,7 @@ def test_code_of_earlier_sources_is_removed_and_other_code_is_not(tmp_path: Path
     assert "Counter()" not in run(tmp_path)
 
 
+@pytest.mark.slow
 def test_damaged_code_is_compiled_anew(tmp_path: Path) -> None:
     write_helper(tmp_path / "helpers/bits.py", 1)
     write_caller(tmp_path, "helpers.")
@@ -275,7 +277,7 @@ def run_unwritable(folder: Path, **environment: str) -> subprocess.CompletedProc
     return run_read_only([folder], [str(folder / "caller.py")], {**given, **environment})
 
 
-@pytest.mark.parametrize("home", ["/proc/nohome", None])
+@pytest.mark.parametrize("home", ["/proc/nohome", pytest.param(None, marks=pytest.mark.slow)])
 def test_kernels_are_compiled_where_no_folder_can_be_written(home: str | None, tmp_path: Path) -> None:
     write_caller(tmp_path)
     write_helper(tmp_path / "bits.py", 1)
@@ -287,6 +289,7 @@ def test_kernels_are_compiled_where_no_folder_can_be_written(home: str | None, t
     assert not kept(tmp_path, "__main__.caller")
 
 
+@pytest.mark.slow
 def test_the_line_says_what_helps(tmp_path: Path) -> None:
     (tmp_path / "program").mkdir()
     write_caller(tmp_path / "program")

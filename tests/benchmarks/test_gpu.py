@@ -212,6 +212,15 @@ def _is_mctx(_: gpu.Run) -> dict[str, float]:
     return {"mctx here": 4.0, "mctx there": 5.0}
 
 
+def test_a_step_that_dies_leaves_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu, "STEPS", {"dies": _dies, "measures": _measures})
+    assert gpu.measure("jax", 2, 0.1, lambda _: None, SMALL) == {"self-play: readouts/s": 20.0}
+    assert "dies: not measured: its process died" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_each_step_stands_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     steps = {each.__name__[1:]: each for each in (_lacks_a_package, _fails, _dies, _hangs, _measures, _is_mctx)}
     monkeypatch.setattr(gpu, "STEPS", steps)

@@ -108,7 +108,7 @@ def test_every_move_near_the_end_is_worth_what_minimax_finds(plies: int) -> None
         assert solver.solve_weakly(state) == best.result, moves
 
 
-@pytest.mark.parametrize("plies", [*(pytest.param(plies, marks=pytest.mark.slow) for plies in (28, 29)), 30, 31, 32])
+@pytest.mark.parametrize("plies", [*(pytest.param(plies, marks=pytest.mark.slow) for plies in (28, 29, 30, 31)), 32])
 def test_every_move_of_the_last_third_is_worth_what_minimax_finds(plies: int, solver: Solver) -> None:
     for moves in random_positions(plies, 10 if plies > 28 else 2):
         state = position_from_moves(moves)
@@ -435,7 +435,18 @@ def check_sample(name: str, number: int, solver: Solver, split: Split) -> None:
         assert np.array_equal(scores.plies, solved.plies[row], equal_nan=True), solved.moves[row]
 
 
-@pytest.mark.parametrize(("name", "number"), [("middle-easy", 100), ("middle-medium", 50), ("end-easy", 200)])
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("middle-easy", 10),
+        ("middle-medium", 6),
+        ("end-easy", 20),
+        *(
+            pytest.param(*sample, marks=pytest.mark.slow)
+            for sample in (("middle-easy", 100), ("middle-medium", 50), ("end-easy", 200))
+        ),
+    ],
+)
 def test_a_sample_of_the_later_sets_is_solved_again(name: str, number: int, solver: Solver) -> None:
     check_sample(name, number, solver, "validation")
     check_sample(name, number // 2, solver, "test")
@@ -448,9 +459,10 @@ def test_a_sample_of_the_early_sets_is_solved_again(name: str) -> None:
     check_sample(name, 5, Solver(256), "test")
 
 
-def test_the_end_of_games_is_what_minimax_finds_in_the_set() -> None:
+@pytest.mark.parametrize("number", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_the_end_of_games_is_what_minimax_finds_in_the_set(number: int) -> None:
     solved = read_positions("end-easy")
-    for row in range(100):
+    for row in range(number):
         expected = minimax_moves(to_cells(solved.states[row]))
         assert known_moves(MoveResults(solved.results[row], solved.plies[row])) == expected
 

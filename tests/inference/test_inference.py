@@ -93,7 +93,9 @@ def test_the_description_names_what_runs_the_network(snapshot: Path, runtime: st
     assert "float32" in loaded(snapshot, runtime).description
 
 
-@RUNTIMES
+@pytest.mark.parametrize(
+    "runtime", ["openvino", "litert", *(pytest.param(each, marks=pytest.mark.slow) for each in ("tensorflow", "jax"))]
+)
 def test_a_runtime_logs_nothing(snapshot: Path, runtime: str) -> None:
     code = """
 import sys
@@ -190,7 +192,7 @@ for step in (threading.Thread.start, threading.Thread.join):
 """
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "litert"])
+@pytest.mark.parametrize("runtime", ["openvino", pytest.param("litert", marks=pytest.mark.slow)])
 def test_two_threads_of_a_new_process_may_evaluate_their_first_batches_at_once(snapshot: Path, runtime: str) -> None:
     # Two such threads could deadlock in OpenVINO, about every second time.
     command = [sys.executable, "-c", FIRST_BATCHES, str(snapshot), runtime]
@@ -217,7 +219,9 @@ signal.raise_signal(signal.SIGINT)
 """
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "litert", "tensorflow", "jax"])
+@pytest.mark.parametrize(
+    "runtime", ["openvino", *(pytest.param(each, marks=pytest.mark.slow) for each in ("litert", "tensorflow", "jax"))]
+)
 def test_signals_are_handled_after_models_were_released(snapshot: Path, runtime: str) -> None:
     # Two cores of OpenVINO, released in turn, left a stack for signal handlers that was gone.
     command = [sys.executable, "-c", INTERRUPTED, str(snapshot), runtime]

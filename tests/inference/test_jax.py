@@ -47,6 +47,12 @@ def scattered(model: Any) -> Any:
 # Together the others have all kinds of layers.
 RARE = [pytest.param(name, marks=pytest.mark.slow) for name in ("mlp", "resnet")]
 COMMON = [name for name in NETWORKS if name not in ("mlp", "resnet")]
+# For tests of what no kind of layer decides.
+ONE_OF_THEM = pytest.mark.parametrize(
+    "snapshot",
+    ["resnet with batch norm", *(pytest.param(name, marks=pytest.mark.slow) for name in list(NETWORKS)[:-1])],
+    indirect=True,
+)
 
 
 @pytest.fixture(scope="module", params=[*COMMON, *RARE])
@@ -94,6 +100,7 @@ def assert_close(found: tuple[Array, Array], expected: tuple[Array, Array]) -> N
     assert found[1] == pytest.approx(expected[1], abs=1e-2)
 
 
+@ONE_OF_THEM
 def test_it_plays_the_same_games_in_float32(snapshot: Path) -> None:
     def games(runtime: Any) -> list[tuple[str, list[int]]]:
         inference = load_inference(snapshot, CONNECT_FOUR, runtime, "float32")
@@ -109,6 +116,7 @@ def test_it_plays_the_same_games_in_float32(snapshot: Path) -> None:
     assert games("jax") == games("openvino")
 
 
+@ONE_OF_THEM
 def test_champions_of_a_model_share_their_programs(snapshot: Path) -> None:
     first, second = (load_inference(snapshot, CONNECT_FOUR, "jax") for _ in range(2))
     for model in (first, second):
@@ -156,6 +164,7 @@ for precision in ("float32", "bfloat16"):
 """
 
 
+@ONE_OF_THEM
 def test_it_needs_no_other_runtime(snapshot: Path, tmp_path: Path, without_others: dict[str, str]) -> None:
     seen = observations(CONNECT_FOUR, 100)
     np.save(tmp_path / "seen.npy", seen)
@@ -170,7 +179,11 @@ def test_it_needs_no_other_runtime(snapshot: Path, tmp_path: Path, without_other
 
 
 @pytest.mark.parametrize(
-    "command", ["generate_games.py fresh --games=4 --workers=1", "arena.py fresh random --games=2"]
+    "command",
+    [
+        pytest.param("generate_games.py fresh --games=4 --workers=1", marks=pytest.mark.slow),
+        "arena.py fresh random --games=2",
+    ],
 )
 def test_programs_need_no_other_runtime(command: str, root: Path, without_others: dict[str, str]) -> None:
     program, *arguments = command.split()

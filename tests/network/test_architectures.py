@@ -250,7 +250,12 @@ def test_a_model_learns_in_float32_whatever_keras_is_set_to_and_leaves_that_alon
 @pytest.mark.parametrize(
     ("config", "backend", "message"),
     [
-        ('{"floatx": "bfloat16"}', "", "TensorFlow does not start (AssertionError): check KERAS_BACKEND, ~/.keras/"),
+        pytest.param(
+            '{"floatx": "bfloat16"}',
+            "",
+            "TensorFlow does not start (AssertionError): check KERAS_BACKEND, ~/.keras/",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "[]",
             "",

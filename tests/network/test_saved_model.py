@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_of_each import one_of_each
 from small_networks import KINDS, MLP, OTHER, RESNET, evaluate, observations
 
 from seraphim.errors import ModelError
@@ -53,8 +54,7 @@ def serve(path: Path, batch: Array) -> tuple[Array, Array]:
     return outputs["policy"].numpy(), outputs["value"].numpy()
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf])
-@pytest.mark.parametrize("options", [MLP, OTHER], ids=["mlp", "resnet"])
+@pytest.mark.parametrize(("options", "number"), one_of_each([MLP, OTHER], [np.nan, np.inf]))
 def test_no_number_of_a_snapshot_is_a_nan_or_an_infinity(
     options: NetworkOptions, number: float, tmp_path: Path
 ) -> None:
@@ -83,7 +83,7 @@ def test_no_output_of_a_snapshot_is_a_nan_or_an_infinity(options: NetworkOptions
         saved_model.save_snapshot(model, tmp_path / "snapshot")
 
 
-@pytest.mark.parametrize("runtime", ["openvino", "litert"])
+@pytest.mark.parametrize("runtime", ["openvino", pytest.param("litert", marks=pytest.mark.slow)])
 def test_a_snapshot_of_another_shape_gives_the_outputs_of_the_model(runtime: Runtime, tmp_path: Path) -> None:
     saved_model.save_snapshot(trained(OTHER), tmp_path / "snapshot")
     # Batch normalization must be that of inference, which differs.

@@ -110,8 +110,10 @@ def first_legal(states: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- programs of Debian
 
 
-@pytest.mark.parametrize("openings", [1, pytest.param(10, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    ("name", "openings"),
+    [("othello", 1), ("openspiel:chess", 1), *(pytest.param(name, 10, marks=pytest.mark.slow) for name in PROGRAMS)],
+)
 def test_programs_play_games_to_the_end(name: str, openings: int) -> None:
     game = load_game(name)
     player = installed(name)

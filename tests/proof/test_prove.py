@@ -72,7 +72,7 @@ def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
     assert not (tmp_path / "connectfour-4x4-start.proof.part").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_what_was_found(tmp_path: Path, number: signal.Signals) -> None:
     arguments = "--game=connectfour:5x5", "--for=first"
     with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as program:

@@ -9,6 +9,7 @@ import games
 import numba
 import numpy as np
 import pytest
+from one_of_each import one_of_each
 from pages import blocks_of, function_of
 from reference import ArbitraryNetwork, random_states
 
@@ -28,6 +29,10 @@ pytestmark = pytest.mark.kernels
 
 GAMES = {"tictactoe": TicTacToe(), "moves twice": PlainRules(games.MOVES_TWICE), "connectfour": CONNECTFOUR}
 UCB1, PUCT = function_of("your-own-search.md", "ucb1"), function_of("your-own-search.md", "puct")
+
+
+def compiled(policy: Any) -> Any:
+    return policy
 
 
 def interpreted(policy: Any) -> Any:
@@ -91,8 +96,7 @@ def naive_ucb1(node: naive.Node, options: SearchOptions, is_root: bool) -> naive
     return max(node.edges, key=lambda edge: edge.q + math.sqrt(2 * math.log(node.visits) / edge.visits))
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("change", [lambda policy: policy, interpreted], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize(("name", "change"), one_of_each(list(GAMES), [compiled, interpreted]))
 def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
     name: str, change: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,9 +110,9 @@ def test_ucb1_of_the_page_equals_a_naive_search_by_ucb1(
         assert found != visits(searched(game, network, states, options))
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("change", [lambda policy: policy, interpreted], ids=["compiled", "interpreted"])
-@pytest.mark.parametrize("leaf", ["value", "playout"])
+@pytest.mark.parametrize(
+    ("name", "change", "leaf"), one_of_each(list(GAMES), [compiled, interpreted], ["playout", "value"])
+)
 def test_puct_of_the_page_searches_as_the_default_does(name: str, change: Callable[[Any], Any], leaf: Any) -> None:
     game, options = GAMES[name], SearchOptions(readouts=120, cpuct=1.5, noise_coefficient=0.25, leaf=leaf, solver=False)
     for seed in range(3):

@@ -65,14 +65,14 @@ def test_the_readouts_grow_with_the_steps_of_the_snapshot(
     trained = tmp_path / "trained"
     shutil.copytree(folder.champion().path, trained)
     seal(trained, {"step": 10})  # 6·(1 + 10 / 4)
-    for snapshot, expected in ((trained, 21), (folder.champion().path, 6), (None, 6)):
-        with WorkerPool(settings, num_workers=1) as pool:
+    with WorkerPool(settings, num_workers=1) as pool:
+        for snapshot, expected in ((trained, 21), (folder.champion().path, 6), (None, 6)):
             games = list(pool.play(snapshot, "a", end=10))
             assert pool.work().readouts == expected * sum(len(game.examples) for game in games)
 
 
 def test_games_that_are_there_already_are_left_out(small_settings: Settings) -> None:
-    with WorkerPool(small_settings, num_workers=2) as pool:
+    with WorkerPool(small_settings, num_workers=1) as pool:
         games = list(pool.play(None, "a", first=3, end=20, skip={5, 6, 19}))
     assert sorted(game.number for game in games) == [n for n in range(3, 20) if n not in (5, 6, 19)]
 
@@ -230,11 +230,10 @@ import sys
 from seraphim.settings import default_settings
 from seraphim.selfplay.processes import WorkerPool
 
-if __name__ == "__main__":
-    with WorkerPool(default_settings("tictactoe"), num_workers=2) as pool:
-        for game in pool.play(None, "a"):
-            if game.number < 8:
-                print(*pool.process_ids(), flush=True)
+with WorkerPool(default_settings("tictactoe"), num_workers=2) as pool:  # a script needs no guard
+    for game in pool.play(None, "a"):
+        if game.number < 8:
+            print(*pool.process_ids(), flush=True)
 """
 
 
@@ -256,12 +255,12 @@ def test_generated_games_are_recorded_once_each_and_not_played_again(
     folder: ModelFolder, small_settings: Settings
 ) -> None:
     said: list[str] = []
-    for expected in (25, 0):
-        with WorkerPool(small_settings, num_workers=2) as pool:
+    with WorkerPool(small_settings, num_workers=2) as pool:
+        for expected in (25, 0):
             generated = generate_games(pool, folder, small_settings, "7", 25, said.append)
-        assert generated.games == expected
-        assert not generated.interrupted
-        assert played_numbers(folder.game_data, "7") == set(range(25))
+            assert generated.games == expected
+            assert not generated.interrupted
+            assert played_numbers(folder.game_data, "7") == set(range(25))
     assert f"self-play: 2 workers, snapshot {folder.champion().name}, " in said[0]
     assert said[0].endswith(", 12 readouts a move")
     assert played_numbers(folder.game_data, "8") == set()
@@ -283,8 +282,8 @@ def test_a_stream_is_the_same_games_once_each_however_often_it_is_interrupted_an
     shutil.copytree(folder.path, root / "models" / "whole", symlinks=True)
     whole = ModelFolder(root, "whole")
     for where, workers, plays in ((folder, 1, [("7", 12), ("8", 9), ("7", 25)]), (whole, 2, [("7", 25)])):
-        for stream, count in plays:
-            with WorkerPool(small_settings, num_workers=workers) as pool:
+        with WorkerPool(small_settings, num_workers=workers) as pool:
+            for stream, count in plays:
                 generate_games(pool, where, small_settings, stream, count, notify=lambda _: None)
     assert sum(map(len, map(read_examples, published_files(folder.game_data)))) == sum(
         map(len, finished_games(folder).values())
@@ -304,15 +303,16 @@ class Interrupted(WorkerPool):
                 self.stop()
 
 
+@pytest.mark.parametrize("interruptions", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_stream_gives_the_window_that_an_undisturbed_one_gives(
-    root: Path, folder: ModelFolder, small_settings: Settings
+    root: Path, folder: ModelFolder, small_settings: Settings, interruptions: int
 ) -> None:
     shutil.copytree(folder.path, root / "models" / "whole", symlinks=True)
     whole = ModelFolder(root, "whole")
-    for where, pools in ((folder, (Interrupted, Interrupted, WorkerPool)), (whole, (WorkerPool,))):
+    for where, pools in ((folder, (*[Interrupted] * interruptions, WorkerPool)), (whole, (WorkerPool,))):
         for kind in pools:
             with kind(small_settings, num_workers=2) as pool:
-                generate_games(pool, where, small_settings, "7", 400, lambda _: None)
+                generate_games(pool, where, small_settings, "7", 200, lambda _: None)
     game = load_game("tictactoe")
     for size in (10_000, 700, 50):
         windows = [read_window(each.game_data, game, size)[0] for each in (folder, whole)]
@@ -322,8 +322,8 @@ def test_an_interrupted_stream_gives_the_window_that_an_undisturbed_one_gives(
 
 def test_games_that_retention_removed_are_not_played_again(folder: ModelFolder, small_settings: Settings) -> None:
     settings = small_settings.override({"max_window": 100, "games_per_generation": 100})
-    for count, expected in ((90, 90), (100, 10), (100, 0)):
-        with WorkerPool(settings, num_workers=2) as pool:
+    with WorkerPool(settings, num_workers=2) as pool:
+        for count, expected in ((90, 90), (100, 10), (100, 0)):
             assert generate_games(pool, folder, settings, "7", count, lambda _: None).games == expected
     assert len(finished_games(folder)) < 60
     assert played_numbers(folder.game_data, "7") == set(range(100))
@@ -375,7 +375,7 @@ def interrupted_program(root: Path, first: signal.Signals) -> tuple[int, str]:
     return program.returncode, said + out
 
 
-@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_interrupt_publishes_all_finished_games(root: Path, folder: ModelFolder, interrupt: signal.Signals) -> None:
     code, output = interrupted_program(root, interrupt)
     assert code == 0

@@ -136,7 +136,7 @@ def play_a_game(client: Client) -> int:
             moves.append(int(random.choice(position["legal"])))
 
 
-@pytest.mark.parametrize("num_addresses", [1, 200])
+@pytest.mark.parametrize("num_addresses", [pytest.param(1, marks=pytest.mark.slow), 200])
 def test_a_player_is_served_whatever_others_do(serve: Serve, num_addresses: int) -> None:
     running = serve()
     silence = Silence(running.port, [f"127.0.1.{1 + number}" for number in range(num_addresses)], SILENT)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import programs
 import pytest
 import schemathesis
 import websockets
@@ -832,7 +833,7 @@ class Program:
         return found[0]
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sign: int) -> None:
     program = Program(fresh_root, "fresh", "--port=0")
     client = Client(program.url().replace("http", "ws") + "api/engine")
@@ -861,10 +862,11 @@ def test_a_signal_ends_the_program_cleanly_during_a_search(fresh_root: Path, sig
 )
 def test_the_program_fails_with_a_one_line_error(served: Running, arguments: list[str], said: str) -> None:
     arguments = [argument.replace("{taken}", str(served.port)) for argument in arguments]
-    out, errors = Program(served.root, *arguments).process.communicate(timeout=PATIENCE)
-    assert said in errors
-    assert len(errors.strip().splitlines()) == 1
-    assert out == ""
+    environment = {**os.environ, "SERAPHIM_DATA": str(served.root)}
+    done = programs.run([sys.executable, "bin/serve.py", *arguments], env=environment, timeout=PATIENCE)
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
 
 
 def test_without_a_model_those_that_come_with_it_are_served(tmp_path: Path, fresh_root: Path) -> None:

@@ -311,11 +311,18 @@ def steps_of(folder: ModelFolder) -> list[int]:
     return [folder.champion().step] if (folder.path / "champion").is_symlink() else []
 
 
-def test_program_killed_at_any_moment_continues_when_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "delays",
+    [
+        (0.0, 0.003, 0.021),
+        pytest.param((0.0, 0.001, 0.002, 0.003, 0.005, 0.008, 0.013, 0.021, 0.034, 0.055), marks=pytest.mark.slow),
+    ],
+)
+def test_program_killed_at_any_moment_continues_when_run_again(delays: tuple[float, ...], tmp_path: Path) -> None:
     """Kill a program that starts and retrains a model, again and again; whatever is visible must be whole."""
     folder = ModelFolder(tmp_path, "first")
     steps = []
-    for delay in (0.0, 0.001, 0.002, 0.003, 0.005, 0.008, 0.013, 0.021, 0.034, 0.055, None):
+    for delay in (*delays, None):
         with subprocess.Popen([sys.executable, "-c", CYCLE, tmp_path], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             assert process.stdout.readline() == "ready\n"

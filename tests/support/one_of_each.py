@@ -9,7 +9,12 @@ import pytest
 
 def one_of_each(*values: Sequence[Any]) -> list[Any]:
     """Return all combinations of some lists of parameters; those beyond one of each value are marked slow."""
-    quick = [tuple(each[index % len(each)] for each in values) for index in range(max(map(len, values)))]
+    return first_of(max(map(len, values)), *values)
+
+
+def first_of(number: int, *values: Sequence[Any]) -> list[Any]:
+    """Return all combinations of some lists of parameters; those beyond so many, all different, are marked slow."""
+    quick = [tuple(each[index % len(each)] for each in values) for index in range(number)]
     return [
         pytest.param(*combination, marks=() if combination in quick else pytest.mark.slow)
         for combination in itertools.product(*values)

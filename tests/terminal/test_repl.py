@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from one_of_each import one_of_each
 from reference import ArbitraryNetwork
 from rich.console import Console
 
@@ -120,8 +121,10 @@ def answer(line: str, session: GameSession) -> str:
 # ---------------------------------------------------------------- playing
 
 
-@pytest.mark.parametrize("game", ["tictactoe", "connectfour", "tictactoe.plain", "games"])
-@pytest.mark.parametrize("human", ["first", "second", "both"])
+@pytest.mark.parametrize(
+    ("game", "human"),
+    one_of_each(["tictactoe", "connectfour", "tictactoe.plain", "games"], ["first", "second", "both"]),
+)
 def test_a_whole_game_is_played_to_its_end(game: str, human: str) -> None:
     session = make_session(game, human=human)
 

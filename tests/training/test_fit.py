@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from event_files import shown
-from one_of_each import one_of_each
+from one_of_each import first_of
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Symmetries
@@ -135,10 +135,9 @@ def test_positions_of_games_that_were_cut_off_do_not_train_the_value() -> None:
 def test_network_fits_a_few_positions() -> None:
     positions = random_positions(8)
     options = replace(PLAIN, learning_rate=1e-2, batch_size=64)
-    model, source = prepared(NetworkOptions("mlp", depth=2, width=64, l2=0.0), options), batches(IDENTITY, options)
-    first = train(model, positions, source, steps=1)
-    train(model, positions, source, steps=400)
-    last = train(model, positions, source, steps=1)
+    model = prepared(NetworkOptions("mlp", depth=2, width=64, l2=0.0), options)
+    training = TrainingSteps(model, batches(IDENTITY, options))
+    first, _, last = (training.train(positions, steps, quiet=True) for steps in (1, 400, 1))
     entropy = -(positions.policies * np.log(positions.policies)).sum(axis=1).mean()
     assert first.policy > entropy + 0.2
     assert last.policy == pytest.approx(entropy, abs=0.2)  # of those that happen to be in the batch
@@ -219,7 +218,7 @@ def test_batches_depend_only_on_seed_and_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network", "optimizer", "average_decay"), one_of_each([MLP, RESNET], ["muon", "adam", "sgd"], [0.9, 0.0])
+    ("network", "optimizer", "average_decay"), first_of(2, [RESNET, MLP], ["muon", "adam", "sgd"], [0.9, 0.0])
 )
 def test_training_that_was_saved_and_loaded_continues_as_if_never_stopped(
     network: NetworkOptions, optimizer: Optimizer, average_decay: float, tmp_path: Path
@@ -250,6 +249,7 @@ def test_sgd_follows_the_gradient_with_momentum(activation: str, hidden: Activat
     model, tf = prepared(network, options), architectures.tensorflow()
     model.get_layer("value").activation = getattr(tf.keras.activations, activation)
     step = dict.fromkeys(variables(model), 0.0)
+    training = TrainingSteps(model, batches(IDENTITY, options))
     for _ in range(3):
         before = variables(model)
         with tf.GradientTape() as tape:
@@ -263,7 +263,7 @@ def test_sgd_follows_the_gradient_with_momentum(activation: str, hidden: Activat
                 loss = crosses[0] + (value - result) ** 2
         weights = model.trainable_variables
         gradients = tape.gradient(loss, [weight.value for weight in weights])
-        train(model, positions, batches(IDENTITY, options), steps=1)
+        training.train(positions, 1, quiet=True)
         for weight, gradient in zip(weights, gradients, strict=True):
             step[weight.path] = 0.9 * step[weight.path] - 0.1 * gradient.numpy()
             np.testing.assert_allclose(weight.numpy(), before[weight.path] + step[weight.path], atol=1e-5)
@@ -336,8 +336,9 @@ def test_the_learning_rate_falls_with_the_steps() -> None:
     options = replace(PLAIN, learning_rate=0.5, batch_size=8, learning_rate_decay_steps=2)
     model = prepared(MLP, options)
     sizes = [float(model.optimizer.learning_rate)]
+    training = TrainingSteps(model, batches(IDENTITY, options))
     for _ in range(2):
-        train(model, random_positions(10), batches(IDENTITY, options), steps=3)
+        training.train(random_positions(10), 3, quiet=True)
         sizes.append(float(model.optimizer.learning_rate))
     np.testing.assert_allclose(sizes, [0.5, 0.5 / 2.5, 0.5 / 4], rtol=1e-6)
 
@@ -422,8 +423,8 @@ def test_progress_bar_is_shown_unless_quiet(capfd: pytest.CaptureFixture[str]) -
 
 def test_losses_are_logged_at_the_steps_of_all_trainings(tmp_path: Path) -> None:
     log, model, positions = ScalarLog(tmp_path), prepared(), random_positions(100)
-    options = replace(PLAIN, batch_size=4)
-    means = [train(model, positions, batches(IDENTITY, options), steps=250, log=log) for _ in range(2)]
+    training = TrainingSteps(model, batches(IDENTITY, replace(PLAIN, batch_size=4)))
+    means = [training.train(positions, 250, log, quiet=True) for _ in range(2)]
     points = shown(tmp_path)["training/policy_loss"]
     assert [step for step, _ in points] == [100, 200, 250, 350, 450, 500]
     values = [value for _, value in points]
@@ -521,12 +522,15 @@ def test_distinct_positions_are_unchanged() -> None:
         np.testing.assert_allclose(before, after, rtol=1e-6)
 
 
-def test_a_processor_without_bfloat16_computes_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("network", [MLP, pytest.param(RESNET, marks=pytest.mark.slow)], ids=["mlp", "resnet"])
+def test_a_processor_without_bfloat16_computes_in_float32(
+    network: NetworkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fit, "has_bfloat16", lambda: False)
     positions, models = random_positions(64), []
     for precision in ("float32", "bfloat16"):
         options = replace(PLAIN, batch_size=64, precision=precision)  # type: ignore[arg-type]
-        models.append(prepared(RESNET, options))
+        models.append(prepared(network, options))
         training = TrainingSteps(models[-1], batches(IDENTITY, options), by_xla=False)
         assert training.precision == "float32"
         training.train(positions, STEPS, quiet=True)
@@ -558,7 +562,7 @@ def test_bfloat16_learns_what_float32_learns() -> None:
 
 @pytest.mark.parametrize(
     ("network", "precision"),
-    one_of_each([MLP, replace(RESNET, activation="silu"), RESNET], ["float32", "bfloat16"]),
+    first_of(1, [MLP, replace(RESNET, activation="silu"), RESNET], ["float32", "bfloat16"]),
 )
 def test_what_xla_compiles_learns_what_tensorflow_alone_does(network: NetworkOptions, precision: Any) -> None:
     positions = random_positions(64)

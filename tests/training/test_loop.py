@@ -164,6 +164,7 @@ def test_tic_tac_toe_is_learned_to_perfection(tmp_path: Path) -> None:
     assert result.evaluation.perfect, str(result.evaluation)
 
 
+@pytest.mark.slow
 def test_the_gate_of_a_run_plays_by_its_runtime(
     folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,14 +198,15 @@ def test_half_of_the_time_is_saved_for_the_next_player(
     assert before + 30 + 400 <= SHARE * 60 * rated[-1] + 1e-6
 
 
+@pytest.mark.parametrize("generations", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_champion_rated_last_is_kept_for_the_next(
-    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
+    folder: ModelFolder, small_settings: Settings, generations: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(strength, "play_match", lambda *_: WON)
     monkeypatch.setattr(strength, "SHARE", 1e9)
     settings = small_settings.override({"max_snapshots": 1})
-    learn(folder, settings, Run("none", 3, num_workers=1, quiet=True), lambda _: None)
+    learn(folder, settings, Run("none", generations, num_workers=1, quiet=True), lambda _: None)
     between = [pair for pair in names(folder) if set(pair).isdisjoint(ANCHORS)]
     steps = [[int(name.split("/")[1].split("-")[0]) for name in pair] for pair in between]
     step = small_settings.training.steps
-    assert steps == [[2 * step, step], [3 * step, 2 * step]]
+    assert steps == [[number * step, (number - 1) * step] for number in range(2, generations + 1)]

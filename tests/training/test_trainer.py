@@ -101,17 +101,17 @@ def test_existing_model_is_not_started_again(folder: ModelFolder) -> None:
     assert folder.snapshots() == [champion]
 
 
-@pytest.mark.parametrize("left", ["batch-0000007.tfrecord", ".killed.partial", ".removed.json"])
-def test_a_new_model_does_not_get_the_games_of_an_earlier_one(tmp_path: Path, left: str) -> None:
+def test_a_new_model_does_not_get_the_games_of_an_earlier_one(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
     folder.game_data.mkdir(parents=True)
-    for name in (".writers.lock", left):
-        (folder.game_data / name).touch()
+    (folder.game_data / ".writers.lock").touch()
     expected = f"^{re.escape(str(folder.game_data))} holds games of an earlier model .* or remove that folder$"
-    with pytest.raises(ModelError, match=expected):
-        bootstrap(folder, GAME, SETTINGS, seed=0)
-    assert not folder.path.exists()
-    (folder.game_data / left).unlink()
+    for left in ("batch-0000007.tfrecord", ".killed.partial", ".removed.json"):
+        (folder.game_data / left).touch()
+        with pytest.raises(ModelError, match=expected):
+            bootstrap(folder, GAME, SETTINGS, seed=0)
+        assert not folder.path.exists()
+        (folder.game_data / left).unlink()
     assert bootstrap(folder, GAME, SETTINGS, seed=0) == folder.champion()
 
 
@@ -148,12 +148,13 @@ def test_the_steps_follow_from_the_positions_that_are_new(folder: ModelFolder) -
     first = training.retrain()
     assert first.steps == round(2 * first.generated / 32)
     add_games(folder, 3, first=20)
-    second = retrain(folder, GAME, settings, seed=0, quiet=True)  # another program knows as well what is new
+    another = Trainer(folder, GAME, settings, seed=0, quiet=True)  # another program knows as well what is new
+    second = another.retrain()
     assert second.steps == round(2 * (second.generated - first.generated) / 32)
-    assert retrain(folder, GAME, settings, seed=0, quiet=True).steps == round(2 * second.generated / 32)  # nothing is
+    assert another.retrain().steps == round(2 * second.generated / 32)  # nothing is
     shutil.rmtree(folder.game_data)
     add_games(folder, 8, first=30)
-    rest = retrain(folder, GAME, settings, seed=0, quiet=True)
+    rest = another.retrain()
     assert rest.steps == round(2 * rest.generated / 32) > 1  # all that is left counts as new
 
 
@@ -168,7 +169,7 @@ def test_each_match_of_the_gate_has_openings_of_its_own(folder: ModelFolder) -> 
     # All networks are equal, so the results would be as well.
     settings = SETTINGS.override({"gate": "score", "gate_games": 20, "readouts": 4, "learning_rate": 1e-30})
     training = Trainer(folder, GAME, settings, seed=0, quiet=True)
-    assert len({str(training.retrain().verdict.result) for _ in range(3)}) > 1
+    assert len({str(training.retrain().verdict.result) for _ in range(2)}) > 1
     assert folder.champion() == champion  # as no better one has passed
 
 
@@ -268,9 +269,8 @@ def test_damaged_files_are_named_and_skipped(folder: ModelFolder) -> None:
     assert str(generation).startswith(f"skipped {damaged}, which is truncated")
 
 
-def test_missing_game_data_is_an_error_before_tensorflow_is_imported(tmp_path: Path) -> None:
-    folder = ModelFolder(tmp_path, "first")
-    bootstrap(folder, GAME, SETTINGS, seed=0)
+def test_missing_game_data_is_an_error_before_tensorflow_is_imported(folder: ModelFolder) -> None:
+    shutil.rmtree(folder.game_data)
     with pytest.raises(RecordError, match=r"no game data in .*first: run seraphim generate first"):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert len(folder.snapshots()) == 1
@@ -305,7 +305,14 @@ def test_training_that_diverges_publishes_nothing_and_removes_nothing(tmp_path: 
     assert folder.folders() == [champion]
 
 
-@pytest.mark.parametrize(("optimizer", "average_decay"), [("muon", 0.0), ("adam", 0.9), ("sgd", 0.0)])
+@pytest.mark.parametrize(
+    ("optimizer", "average_decay"),
+    [
+        pytest.param("muon", 0.0, marks=pytest.mark.slow),
+        ("adam", 0.9),
+        pytest.param("sgd", 0.0, marks=pytest.mark.slow),
+    ],
+)
 def test_a_last_step_that_diverges_publishes_nothing_either(
     optimizer: str, average_decay: float, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from seraphim.search.analysis import Analysis
 from seraphim.storage.models import ModelFolder
 
 pytestmark = needs_node
+SLOW = pytest.mark.slow
 
 BOARD_GAMES = ["tictactoe", "connectfour", "othello", "hex"]
 
@@ -137,8 +138,9 @@ def games_for(changed: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        # Each change in one game, and each game with one; the others only in `make test-all`.
-        pytest.param(name, changed, marks=() if place == number % len(names) else pytest.mark.slow)
+        # Each change in one game, and each game with one; the others only in `make test-all`. Playouts are slow on
+        # large boards.
+        pytest.param(name, changed, marks=() if place == (0 if "leaf" in changed else number % len(names)) else SLOW)
         for number, changed in enumerate(CHANGES)
         for names in [games_for(changed)]
         for place, name in enumerate(names)
@@ -204,10 +206,11 @@ def known_of(known: Array, results: Array) -> float | None:
     return float(results[0]) if known[0] else None
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BOARD_GAMES)
-def test_rules_are_those_of_python(name: str) -> None:
+def test_rules_are_those_of_python(name: str, count: int) -> None:
     game, rules = GAMES[name]
-    games = random_games(game, 80, seed=5)
+    games = random_games(game, count, seed=5)
     results, progress, from_board = set(), features_of(game).progress, load_features(name).state_from_board
     known_results = features_of(game).known_results
     for actions, positions in zip(games, ask_node(rules, task="rules", games=games), strict=True):
