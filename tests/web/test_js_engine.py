@@ -69,7 +69,7 @@ def test_a_search_resumes_where_it_stopped() -> None:
         "connectfour", position(2, 3), {"id": 3, **think}, {"id": 4, **think}, position(5, 3, 2), {"id": 6, **think}
     )
     done = {answer["id"]: answer for answer in answers if answer.get("done")}
-    analysis = Analysis(game, HashNetwork(game), SearchOptions(cache_megabytes=1, solver=False), leaves=1)
+    analysis = Analysis(game, HashNetwork(game), SearchOptions(cache_megabytes=1), leaves=1)
     analysis.play(3)
     analysis.more(600)
     assert [each["visits"] for each in done[4]["candidates"]] == [each.visits for each in analysis.result().moves]
