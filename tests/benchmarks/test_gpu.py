@@ -158,7 +158,7 @@ def test_self_play_is_watched_after_a_warm_up(monkeypatch: pytest.MonkeyPatch, t
 
 def test_training_is_measured_in_positions() -> None:
     ((name, rate),) = gpu.measure_training(RUN).items()
-    assert name.startswith("training in float32 on the")
+    assert name.startswith("training in bfloat16 on the")
     assert rate > 0
 
 

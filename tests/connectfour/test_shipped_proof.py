@@ -8,7 +8,7 @@ import pytest
 from connectfour.game import GAME
 from connectfour.solver import Solver
 from seraphim.commands import check_proof
-from seraphim.proof.certificate import Layer, read_certificate
+from seraphim.proof.certificate import Level, read_certificate
 from seraphim.proof.claims import Claim
 from seraphim.proof.known_moves import KnownMoves
 
@@ -18,7 +18,7 @@ FEWEST_STONES = 10  # with which the solver needs less than a second, mostly
 
 
 @pytest.fixture(scope="module")
-def layers() -> list[Layer]:
+def layers() -> list[Level]:
     certificate = read_certificate(FILE)
     assert certificate.start == ()
     ((claim, found),) = certificate.walk(GAME)
@@ -33,7 +33,7 @@ def test_the_rules_alone_confirm_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_solver_agrees_in_a_sample_of_positions(layers: list[Layer]) -> None:
+def test_the_solver_agrees_in_a_sample_of_positions(layers: list[Level]) -> None:
     random, solver = np.random.default_rng(0), Solver()
     checked = 0
     for layer in layers[FEWEST_STONES:]:

@@ -326,4 +326,4 @@ def test_only_one_module_asks_for_the_test_sets() -> None:
     # Besides what reads them: what declares the function, offers it, refuses others, and passes the split on.
     assert named == "exhaustive.py features.py loading.py position_lists.py solved.py solved_files.py".split()
     readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
-    assert readers == ["api.py", "evaluate.py"]
+    assert readers == ["api.py"]

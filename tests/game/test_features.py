@@ -13,7 +13,7 @@ import connectfour
 import tictactoe
 from seraphim.game import PlainRules, load_features
 from seraphim.game.features import GameFeatures, ModuleFeatures, features_of, module_features
-from seraphim.game.solved import _best
+from seraphim.game.solved import best_moves
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,4 +53,4 @@ def test_a_game_that_offers_nothing_has_no_features() -> None:
     ],
 )
 def test_the_best_of_known_results(results: list[float], plies: list[float], best: list[bool]) -> None:
-    assert _best(np.array(results), np.array(plies)).tolist() == best
+    assert best_moves(np.array(results), np.array(plies)).tolist() == best

@@ -73,7 +73,9 @@ def test_a_residual_network_has_biases_or_batch_normalization(normalization: Nor
 
 def test_blocks_without_normalization_begin_as_the_identity() -> None:
     # So any number of them gives the outputs of the stem and the same heads.
-    shallow, deep = (architectures.build(GAME, replace(RESNET, blocks=blocks, activation="relu"), seed=1) for blocks in (0, 4))
+    shallow, deep = (
+        architectures.build(GAME, replace(RESNET, blocks=blocks, activation="relu"), seed=1) for blocks in (0, 4)
+    )
     for layer in shallow.layers:
         deep.get_layer(layer.name).set_weights(layer.get_weights())
     for one, other in zip(evaluate(shallow, observations(8)), evaluate(deep, observations(8)), strict=True):
