@@ -16,6 +16,7 @@ import numpy as np
 from seraphim.errors import ModelError
 from seraphim.machine import no_root_handler
 from seraphim.network import architectures, safety
+from seraphim.network.archive import open_weights
 from seraphim.network.muon import muon
 
 ARCHIVE = Path("assets.extra/model.keras")
@@ -153,6 +154,7 @@ def load_model(path: Path) -> Any:
 
     try:
         _check_size(config, safety.bytes_of_weights(file))
+        open_weights(file)
         return keras.models.load_model(file, safe_mode=True)
     except MemoryError:
         raise

@@ -13,11 +13,12 @@ from archives import parts_of, with_config, write_parts
 from connectfour.game import GAME as CONNECT_FOUR
 from seraphim.errors import ModelError
 from seraphim.inference import load_inference
-from seraphim.network import saved_model
-from seraphim.network.archive import read_archive
+from seraphim.network import safety, saved_model
+from seraphim.network.archive import open_weights, read_archive
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 
+ROOT = Path(__file__).parents[2]
 PART = "model.weights.h5"
 
 
@@ -72,6 +73,12 @@ CHANGES: dict[str, Callable[[Any], object]] = {
     "terabytes that are not stored": replaced(
         lambda group, name: group.create_dataset(name, (1 << 20, 1 << 20), np.float32, chunks=(1024, 1024))
     ),
+    "a chunk of a gigabyte for four numbers": replaced(
+        lambda group, name: group.create_dataset(
+            name, (4,), np.float32, chunks=(1 << 28,), maxshape=(None,), compression="gzip"
+        )
+    ),
+    "texts": replaced(lambda group, name: group.create_dataset(name, (4, 4), h5py.string_dtype())),
     "integers": replaced(lambda group, name: group.create_dataset(name, (4, 4), np.int32)),
     "a group": replaced(lambda group, name: group.create_group(name)),
     "nothing": replaced(lambda *_: None),
@@ -89,6 +96,24 @@ def test_weights_that_are_not_what_they_should_be_are_damaged(snapshot: Path, ch
     with pytest.raises(ModelError, match=r"model.keras is damaged \(.+\): point the champion at another") as error:
         load_inference(snapshot, GAME, "jax")
     assert "\n" not in str(error.value)
+
+
+FORGED = [
+    name for name in CHANGES if any(word in name for word in ("link", "file", "virtual", "tera", "chunk", "text"))
+]
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_weights_that_hdf5_would_enlarge_or_seek_elsewhere_are_not_read(snapshot: Path, change: str) -> None:
+    with_weights(snapshot, CHANGES[change])
+    for load, given in ((saved_model.load_model, snapshot), (read_archive, snapshot / saved_model.ARCHIVE)):
+        with pytest.raises(ModelError, match=r"is damaged \(.* is no array that lies in the file as it is\)"):
+            load(given)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("models/*/0*/assets.extra/model.keras")), ids=str)
+def test_the_weights_of_the_models_that_come_with_seraphim_lie_as_they_are(file: Path) -> None:
+    assert len(open_weights(file).getbuffer()) == safety.bytes_of_weights(file)
 
 
 CONFIGS: dict[str, Callable[[Any], object]] = {
