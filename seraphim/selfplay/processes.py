@@ -89,6 +89,8 @@ class _Shared(NamedTuple):
 class WorkerPool:
     """Worker processes; see `Pool`."""
 
+    # Else they and their resource tracker would find modules of the current folder before those of Python.
+    @environment(PYTHONSAFEPATH="1")
     def __init__(self, settings: Settings, runtime: Runtime = "auto", num_workers: int = 0) -> None:
         """Start the processes: `num_workers`, or if it is 0, one per core, but for a GPU one with a thread per core."""
         context = multiprocessing.get_context("spawn")

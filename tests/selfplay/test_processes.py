@@ -251,6 +251,24 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+def test_workers_import_the_current_folder_last(tmp_path: Path) -> None:
+    """A game there is found, and a module there does not stand in for one of Python's, as in the program itself."""
+    (tmp_path / "signal.py").write_text("open('imported', 'a').write('once more ')\n")
+    (tmp_path / "mine.py").write_text("from tictactoe.game import GAME\n")
+    (tmp_path / "programs").mkdir()
+    script = tmp_path / "programs/parent.py"
+    script.write_text(
+        "import sys\nfrom seraphim.selfplay.processes import WorkerPool\n"
+        "from seraphim.settings import default_settings\n"
+        "sys.path.append('')  # as the commands do\n"
+        "with WorkerPool(default_settings('mine'), num_workers=1) as pool:\n"
+        "    print(len(list(pool.play(None, 'a', end=3))))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("3\n", "")
+    assert not (tmp_path / "imported").exists()
+
+
 def test_generated_games_are_recorded_once_each_and_not_played_again(
     folder: ModelFolder, small_settings: Settings
 ) -> None:
