@@ -33,10 +33,10 @@ config: Any = numba_config  # sets its attributes when it is imported
 UNCACHED = "SERAPHIM_UNCACHED"
 """Environment variable of the processes that need not say that no machine code is kept, as another one does."""
 
-_STARTED = time.time_ns()
-# Folders of modules that change with a version alone.
+# Folders of modules that change with a version alone, but for those that are installed.
 _STANDARD = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
 _INSTALLED = {Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib")}
+_VERSIONED = ("llvmlite", "numba", "numpy")  # packages of which the names of kept code hold the version
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -48,7 +48,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     Numba's own cache notices changes in the function's file only, but the code includes that of the kernels it calls,
     wherever they are; and it looks for a folder to write to as soon as the function is defined. This one compiles anew
-    when any module has changed from which the function's module has something, directly or not.
+    when any module has changed from which the function's module has something, directly or not, installed or not.
     """
     compiled: Any = njit(nogil=True, error_model="numpy")(function)
     if is_jitted(compiled):
@@ -154,13 +154,14 @@ class _Cache(NullCache):
                 message = f"seraphim: machine code cannot be kept ({problem}), so each start compiles: {cure}\n"
                 sys.stderr.write(message)
 
-    @functools.cached_property
+    @property
     def _made_of(self) -> tuple[list[str], list[str]] | None:
-        # The sources of the kernel, and values; None if machine code of them cannot be kept.
+        # The sources of the kernel, and values, as they are now: modules it refers to may have been loaded again, and
+        # it is compiled for a further type. None if machine code of them cannot be kept.
         try:
             function, values = self._kernel.py_func, _Values(self._kernel)
             sources = sorted({_source(str(module.__file__)) for module in _modules(function)})
-        except (OSError, ValueError):  # a source is missing, such as a notebook's, or newer; a variable has no value
+        except Exception:  # noqa: BLE001 (a source is missing, such as a notebook's, or newer; a variable has no value)
             return None
         # An object may be known by its address; and Numba crashes when it loads kernels that call each other.
         is_fixed = not values.has_circle and not any(" at 0x" in value for value in values.found)
@@ -168,9 +169,10 @@ class _Cache(NullCache):
 
     def _files(self, sig: Any, codegen: Any) -> list[Path]:
         # In each of the folders.
-        if self._made_of is None or not self._source.is_file():
+        made_of = self._made_of
+        if made_of is None or not self._source.is_file():
             return []
-        function, (sources, found) = self._kernel.py_func, self._made_of
+        function, (sources, found) = self._kernel.py_func, made_of
         values = [*found, *map(_describe, getattr(sig, "args", sig))]
         code = _digest([version(), numba.__version__, np.__version__, *sources])
         # Numba does not distinguish code with and without checks of array bounds.
@@ -214,10 +216,14 @@ class _Values:
         self._callers.append(function)
         self.found.append(f"{function.__module__}.{function.__qualname__}")
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
-        scope = function.__globals__ | dict(zip(function.__code__.co_freevars, cells, strict=True))
-        for name in _names(function.__code__):
-            if name in scope:
-                self._add(scope[name])
+        scopes = [function.__globals__ | dict(zip(function.__code__.co_freevars, cells, strict=True))]
+        modules: set[ModuleType] = set()
+        for scope in scopes:  # to which those of modules are added
+            for value in [scope[name] for name in _names(function.__code__) if name in scope]:
+                self._add(value)
+                if isinstance(value, ModuleType) and value not in modules and not _is_versioned(value):
+                    modules.add(value)
+                    scopes.append(vars(value))
         self._add((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()))
         self._callers.pop()
 
@@ -231,35 +237,51 @@ def _names(code: CodeType) -> list[str]:
 def _modules(function: FunctionType) -> list[ModuleType]:
     # The function's module, and those that something in its namespace comes from, directly or not.
     first = sys.modules.get(function.__module__)
-    found, package = dict.fromkeys(filter(None, [first])), function.__module__.partition(".")[0]
+    found = dict.fromkeys(filter(None, [first]))
     waiting = list(found)
     while waiting:
         for value in [*vars(waiting.pop()).values()]:
-            name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            name = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
             module = sys.modules.get(name) if isinstance(name, str) else None
-            if module is not None and module not in found and not _is_versioned(module, package):
+            if module is not None and module not in found and not _is_versioned(module):
                 found[module] = None
                 waiting.append(module)
-    return [*found]
+    return [module for module in found if getattr(module, "__file__", None)]
 
 
-def _is_versioned(module: ModuleType, package: str) -> bool:
-    # Whether a module changes with a version alone: Python's, and installed ones outside of a package.
-    if (name := getattr(module, "__file__", None)) is None:
-        return True
+def _is_versioned(module: ModuleType) -> bool:
+    # Whether a module changes only with a version that the names of kept code hold.
+    name = getattr(module, "__file__", None)
+    if name is None or module.__name__.partition(".")[0] in _VERSIONED:
+        return name is not None or not hasattr(module, "__path__")  # which a folder without an __init__.py has
     file = Path(name).resolve()
-    if any(map(file.is_relative_to, _INSTALLED)):
-        return module.__name__.partition(".")[0] != package
-    return any(map(file.is_relative_to, _STANDARD))
+    return any(map(file.is_relative_to, _STANDARD)) and not any(map(file.is_relative_to, _INSTALLED))
+
+
+def _start_of_process() -> int:
+    # Rounded up to the system's unit, in which Python has read no source yet; elsewhere, about when it did.
+    age = time.process_time_ns()
+    with contextlib.suppress(OSError, AttributeError):  # there is no Linux
+        unit = 10**9 // os.sysconf("SC_CLK_TCK")
+        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        age = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - (started + 1) * unit
+    return time.time_ns() - age
+
+
+_STARTED = _start_of_process()
+
+
+def _source(file: str) -> str:
+    # The digest of a source as this process imported it; raises an OSError if it may have changed since then.
+    digest = _content(file)
+    if Path(file).stat().st_ctime_ns > _STARTED:
+        raise OSError(f"{file} is newer than this process")
+    return digest
 
 
 @functools.cache
-def _source(file: str) -> str:
-    # The digest of a source as this process imported it; raises an OSError if it may have changed since then.
-    content, changed = Path(file).read_bytes(), Path(file).stat().st_ctime_ns
-    if changed > _STARTED:
-        raise OSError(f"{file} is newer than this process")
-    return blake2b(content, digest_size=16).hexdigest()
+def _content(file: str) -> str:
+    return blake2b(Path(file).read_bytes(), digest_size=16).hexdigest()
 
 
 def _describe(kind: Any) -> str:

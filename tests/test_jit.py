@@ -224,6 +224,91 @@ def test_a_program_that_is_older_than_the_sources_leaves_no_old_code_behind(tmp_
     assert run(tmp_path, "caller.py").startswith("230 ")
 
 
+PLAIN = "from numba.extending import register_jitable\n@register_jitable\ndef plain(x):\n    return x + {0}\n"
+USER = "from seraphim.jit import kernel\nfrom plain import plain\n@kernel\ndef user(x):\n    return plain(x)\n"
+
+
+def test_a_source_that_changes_before_seraphim_is_imported_leaves_no_old_code_behind(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN.format(1))
+    (tmp_path / "user.py").write_text(USER + "print(user(0))\n")
+    (tmp_path / "running.py").write_text(
+        f"from pathlib import Path\nimport plain\nPath('plain.py').write_text({PLAIN.format(22)!r})\nimport user\n"
+    )
+    assert run(tmp_path, "running.py") == "1\n"
+    (tmp_path / "after.py").write_text("import user\n")
+    assert run(tmp_path, "after.py") == "22\n"
+
+
+RELOADING = """
+import importlib
+from pathlib import Path
+import {0}, user
+print(user.user(0))
+source = Path("{0}.py").read_text()
+Path("{0}.py").write_text(source.replace("x + 1", "x + 200"))
+importlib.reload({0})
+print(user.user(0.0), user.user(0))
+Path("{0}.py").write_text(source)
+"""
+
+
+@pytest.mark.parametrize("changed", ["user", "plain"])
+def test_a_module_that_is_loaded_again_has_its_new_code_and_leaves_none_behind(changed: str, tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(PLAIN.format(1))
+    (tmp_path / "user.py").write_text(
+        "from seraphim.jit import kernel\nimport plain\n@kernel\ndef user(x):\n    y = plain.plain(x)\n    return y\n"
+        if changed == "plain"
+        else "from seraphim.jit import kernel\n@kernel\ndef user(x):\n    return x + 1\n"
+    )
+    (tmp_path / "running.py").write_text(RELOADING.format(changed))
+    (tmp_path / "after.py").write_text("import user\nprint(user.user(0), user.user(0.0))\n")
+    assert run(tmp_path, "running.py") == f"1\n200.0 {200 if changed == 'user' else 1}\n"
+    assert run(tmp_path, "after.py") == "1 1.0\n"
+
+
+def test_what_modules_hold_is_part_of_the_kernels_that_name_it(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner/__init__.py").write_text("import os\nONE = int(os.environ['GIVEN'])\n")
+    (tmp_path / "inner/held.py").write_text("import os\nimport inner\nTABLE = (0, int(os.environ['GIVEN']))\n")
+    (tmp_path / "other.py").write_text(
+        "import inner\nfrom seraphim.jit import kernel\n@kernel\ndef called(x):\n    return x + inner.ONE\n"
+    )
+    (tmp_path / "caller.py").write_text(
+        "import math\nimport numpy as np\nimport inner.held\nimport other\nfrom seraphim.jit import kernel\n"
+        "@kernel\ndef a(x):\n    return x + inner.held.TABLE[1] + int(math.pi) - np.int64(3)\n"
+        "@kernel\ndef b(x):\n    return other.called(x)\n"
+        "print(a(0), b(0), bool(a.stats.cache_hits), bool(b.stats.cache_hits))\n"
+    )
+    for given in ("1", "22"):
+        assert run(tmp_path, GIVEN=given) == f"{given} {given} False False\n"
+        assert run(tmp_path, GIVEN=given) == f"{given} {given} True True\n"
+
+
+def test_a_module_of_a_folder_without_an_init_file_counts(tmp_path: Path) -> None:
+    (tmp_path / "caller.py").write_text(
+        "import helpers.bits\nfrom seraphim.jit import kernel\n"
+        "@kernel\ndef caller(x):\n    return helpers.bits.stub(x) + helpers.bits.STEP\nprint(caller(0))\n"
+    )
+    for step in (1, 22):
+        write_helper(tmp_path / "helpers/bits.py", step)
+        assert run(tmp_path) == f"{2 * step}\n"
+
+
+def test_an_upgrade_of_another_package_is_noticed(tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    (installed / "package").mkdir(parents=True)
+    (installed / "package/__init__.py").write_text("from package.plain import plain\n")
+    (tmp_path / "caller.py").write_text(
+        "import sys\nsys.path.append('installed')\nfrom pathlib import Path\nfrom seraphim import jit\n"
+        "jit._INSTALLED.add(Path('installed').resolve())\nfrom package import plain\n"
+        "@jit.kernel\ndef user(x):\n    return plain(x)\nprint(user(0), bool(user.stats.cache_hits))\n"
+    )
+    for step in (1, 22):
+        (installed / "package/plain.py").write_text(PLAIN.format(step))
+        assert run(tmp_path) == f"{step} False\n"
+        assert run(tmp_path) == f"{step} True\n"
+
+
 def test_code_of_earlier_sources_is_removed_and_other_code_is_not(tmp_path: Path) -> None:
     write_helper(tmp_path / "helpers/bits.py", 1)
     write_caller(tmp_path, "helpers.")

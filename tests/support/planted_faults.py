@@ -401,6 +401,14 @@ FAULTS = (
         "sources = sorted({_source(str(module.__file__)) for module in _modules(function)[:1]})",
         "test_jit.py",
     ),
+    Fault(
+        "kernel-key-without-attributes-of-modules",
+        22,
+        "seraphim/jit.py",
+        "scopes.append(vars(value))",
+        "pass",
+        "test_jit.py",
+    ),
     # ---------------------------------------------------------------- a sample of mutants: search
     Fault(
         "puct-without-one",
