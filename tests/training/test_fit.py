@@ -390,7 +390,7 @@ def test_a_training_leaves_no_reference_cycles() -> None:
 
 @pytest.mark.slow
 def test_memory_is_flat_over_many_trainings_and_snapshots(tmp_path: Path) -> None:
-    model, positions = prepared(), random_positions(100)
+    model, positions = prepared(replace(MLP, activation="relu")), random_positions(100)
     training = TrainingSteps(model, batches(GAME.symmetries()))
 
     def generation() -> None:
