@@ -31,7 +31,7 @@ from seraphim.settings import (
     option_meanings,
     removal,
 )
-from seraphim.storage.atomic import check_file_name, check_path
+from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import data_root, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
@@ -60,7 +60,9 @@ def define_options(parts: Collection[Part]) -> None:
         option = name.removeprefix(PREFIX) if section == SELF_PLAY_SEARCH else name
         kind = SECTIONS[section]
         if section == SELF_PLAY_SEARCH:
-            text = f"--{option} for self-play alone. Default: the model's setting, else that of the other searches."
+            initially = Settings("").self_play_overrides.get(option)
+            text = f"--{option} for self-play alone. Default: the model's setting, else that of the other searches"
+            text += f" (initially {initially})." if initially else "."
         else:
             default = next(field.default for field in dataclasses.fields(kind) if field.name == option)
             text = f"{option_meanings(kind)[option]} Default: the model's setting (initially {default})."
@@ -222,7 +224,6 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
 def check_folders(*files: str | None) -> None:
     """Raise a FileError, before any work, if a file cannot be written: it is a folder, or in none."""
     for file in filter(None, files):
-        check_path(file=Path(file))
         check_file_name(Path(file))
         if Path(file).is_dir():
             raise FileError(f"cannot write {file}: it is a folder")
