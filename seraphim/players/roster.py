@@ -30,11 +30,18 @@ from seraphim.storage.shipped import find_model, own_model
 
 ALL, CHAMPION = "all", "champion"
 _MOST_DIGITS = 9  # of a depth, or a number of readouts or seconds
-_KINDS = (
-    "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, gtp:COMMAND, uci:COMMAND, "
-    "or a model: NAME, NAME/SNAPSHOT or NAME/all"
-)
-_PROOF = "proof:"
+_BUILT_IN = {
+    "random": "random",
+    "minimax": "minimax:DEPTH",
+    "mcts": "mcts:READOUTS",
+    "solver": "solver, solver:SECONDS",
+    "proof": "proof:FILE",
+    "gtp": "gtp:COMMAND",
+    "uci": "uci:COMMAND",
+}
+"""How the players that are no models are written, by the first word of their names."""
+
+_EXPECTED = f"expected {', '.join(_BUILT_IN.values())}, or a model: NAME, NAME/SNAPSHOT or NAME/all"
 _RAW = ":raw"
 
 
@@ -67,9 +74,7 @@ def all_snapshots(name: str) -> str:
 
 
 def _is_built_in(name: str) -> bool:
-    if name.startswith(_PROOF) or is_engine(name):  # a path may follow
-        return True
-    return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
+    return name.partition(":")[0] in _BUILT_IN and name != "proof"  # which may be a model's
 
 
 def _is_model(name: str) -> bool:
@@ -81,7 +86,7 @@ def _model_of(name: str) -> str:
 
 
 def _is_positive(text: str) -> bool:
-    return text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
 
 
 @dataclass(frozen=True)
@@ -172,9 +177,9 @@ class Roster:
         try:
             folder = find_model(self.root, _model_of(name), self.trust)
         except SettingsError as error:
-            raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
+            raise SettingsError(f"{name!r} is not a player: {_EXPECTED}") from error
         if folder.is_new() and not folder.snapshots():
-            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; expected {_KINDS}")
+            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; {_EXPECTED}")
         return folder
 
     def _built_in(self, module: AnyGame, game: Game, name: str) -> Entrant:
@@ -194,7 +199,7 @@ class Roster:
             return Entrant(name, lambda: proof_player(module, Path(text)))
         if is_engine(name):
             return Entrant(name, lambda: load_engine(game, name))
-        raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
+        raise SettingsError(f"{name!r} is not a player: {_EXPECTED}")
 
     def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:
         return Entrant(name, lambda: player(self.seed), player)
@@ -219,7 +224,7 @@ class Roster:
             path = path.expanduser()
         check_path(player=path)
         if not path.is_dir():
-            raise SettingsError(f"{shown(name)} is not a player: expected {_KINDS}, or the path of a snapshot")
+            raise SettingsError(f"{shown(name)} is not a player: {_EXPECTED}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
         snapshot = ModelFolder(self.root, "_", self.trust).external_snapshot(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)
