@@ -13,7 +13,7 @@ def load_module(name: str) -> ModuleType:
         GameError: the name is no size, or the board is not possible.
     """
     size = name.partition(":")[2]
-    if not (size.isdecimal() and len(size) <= 2):
+    if not (name.isascii() and size.isdecimal() and len(size) <= 2):
         raise GameError(f"{name!r} is no size of Hex: expected one such as hex:5")
     module = ModuleType(name)
     vars(module).update(GAME=Hex(int(size)), SETTINGS=SETTINGS)

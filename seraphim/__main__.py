@@ -26,14 +26,17 @@ def main() -> int:
     end_on_interrupt()
     prepare_streams()
     command, *arguments = sys.argv[1:] or ["--help"]
-    if command in ("--version", "--help", "-h"):
+    if command in ("--version", "--help", "-h", "help"):
         from seraphim import cli
 
         with cli.unwritten_refused():
             print(f"seraphim {version()}" if command == "--version" else _summary(), flush=True)
         return 0
     if command not in COMMANDS:
-        print(f"seraphim: there is no command {command!r}: expected one of {', '.join(COMMANDS)}", file=sys.stderr)
+        from seraphim.cli import did_you_mean
+
+        hint = did_you_mean(command, COMMANDS) or f": expected one of {', '.join(COMMANDS)}"
+        print(f"seraphim: there is no command {command!r}{hint}", file=sys.stderr)
         return 2
     sys.argv = [f"seraphim {command}", *arguments]  # what it prints about itself says `seraphim learn`
     run(command)
@@ -52,6 +55,8 @@ def run(command: str, **defaults: str) -> None:
         module = importlib.import_module(f"seraphim.commands.{command.replace('-', '_')}")
         from seraphim import cli
     except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "seraphim":  # which no installation repairs
+            raise
         raise SystemExit(f"{Path(sys.argv[0]).name}: {error}: {_CURE}") from None
     for name, value in defaults.items():
         cli.FLAGS.set_default(name, value)

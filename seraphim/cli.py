@@ -5,10 +5,12 @@ It defines no flag by itself: commands call its `define_` functions.
 
 import contextlib
 import dataclasses
+import difflib
 import errno
 import os
+import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -29,7 +31,7 @@ from seraphim.settings import (
     option_meanings,
     removal,
 )
-from seraphim.storage.atomic import check_file_name, check_path
+from seraphim.storage.atomic import check_file_name
 from seraphim.storage.models import ModelFolder
 from seraphim.storage.shipped import data_root, find_model, own_model
 from seraphim.tracking.mlflow import Program, Tracking, local_store
@@ -46,6 +48,7 @@ _CURES = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free the disk"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "fix the permissions"),
 }
+_NOT_A_NUMBER = re.compile(r"(?:invalid literal for int\(\) with base 10|could not convert string to float): (.*)")
 
 
 def define_options(parts: Collection[Part]) -> None:
@@ -57,7 +60,9 @@ def define_options(parts: Collection[Part]) -> None:
         option = name.removeprefix(PREFIX) if section == SELF_PLAY_SEARCH else name
         kind = SECTIONS[section]
         if section == SELF_PLAY_SEARCH:
-            text = f"--{option} for self-play alone. Default: the model's setting, else that of the other searches."
+            initially = Settings("").self_play_overrides.get(option)
+            text = f"--{option} for self-play alone. Default: the model's setting, else that of the other searches"
+            text += f" (initially {initially})." if initially else "."
         else:
             default = next(field.default for field in dataclasses.fields(kind) if field.name == option)
             text = f"{option_meanings(kind)[option]} Default: the model's setting (initially {default})."
@@ -219,7 +224,6 @@ def refuse_flags(idle: bool, *names: str, because: str) -> None:
 def check_folders(*files: str | None) -> None:
     """Raise a FileError, before any work, if a file cannot be written: it is a folder, or in none."""
     for file in filter(None, files):
-        check_path(file=Path(file))
         check_file_name(Path(file))
         if Path(file).is_dir():
             raise FileError(f"cannot write {file}: it is a folder")
@@ -240,6 +244,18 @@ def model_name(arguments: Sequence[str]) -> str:
     if not name:
         raise SettingsError(f"which model? Try: {Path(program).name} NAME, or set SERAPHIM_MODEL_NAME")
     return name
+
+
+def this_command(arguments: Sequence[str], *flags: str) -> str:
+    """Return the command line of this program for the same model with some flags, as a message shows it."""
+    program = f"python {arguments[0]}" if arguments[0].endswith(".py") else arguments[0]
+    return " ".join([program, model_name(arguments), *flags])
+
+
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """Return the end of a message about an unknown word, which names the known one that is most like it, if any is."""
+    found = difflib.get_close_matches(word, known, 1)
+    return f": did you mean {prefix}{found[0]}?" if found else ""
 
 
 def show_match(unfinished: int, plies: int) -> None:
@@ -265,15 +281,19 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
         except BrokenPipeError:  # the reader of the output, such as `head`, has stopped reading
             return leave_closed_pipe()
         except OSError as error:  # a full disk, a read-only folder
+            where = error.filename
             try:
                 sys.stdout.flush()
             except OSError:  # it cannot be written when Python ends, either
                 leave_closed_pipe()
-            where = error.filename or data_root()
-            with contextlib.suppress(OSError):  # the current folder is gone
-                where = error.filename or data_root().resolve()
-            reason, cure = error.strerror or error, _CURES.get(error.errno or 0, "fix that")
-            return _failed(arguments, f"{reason} ({where}): {cure}, then run again; finished work is not lost")
+                where = where or "the output"
+            if not where and error.errno in _CURES:  # of the disk
+                where = data_root().resolve()
+            elif not where and error.errno == errno.ENOENT:
+                where = "the current folder"
+            place, cure = f" ({where})" if where else "", _CURES.get(error.errno or 0, "fix that")
+            message = f"{error.strerror or error}{place}: {cure}, then run again; finished work is not lost"
+            return _failed(arguments, message)
         except MemoryError as error:
             return _failed(arguments, f"not enough memory ({error}): ask for less")
         except KeyboardInterrupt:
@@ -292,9 +312,11 @@ def run(main: Callable[[Sequence[str]], int | None]) -> None:
             sys.exit(_failed(sys.argv, f"--{removal(option, value)}"))
     if "" not in sys.path:
         sys.path.append("")  # a game in the current folder needs no installation
+    app.define_help_flags()
+    flags.DEFINE_alias("h", "help")
     with unwritten_refused():
         try:
-            app.run(guarded)
+            app.run(guarded, flags_parser=_parse)
         except SystemExit as end:
             if end.code == INTERRUPTED:
                 leave_interrupted()
@@ -310,6 +332,19 @@ def unwritten_refused() -> Iterator[None]:
     except OSError as error:
         code = leave_closed_pipe()
         sys.exit(code if isinstance(error, BrokenPipeError) else f"cannot write: {error.strerror}")
+
+
+def _parse(arguments: list[str]) -> list[str]:
+    # absl's own refusals have two lines, and its --help ends as an error does.
+    try:
+        return FLAGS(arguments)
+    except SystemExit:
+        sys.exit(0)
+    except flags.UnrecognizedFlagError as error:
+        message = f"unknown flag --{error.flagname}{did_you_mean(error.flagname, FLAGS, '--')}"
+    except flags.Error as error:
+        message = _NOT_A_NUMBER.sub(r"\1 is not a number", " ".join(str(error).removeprefix("flag ").split()))
+    sys.exit(_failed(arguments, message))
 
 
 def _check_numbers() -> None:

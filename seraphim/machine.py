@@ -35,6 +35,9 @@ _SECONDS_UNTIL_RAISED_AGAIN = 0.5
 _PLAIN = str.maketrans({"·": ".", "µ": "u", "▸": ">", "×": "x", "−": "-", "…": "...", "█": "#"})
 _ESCAPED = re.compile(r"\\([0-7]{3})")  # a space in a mount's path, say
 
+say = functools.partial(print, flush=True)
+"""Prints a line at once, through a pipe too."""
+
 
 @functools.cache
 def processor_name() -> str:

@@ -223,9 +223,11 @@ def _with_sections(settings: Settings, sections: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"section {section!r} must be an object, not {shown(values)}")
         known = [each.name for each in dataclasses.fields(SECTIONS[section])]
         for option, value in values.items():
-            if option in REMOVED and value != REMOVED[option][0]:
-                raise SettingsError(removal(option, value))
-            if option not in REMOVED and option not in known:
+            former, accepted, _ = REMOVED.get(option, ("", _NONE, ""))
+            if former == ("search" if section == SELF_PLAY_SEARCH else section):
+                if value != accepted:
+                    raise SettingsError(removal(option, value))
+            elif option not in known:
                 raise SettingsError(f"unknown setting {shown(option)}: expected one of {', '.join(known)}")
         kept = {option: value for option, value in values.items() if option in known}
         if section == SELF_PLAY_SEARCH:
@@ -255,25 +257,26 @@ _NONE = object()  # no value is accepted
 _UNVISITED = "an action without a visit has a value of 0"
 _WINDOW = "the window grows as KataGo's"
 
-REMOVED: dict[str, tuple[Any, str]] = {
-    "cpuct_base": (0.0, "the weight of exploration is constant"),
-    "fpu": ("zero", _UNVISITED),
-    "fpu_reduction": (0.2, _UNVISITED),
-    "root_temperature": (1.0, "the root's priors are the network's"),
-    "momentum": (0.9, "that of sgd is 0.9"),
-    "value_loss_weight": (1.0, "both losses weigh the same"),
-    "window_exponent": (0.75, _WINDOW),
-    "window_growth": (0.4, _WINDOW),
-    "learning_rate_half_life": (_NONE, "learning_rate_decay_steps halves it once"),
-    "max_files": (_NONE, "games are kept as long as training can draw from them (max_window)"),
+REMOVED: dict[str, tuple[str, Any, str]] = {
+    "cpuct_base": ("search", 0.0, "the weight of exploration is constant"),
+    "fpu": ("search", "zero", _UNVISITED),
+    "fpu_reduction": ("search", 0.2, _UNVISITED),
+    "root_temperature": ("search", 1.0, "the root's priors are the network's"),
+    "momentum": ("training", 0.9, "that of sgd is 0.9"),
+    "value_loss_weight": ("training", 1.0, "both losses weigh the same"),
+    "window_exponent": ("training", 0.75, _WINDOW),
+    "window_growth": ("training", 0.4, _WINDOW),
+    "learning_rate_half_life": ("training", _NONE, "learning_rate_decay_steps halves it once"),
+    "max_files": ("records", _NONE, "games are kept as long as training can draw from them (max_window)"),
     "gumbel_readouts": (
+        "self_play",
         _NONE,
         'where it is above 0, add the section "self_play_search": {{"root": "gumbel", "readouts": {}}}',
     ),
 }
-"""Options of earlier versions: the value that is now in the code, which a settings.json may have; and why they went."""
+"""Options of earlier versions: the section; the value that is now in the code, which a file may have; why they went."""
 
 
 def removal(option: str, value: object = None) -> str:
     """Return why an option of earlier versions is refused."""
-    return f"{option} is no longer an option: delete it; {REMOVED[option][1].format(shown(value))}"
+    return f"{option} is no longer an option: delete it; {REMOVED[option][2].format(shown(value))}"

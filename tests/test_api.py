@@ -535,7 +535,7 @@ def test_a_model_is_found_by_its_path(model: seraphim.Model, tmp_path: Path, mon
     for path in [*paths, *map(Path, paths), *(str(Path(path).absolute()) for path in paths)]:
         assert repr(seraphim.load(path)) == repr(model)
         assert repr(seraphim.load(path, folder=Path.cwd())) == repr(model)
-    with pytest.raises(ModelError, match="'nobody' does not exist below"):
+    with pytest.raises(ModelError, match="'nobody' does not exist in "):
         seraphim.load("models/nobody")
     monkeypatch.chdir("models")
     assert repr(seraphim.load("./tictactoe")) == repr(model)

@@ -10,7 +10,7 @@ import programs
 import pytest
 from one_of_each import first_of, one_of_each
 
-from seraphim import cli
+from seraphim import __main__, cli
 from seraphim.__main__ import COMMANDS
 from seraphim.errors import SettingsError
 
@@ -95,6 +95,7 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(arguments: str, b
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, timeout=300)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     assert "No space left on device" in done.stderr
+    assert str(Path.cwd()) not in done.stderr or buffering  # it is not the disk of the data that is full
 
 
 @pytest.mark.parametrize("arguments", ["--version", "--help", "prove --help"])
@@ -116,7 +117,7 @@ def test_every_program_is_a_command() -> None:
     assert len(programs.FILES) == len(list(ROOT.glob("bin/*.py")))
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
 def test_alone_it_lists_its_commands(arguments: list[str]) -> None:
     done = seraphim(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
@@ -138,8 +139,45 @@ def test_a_flag_of_earlier_versions_is_refused_with_the_reason() -> None:
 def test_an_unknown_command_is_refused_in_one_line() -> None:
     done = seraphim("lern", "mine")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("seraphim: there is no command 'lern': expected one of learn, generate, ")
+    assert done.stderr == "seraphim: there is no command 'lern': did you mean learn?\n"
+    done = seraphim("xyz", "mine")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("seraphim: there is no command 'xyz': expected one of learn, generate, ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--reodouts=3", "unknown flag --reodouts: did you mean --readouts?"),
+        ("--xyz", "unknown flag --xyz"),
+        ("--readouts=ten", "--readouts=ten: 'ten' is not a number"),
+        ("--hours=x", "--hours=x: 'x' is not a number"),
+        ("--goal=x", "--goal=x: value should be one of <search|network|none>"),
+        ("--preset", "Missing value for flag --preset"),
+    ],
+)
+def test_a_wrong_flag_is_refused_in_one_line(flag: str, message: str) -> None:
+    done = seraphim("learn", "nobody", flag)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"seraphim learn: {message}\n")
+
+
+def test_a_command_explains_itself() -> None:
+    short, long = seraphim("prove", "-h"), seraphim("prove", "--help")
+    assert (short.returncode, long.returncode) == (0, 0)
+    assert short.stdout == long.stdout and "--position" in long.stdout
+
+
+def test_only_a_missing_package_is_cured_by_an_installation(tmp_path: Path) -> None:
+    for name, has_cure in (("numpy", True), ("seraphim.machine.x", False)):
+        program = (
+            "from seraphim import __main__\n"
+            f"def fail(*_): raise ModuleNotFoundError('gone', name={name!r})\n"
+            "__main__.importlib.import_module = fail\n__main__.run('learn')"
+        )
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert (__main__._CURE in done.stderr) == has_cure
 
 
 @pytest.mark.parametrize("command", ["learn nobody --game=tictactoe", "train nobody --init --game=tictactoe"])
@@ -283,7 +321,8 @@ def test_a_current_folder_that_was_removed_is_an_error_in_one_line(tmp_path: Pat
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (
         1,
-        "seraphim arena: No such file or directory (.): fix that, then run again; finished work is not lost\n",
+        "seraphim arena: No such file or directory (the current folder): fix that, then run again; "
+        "finished work is not lost\n",
     )
 
 

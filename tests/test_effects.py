@@ -461,3 +461,8 @@ def test_the_help_shows_the_options_that_a_program_may_read() -> None:
         for option in OPTIONS:
             shown = f"\n  --{option}:" in done.stdout or f"\n  --[no]{option}:" in done.stdout
             assert shown == is_read(option, parts), option
+    words = " ".join(programs.run([sys.executable, "bin/learn.py", "--help"], timeout=100).stdout.split())
+    for option, default in (("root", "gumbel"), ("readouts", 32)):
+        text = f"--{option} for self-play alone. Default: the model's setting, else that of the other searches"
+        assert f"{text} (initially {default})." in words
+    assert "--cpuct for self-play alone. Default: the model's setting, else that of the other searches. " in words

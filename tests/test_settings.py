@@ -172,6 +172,9 @@ def test_an_option_that_went_is_accepted_with_the_value_that_the_code_has(tmp_pa
         stored(tmp_path, {"self_play_search": {"fpu": "parent"}})
     with pytest.raises(SettingsError, match="^momentum is no longer an option: delete it; that of sgd is 0.9$"):
         AS_SEARCH.override({"momentum": 0.9})
+    for section, option in (("gate", {"momentum": 0.9}), ("training", {"fpu": "zero"}), ("search", {"max_files": 3})):
+        with pytest.raises(SettingsError, match=f"unknown setting '{next(iter(option))}'"):
+            stored(tmp_path, {section: option})
 
 
 def test_an_option_of_earlier_versions_is_refused_with_what_to_write_instead(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ A score n > 0 says that the player who makes the move wins with the n-th ply fro
 slowest loss.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +30,19 @@ from seraphim.game.solved_files import PositionFiles
 FOLDER = Path(__file__).parent
 NAMES = ("begin-easy", "begin-medium", "begin-hard", "middle-easy", "middle-medium", "end-easy")
 FULL_COLUMN = "."
+_SCORE = re.compile("0|-?[1-9][0-9]?")
 
 
 def read_scores(line: list[int], scores: list[str]) -> MoveResults:
     """See `PositionFiles.read_scores`."""
     if len(scores) != COLUMNS:
         raise GameError(f"expected moves and {COLUMNS} scores, not {len(scores)}")
-    try:
-        values = np.array([np.nan if score == FULL_COLUMN else int(score) for score in scores], np.float32)
-    except ValueError as error:
-        raise GameError(f"a score is not a number: {error}") from None
-    return MoveResults(np.sign(values), np.where(values == 0, GAME.max_plies - len(line), np.abs(values)))
+    plies = GAME.max_plies - len(line)
+    for score in scores:
+        if score != FULL_COLUMN and not (_SCORE.fullmatch(score) and abs(int(score)) <= plies):
+            raise GameError(f"a score is not a number of at most {plies} plies: {score!r}")
+    values = np.array([np.nan if score == FULL_COLUMN else int(score) for score in scores], np.float32)
+    return MoveResults(np.sign(values), np.where(values == 0, plies, np.abs(values)))
 
 
 def format_position(moves: str, results: Array, plies: Array) -> str:

@@ -26,6 +26,7 @@ cli.define_trust()
 
 def main(arguments: Sequence[str]) -> None:
     """Generate games."""
+    from seraphim.machine import say
     from seraphim.selfplay.cluster.pool import open_pool
     from seraphim.selfplay.generate import generate_games
     from seraphim.selfplay.pool import ENDLESS
@@ -39,5 +40,9 @@ def main(arguments: Sequence[str]) -> None:
         cli.tracking(folder.name, "generate", settings, stream=stream) as log,
         open_pool(settings, RUNTIME.value, WORKERS.value, CLUSTER.value) as pool,
     ):
-        print(generate_games(pool, folder, settings, stream, count, log=log))
-    print(f"game data: {folder.game_data}")
+        if GAMES.value is None:
+            say("playing until Ctrl-C, which loses no finished game; --games=N sets a limit")
+        generated = generate_games(pool, folder, settings, stream, count, log=log)
+    print(generated)
+    if generated.games:
+        print(f"game data: {folder.game_data}")

@@ -20,7 +20,7 @@ from seraphim import cli
 
 GAME = flags.DEFINE_enum("game", "connectfour", ["connectfour", "othello"], "The game.")
 SETS = flags.DEFINE_list("sets", None, "Comma-separated names of the sets. Default: all.")
-COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set.", lower_bound=1)
+COUNT = flags.DEFINE_integer("count", 1000, "Positions of each set; without --folder, at most its own.", lower_bound=1)
 MINUTES = flags.DEFINE_float("minutes", None, "Time limit for each set. Default: none.", lower_bound=0)
 SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
     "split", "validation", ["validation", "test"], "Sets to choose models by, or sets for reported figures."
@@ -28,6 +28,9 @@ SPLIT: flags.FlagHolder[Any] = flags.DEFINE_enum(
 SEED = flags.DEFINE_integer("seed", None, "Random seed of the positions. Default: the split's own.", lower_bound=0)
 TABLE = flags.DEFINE_integer("table", 1024, "Size of connect four's solver's table in megabytes.", lower_bound=2)
 FOLDER = flags.DEFINE_string("folder", None, "Folder to write to. Default, in a clone: the folder of the package.")
+
+SHORT = {"begin-easy": 500, "begin-medium": 500, "begin-hard": 501}
+"""Positions of the validation sets that come with Seraphim; the others and the test sets have 1,000."""
 
 PLAYERS = ("mcts:50", "mcts:100", "minimax:2")  # of the games of Othello
 
@@ -48,6 +51,10 @@ def main(arguments: Sequence[str]) -> None:
         raise SettingsError(f"there is no set {min(unknown)!r}: expected some of {','.join(known)}")
     if not (FOLDER.value or CLONE):
         raise SettingsError("the sets of an installed game stay as they are: add --folder=FOLDER")
+    too_small = [name for name in SETS.value or known if COUNT.present and COUNT.value > _count(name)]
+    if too_small:
+        size = f"{too_small[0]} comes with Seraphim and has {_count(too_small[0]):,} positions"
+        raise SettingsError(f"{size}: add --folder=FOLDER for another set, or lower --count")
     folder = Path(FOLDER.value) if FOLDER.value else positions.FOLDER / SPLIT.value
     folder.mkdir(parents=True, exist_ok=True)
     for name in SETS.value or known:
@@ -62,12 +69,17 @@ def main(arguments: Sequence[str]) -> None:
         print(f"{name}: {found} more positions in {time.monotonic() - began:.0f} s")
 
 
+def _count(name: str) -> int:
+    size = SHORT.get(name, 1000) if SPLIT.value == "validation" else 1000
+    return COUNT.value if FOLDER.value else min(COUNT.value, size)
+
+
 def _of_connectfour(name: str, folder: Path, excluded: Any) -> Iterator[str]:
     from connectfour.positions.generator import SEEDS, generate
     from connectfour.solver import Solver
 
     seed = SEEDS[SPLIT.value] if SEED.value is None else SEED.value
-    yield from generate(name, COUNT.value, seed, folder, Solver(TABLE.value), None, excluded)
+    yield from generate(name, _count(name), seed, folder, Solver(TABLE.value), None, excluded)
 
 
 def _of_othello(name: str, folder: Path, excluded: Any) -> Iterator[str]:
@@ -76,4 +88,4 @@ def _of_othello(name: str, folder: Path, excluded: Any) -> Iterator[str]:
 
     seed = SEEDS[SPLIT.value] if SEED.value is None else SEED.value
     entrants = Roster(Path(), "othello", games=2, seed=seed).entrants(PLAYERS)
-    yield from generate(name, COUNT.value, seed, folder, [each.load() for each in entrants], excluded)
+    yield from generate(name, _count(name), seed, folder, [each.load() for each in entrants], excluded)

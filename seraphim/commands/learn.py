@@ -46,7 +46,8 @@ def main(arguments: Sequence[str]) -> int:
     if new_game:
         settings = default_settings(new_game, PRESET.value)
     else:
-        settings = cli.check_preset(folder.settings(GAME.value), PRESET.value)
+        cure = cli.this_command(arguments, "--game=GAME")
+        settings = cli.check_preset(folder.settings(GAME.value, cure), PRESET.value)
     settings = cli.with_flags(settings, PARTS)
     unchecked = GOAL.value != "none" and not has_checks(settings.game)
     cli.refuse_flags(unchecked, "goal", because=f"{settings.game} offers no solved positions")
@@ -71,5 +72,6 @@ def main(arguments: Sequence[str]) -> int:
         print("interrupted: all finished games are kept; the same command continues from here")
         return INTERRUPTED
     perfect = " plays perfectly" if result.evaluation and result.evaluation.perfect else ""
-    print(f"champion {result.champion.path}{perfect} after {result.generations} generations, {result.seconds:.0f} s")
+    generations = f"{result.generations} generation{'' if result.generations == 1 else 's'}"
+    print(f"champion {result.champion.path}{perfect} after {generations}, {result.seconds:.0f} s")
     return 0

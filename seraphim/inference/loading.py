@@ -5,6 +5,7 @@ where it sees a GPU; else JAX where it sees one; else LiteRT for an mlp in batch
 OpenVINO.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from seraphim.game import Game
 from seraphim.inference import jax, litert, openvino, tensorflow
 from seraphim.inference.interface import LARGEST_BATCH, Precision, Runtime
 from seraphim.network import safety, saved_model
+from seraphim.options import check
 from seraphim.search.evaluator import Inference
 
 SMALL_BATCH = 16
@@ -45,24 +47,23 @@ def load_inference(
     Raises:
         ModelError: the model is missing or damaged, or was made for another game.
         NotInstalledError: the runtime's package is not installed.
-        SettingsError: JAX does not know one of the network's layers.
+        SettingsError: there is no such runtime, or JAX does not know one of the network's layers.
     """
+    check(Runtime, runtime=runtime)
     is_enough = runtime == "jax" and (snapshot / saved_model.ARCHIVE).is_file()
     if not is_enough and not (snapshot / "saved_model.pb").is_file():
         raise ModelError(f"{snapshot} holds no SavedModel: train again, or make a new model with --init")
     reason = ""
     if runtime == "auto":
         runtime, reason = _choose(snapshot, batch, trust)
-    inference: Inference
-    if runtime == "litert":
-        inference = litert.LiteRtModel(snapshot, game, threads)
-    elif runtime == "tensorflow":
-        compiled = precision if tensorflow.sees_gpu() else None
-        inference = tensorflow.TensorFlowModel(snapshot, game, compiled, trust)
-    elif runtime == "jax":
-        inference = jax.JaxModel(snapshot, game, precision)
-    else:
-        inference = openvino.OpenVinoModel(snapshot, game, precision, threads)
+    compiled = precision if runtime == "tensorflow" and tensorflow.sees_gpu() else None
+    load: dict[Runtime, Callable[[], Inference]] = {
+        "openvino": lambda: openvino.OpenVinoModel(snapshot, game, precision, threads),
+        "litert": lambda: litert.LiteRtModel(snapshot, game, threads),
+        "tensorflow": lambda: tensorflow.TensorFlowModel(snapshot, game, compiled, trust),
+        "jax": lambda: jax.JaxModel(snapshot, game, precision),
+    }
+    inference = load[runtime]()
     inference.description += reason
     return inference
 

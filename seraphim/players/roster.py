@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from seraphim.errors import ModelError, SettingsError, shown, version
 from seraphim.game import AnyGame, Game, is_same, load_game, name_of
@@ -20,7 +21,7 @@ from seraphim.game.solved import load_perfect_actions
 from seraphim.inference import Runtime, SavedNetwork
 from seraphim.players import choose
 from seraphim.players.choose import Choose
-from seraphim.players.external.load import is_engine, load_engine
+from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model
 from seraphim.proof.known_moves import proof_player
 from seraphim.settings import Settings, default_settings
@@ -30,12 +31,14 @@ from seraphim.storage.shipped import find_model, own_model
 
 ALL, CHAMPION = "all", "champion"
 _MOST_DIGITS = 9  # of a depth, or a number of readouts or seconds
-_KINDS = (
-    "random, minimax:DEPTH, mcts:READOUTS, solver, solver:SECONDS, proof:FILE, gtp:COMMAND, uci:COMMAND, "
-    "or a model: NAME, NAME/SNAPSHOT or NAME/all"
-)
-_PROOF = "proof:"
 _RAW = ":raw"
+
+
+class _BuiltIn(NamedTuple):
+    # A kind of players that are no models; its name and a colon precede the text.
+    forms: str
+    takes: Callable[[str], bool]
+    make: Callable[["Roster", AnyGame, str, str], "Entrant"]  # of the game, the player's name, and the text in it
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,7 @@ def all_snapshots(name: str) -> str:
 
 
 def _is_built_in(name: str) -> bool:
-    if name.startswith(_PROOF) or is_engine(name):  # a path may follow
-        return True
-    return "/" not in name and name.partition(":")[0] in ("random", "minimax", "mcts", "solver")
+    return name.partition(":")[0] in _BUILT_IN and name != "proof"  # which may be a model's
 
 
 def _is_model(name: str) -> bool:
@@ -81,7 +82,7 @@ def _model_of(name: str) -> str:
 
 
 def _is_positive(text: str) -> bool:
-    return text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
+    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class Roster:
         found: dict[str, Entrant] = {}
         for name in names:
             if _is_built_in(name):
-                entrants = [self._built_in(module, game, name)]
+                entrants = [self._built_in(module, name)]
             else:
                 entrants = self._of_model(game, name) if _is_model(name) else [self._of_path(module, game, name)]
             for entrant in entrants:
@@ -172,29 +173,16 @@ class Roster:
         try:
             folder = find_model(self.root, _model_of(name), self.trust)
         except SettingsError as error:
-            raise SettingsError(f"{name!r} is not a player: expected {_KINDS}") from error
+            raise SettingsError(f"{name!r} is not a player: {_EXPECTED}") from error
         if folder.is_new() and not folder.snapshots():
-            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; expected {_KINDS}")
+            raise ModelError(f"{name!r} is not a player: {folder.path} does not exist; {_EXPECTED}")
         return folder
 
-    def _built_in(self, module: AnyGame, game: Game, name: str) -> Entrant:
+    def _built_in(self, module: AnyGame, name: str) -> Entrant:
         kind, _, text = name.partition(":")
-        if kind == "random" and not text:
-            return self._seeded(name, lambda seed: choose.random_player(game, seed))
-        if kind == "minimax" and _is_positive(text):
-            return self._seeded(name, lambda seed: choose.minimax_player(game, int(text), seed))
-        if kind == "mcts" and _is_positive(text):
-            return Entrant(name, lambda: choose.mcts_player(game, int(text)))
-        if kind == "solver" and (not text or _is_positive(text.replace(".", "", 1))):
-            perfect_actions = load_perfect_actions(module)
-            seconds = float(text) if text else None
-            return self._seeded(name, lambda seed: choose.solver_player(game, perfect_actions, seed, seconds))
-        if kind == "proof" and text:
-            check_path(proof=Path(text))
-            return Entrant(name, lambda: proof_player(module, Path(text)))
-        if is_engine(name):
-            return Entrant(name, lambda: load_engine(game, name))
-        raise SettingsError(f"{name!r} is not a player: expected {_KINDS}")
+        if not _BUILT_IN[kind].takes(text):
+            raise SettingsError(f"{name!r} is not a player: {_EXPECTED}")
+        return _BUILT_IN[kind].make(self, module, name, text)
 
     def _seeded(self, name: str, player: Callable[[int], Choose]) -> Entrant:
         return Entrant(name, lambda: player(self.seed), player)
@@ -219,7 +207,7 @@ class Roster:
             path = path.expanduser()
         check_path(player=path)
         if not path.is_dir():
-            raise SettingsError(f"{shown(name)} is not a player: expected {_KINDS}, or the path of a snapshot")
+            raise SettingsError(f"{shown(name)} is not a player: {_EXPECTED}, or the path of a snapshot")
         # The model's name does not matter: the folder only checks whether the path may be loaded.
         snapshot = ModelFolder(self.root, "_", self.trust).external_snapshot(path)
         return self._entrant(game, lambda: default_settings(module), snapshot, name)
@@ -230,3 +218,44 @@ class Roster:
             return model.player(0 if name.endswith(_RAW) else self.readouts, model.inferences(1 + self.games // 2))
 
         return Entrant(name, load)
+
+
+def _random(roster: Roster, module: AnyGame, name: str, _text: str) -> Entrant:
+    return roster._seeded(name, lambda seed: choose.random_player(load_game(module), seed))
+
+
+def _minimax(roster: Roster, module: AnyGame, name: str, text: str) -> Entrant:
+    return roster._seeded(name, lambda seed: choose.minimax_player(load_game(module), int(text), seed))
+
+
+def _mcts(_roster: Roster, module: AnyGame, name: str, text: str) -> Entrant:
+    return Entrant(name, lambda: choose.mcts_player(load_game(module), int(text)))
+
+
+def _solver(roster: Roster, module: AnyGame, name: str, text: str) -> Entrant:
+    perfect_actions, seconds = load_perfect_actions(module), float(text) if text else None
+    return roster._seeded(name, lambda seed: choose.solver_player(load_game(module), perfect_actions, seed, seconds))
+
+
+def _proof(_roster: Roster, module: AnyGame, name: str, text: str) -> Entrant:
+    check_path(proof=Path(text))
+    return Entrant(name, lambda: proof_player(module, Path(text)))
+
+
+def _engine(_roster: Roster, module: AnyGame, name: str, _text: str) -> Entrant:
+    return Entrant(name, lambda: load_engine(load_game(module), name))
+
+
+_BUILT_IN = {
+    "random": _BuiltIn("random", lambda text: not text, _random),
+    "minimax": _BuiltIn("minimax:DEPTH", _is_positive, _minimax),
+    "mcts": _BuiltIn("mcts:READOUTS", _is_positive, _mcts),
+    "solver": _BuiltIn(
+        "solver, solver:SECONDS", lambda text: not text or _is_positive(text.replace(".", "", 1)), _solver
+    ),
+    "proof": _BuiltIn("proof:FILE", bool, _proof),
+    "gtp": _BuiltIn("gtp:COMMAND", lambda _: True, _engine),
+    "uci": _BuiltIn("uci:COMMAND", lambda _: True, _engine),
+}
+_FORMS = ", ".join(kind.forms for kind in _BUILT_IN.values())
+_EXPECTED = f"expected {_FORMS}, or a model: NAME, NAME/SNAPSHOT or NAME/all"

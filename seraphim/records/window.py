@@ -57,11 +57,11 @@ def read_window(folder: Path, game: Game, max_positions: int) -> tuple[Positions
     skipped = tuple((path, damaged[path]) for path in reversed(files) if path in damaged)
     if not len(chosen.files):
         if not skipped:
-            raise RecordError(f"no game data in {folder}: run seraphim generate first")
+            raise RecordError(f"no game data in {folder}: run seraphim generate {folder.name} first")
         path, reason = skipped[0]
         raise RecordError(
             f"all {len(skipped)} files in {folder} are damaged ({path.name}: {reason}): "
-            "remove them and run seraphim generate"
+            f"remove them and run seraphim generate {folder.name}"
         )
     window = _assemble(intact, chosen, parts)
     used = np.unique(chosen.files)

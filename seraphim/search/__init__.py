@@ -11,7 +11,7 @@ In dependency order:
     solver        proves results up the tree
     expansion     adds new positions to the trees
     roots         noise at the root, policies and best actions
-    search        the loop: select, expand, evaluate, back up
+    search        the loop: select, evaluate, expand, back up
     naive         the same search, one position at a time
     analysis      what was found in a position: its moves and their variations
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 from seraphim.game import Array, Game
 from seraphim.game.notation import label_in, labels_along
-from seraphim.options import SearchOptions
+from seraphim.options import Natural, SearchOptions, check
 from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.search.selection import exploration_weight
@@ -170,7 +170,9 @@ class Analysis:
 
         Raises:
             ModelError: the model gave a NaN or an infinity.
+            SettingsError: `readouts` is negative.
         """
+        check(Natural, readouts=readouts)
         began, before = time.perf_counter(), self._search.counters.readouts
         self._visits_before, self._seconds = root_visits(self._search, 0), 0.0
         keys = None if noise_key is None else np.array([noise_key], np.uint64)

@@ -1,6 +1,6 @@
 """The search in its plainest form: one position at a time, recursive, slow. Read it first.
 
-`search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), expand and evaluate
+`search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), evaluate and expand
 what it leads to, and back the value up. `policy_of` is what the network learns from, and `move_of` what is played. The
 search that plays, `seraphim.search.search`, visits the same edges in the same order, many positions at a time; tests
 compare them.

@@ -5,10 +5,13 @@ import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from seraphim.machine import on_interrupt, same_random_state
+from seraphim import jit
+from seraphim.machine import on_interrupt, same_random_state, say
 from seraphim.records.index import played_numbers
 from seraphim.records.writer import GameWriter
+from seraphim.search import traversal
 from seraphim.selfplay.pool import ENDLESS, Pool, Work
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
@@ -64,7 +67,7 @@ def generate_games(
     settings: Settings,
     stream: str,
     count: int = ENDLESS,
-    notify: Callable[[str], None] = print,
+    notify: Callable[[str], None] = say,
     log: Log | None = None,
 ) -> Generated:
     """Let the champion play the first `count` games of a stream, and write them to the model's game data.
@@ -103,6 +106,8 @@ def generate_games(
         tally = _Tally(len(played), log)
         bar = progress.add_task("games", total=None if count == ENDLESS else count, completed=len(played), rate="")
         runtime, ended = "", False
+        if not _is_compiled():
+            notify("compiling the kernels, once; up to a minute")
         while not (ended or interrupted):
             champion = folder.champion()
             ended = True
@@ -128,6 +133,12 @@ def generate_games(
     for positions in writer.rescued:  # games that workers had finished when they were interrupted
         tally.add(positions)
     return dataclasses.replace(tally.summarize(Work(), champion.step, final=True), interrupted=interrupted)
+
+
+def _is_compiled() -> bool:
+    # Whether machine code of the search is kept, or none is made.
+    folders = jit._folders(Path(traversal.__file__).parent)
+    return bool(jit.config.DISABLE_JIT) or any(True for folder in folders for _ in folder.glob("*-*"))
 
 
 class _Tally:

@@ -151,7 +151,7 @@ def check_file_name(path: Path) -> None:
     Raises:
         SettingsError: it has no name, or a longer one.
     """
-    if path.name in ("", "..") or len(os.fsencode(path.name)) > _LONGEST_NAME:
+    if not _is_path(path) or path.name in ("", "..") or len(os.fsencode(path.name)) > _LONGEST_NAME:
         raise SettingsError(f"{shown(str(path))} is not the name of a file: expected one of 1 to {_LONGEST_NAME} bytes")
 
 

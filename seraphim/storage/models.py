@@ -77,15 +77,17 @@ class ModelFolder:
                 f"or remove {self._paths(' and ')}"
             )
 
-    def settings(self, game: str | None = None) -> Settings:
+    def settings(self, game: str | None = None, cure: str | None = None) -> Settings:
         """Return the model's settings; with `game`, check that the model is for that package or module.
+
+        `cure` is the command that makes the model, for the message if there is none.
 
         Raises:
             ModelError: there is no such model, or it is for another game.
             SettingsError: the file is not valid.
         """
         if not self._settings.is_file():
-            raise ModelError(self._describe_missing())
+            raise ModelError(self._describe_missing(cure))
         self._check_trust(self.path)
         settings = load_settings(self._settings)
         if game is not None and settings.game != game:
@@ -334,9 +336,9 @@ class ModelFolder:
     def _paths(self, separator: str) -> str:
         return separator.join(shlex.quote(str(path)) for path in (self.path, self.game_data) if path.exists())
 
-    def _describe_missing(self) -> str:
-        what = "has no champion" if self._settings.is_file() else f"does not exist below {self.path.parent}"
-        return f"model {self.name!r} {what}: create it with seraphim train {self.name} --init --game=GAME"
+    def _describe_missing(self, cure: str | None = None) -> str:
+        what = "has no champion" if self._settings.is_file() else f"does not exist in {self.path.parent}/"
+        return f"model {self.name!r} {what}: create it with {cure or f'seraphim train {self.name} --init --game=GAME'}"
 
 
 def _read_link(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from seraphim.game.features import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime
 from seraphim.inference.interface import LARGEST_BATCH
-from seraphim.machine import count_cores
+from seraphim.machine import count_cores, say
 from seraphim.options import Count, NotNegative, Seed, check, check_optional
 from seraphim.players.model import open_model
 from seraphim.selfplay.cluster.pool import open_pool
@@ -72,7 +72,7 @@ class LearnResult:
 
 
 def learn(
-    folder: ModelFolder, settings: Settings, run: Run, announce: Callable[[str], None] = print, log: Log | None = None
+    folder: ModelFolder, settings: Settings, run: Run, announce: Callable[[str], None] = say, log: Log | None = None
 ) -> LearnResult:
     """Generate games, train, check, and repeat until `run` says so, or Ctrl-C.
 

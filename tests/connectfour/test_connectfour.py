@@ -295,6 +295,7 @@ def test_other_sizes_agree_with_plain_rules(size: tuple[int, int]) -> None:
         ("connectfour:3x7", "a board of 3x7 is not possible: expected 4 rows and columns or more, at most 9 columns"),
         ("connectfour:6x10", "a board of 6x10 is not possible"),
         ("connectfour:7x8", "fewer than 63 cells with an empty row above"),
+        ("connectfour:٤x٤", "'connectfour:٤x٤' is no size of connect four"),
         ("connectfour:big", "'connectfour:big' is no size of connect four: expected one such as connectfour:5x6"),
     ],
 )

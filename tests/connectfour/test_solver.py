@@ -520,7 +520,11 @@ def test_a_file_is_read_and_written_without_a_change(name: str, split: Split) ->
     [
         ("44 1 2 3", "mine, line 1: expected moves and 7 scores, not 3"),
         ("4 1 1 1 1 1 1 1\n\n", "mine, line 2: expected moves and 7 scores, not 0"),
-        ("44 1 2 3 x 5 6 7", "mine, line 1: a score is not a number: .*'x'"),
+        ("44 1 2 3 x 5 6 7", "mine, line 1: a score is not a number of at most 40 plies: 'x'"),
+        ("44 1 2 3 ٤ 5 6 7", "mine, line 1: a score is not a number of at most 40 plies: '٤'"),
+        ("44 1 2 3 41 5 6 7", "mine, line 1: a score is not a number of at most 40 plies: '41'"),
+        ("44 1 2 3 -41 5 6 7", "mine, line 1: a score is not a number of at most 40 plies: '-41'"),
+        ("44 1 2 3 1_0 5 6 7", "mine, line 1: a score is not a number of at most 40 plies: '1_0'"),
         ("44 1 2 3 . 5 6 7", "mine, line 1: expected a score for each legal move alone"),
         ("444444 1 2 3 4 5 6 7", "mine, line 1: expected a score for each legal move alone"),
         ("4444444 1 2 3 . 5 6 7", "'4444444' is not a game: move 7 is not legal"),
@@ -593,3 +597,18 @@ def test_the_program_writes_sets_and_names_those_there_are(tmp_path: Path) -> No
     done = programs.run([*program, "--sets=end-hard"])
     assert done.returncode == 1
     assert "there is no set 'end-hard': expected some of begin-easy,begin-medium," in done.stderr
+
+
+def test_the_sets_of_the_project_do_not_grow() -> None:
+    program = [sys.executable, "bin/generate_positions.py", "--table=16", "--sets=begin-hard"]
+    before = {path: path.read_bytes() for path in FOLDER.rglob("*.txt")}
+    try:
+        done = programs.run([*program, "--minutes=0"])
+        assert done.stdout.startswith("begin-hard: 0 more positions in "), done.stderr
+        done = programs.run([*program, "--minutes=0", "--count=502"])
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "begin-hard comes with Seraphim and has 501 positions: add --folder=FOLDER" in done.stderr
+        assert {path: path.read_bytes() for path in FOLDER.rglob("*.txt")} == before
+    finally:
+        for path, content in before.items():
+            path.write_bytes(content)

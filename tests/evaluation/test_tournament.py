@@ -85,6 +85,8 @@ def test_the_models_determine_the_game(root: Path) -> None:
         ("minimax", "'minimax' is not a player: expected random"),
         ("minimax:deep", "'minimax:deep' is not a player"),
         ("mcts:0", "'mcts:0' is not a player"),
+        ("mcts:٤", "'mcts:٤' is not a player"),
+        ("mcts:1/2", "'mcts:1/2' is not a player"),
         ("mcts:-5", "'mcts:-5' is not a player"),
         ("random:3", "'random:3' is not a player"),
         ("solver:fast", "'solver:fast' is not a player"),

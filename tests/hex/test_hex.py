@@ -101,7 +101,11 @@ def test_what_is_no_cell_is_refused(text: str) -> None:
 
 def test_sizes_are_games() -> None:
     assert load_game("hex:5").observation_shape == (5, 5, 3)
-    for name, message in (("hex:12", "a board of 12x12 is not possible"), ("hex:x", "is no size of Hex")):
+    for name, message in (
+        ("hex:12", "a board of 12x12 is not possible"),
+        ("hex:x", "is no size of Hex"),
+        ("hex:٥", "is no size of Hex"),
+    ):
         with pytest.raises(GameError, match=message):
             load_game(name)
 

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from reference import random_states
 
-from seraphim.errors import ModelError
+from seraphim.errors import ModelError, SettingsError
 from seraphim.game import load_game
 from seraphim.inference import Runtime, jax, load_inference, tensorflow, uses_gpu
 from seraphim.network.saved_model import ARCHIVE, LITERT
@@ -45,6 +45,11 @@ def test_litert_runs_an_mlp_in_small_batches_and_openvino_the_rest(model: str, b
     description = load_inference(snapshot, load_game(model), batch=batch).description
     assert description.startswith(f"{title} ")
     assert description.endswith(f", chosen for {kind} in batches of {batch}")
+
+
+def test_an_unknown_runtime_is_refused(snapshot: Path) -> None:
+    with pytest.raises(SettingsError, match="runtime must be one of auto, openvino, .*, not 'onnx'"):
+        load_inference(snapshot, GAME, "onnx")  # type: ignore[arg-type]
 
 
 def test_tensorflow_is_chosen_where_it_sees_a_gpu(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,7 +285,7 @@ def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 19_999
+MOST_LINES_OF_CODE = 20_060
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
 MOST_OPTIONS, MOST_OPTION_FLAGS = 46, 58
 
@@ -355,7 +355,7 @@ def test_help_is_there_at_once(path: Path) -> None:
     (name,) = re.findall(r'^    run\("([a-z-]+)"', path.read_text(), re.MULTILINE)
     explained = path if path.stem == "train" and path.parent.name != "bin" else ROOT / f"seraphim/commands/{name}.py"
     docstring = ast.get_docstring(ast.parse(Path(str(explained).replace("-", "_")).read_text())) or ""
-    assert done.returncode == 1  # which is what absl does
+    assert done.returncode == 0
     assert docstring in done.stdout
     assert f"\n{path}:\n  --" in done.stdout  # its flags
     lines = done.stderr.splitlines()

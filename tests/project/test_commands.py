@@ -208,9 +208,44 @@ def test_a_missing_name_is_an_error(run: Run, program: str) -> None:
     assert "NAME, or set SERAPHIM_MODEL_NAME" in done.stderr
 
 
-@pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
-def test_an_unknown_model_is_reported_with_its_cure(run: Run, program: str) -> None:
-    assert "--init" in refused(run(program, "nobody"))
+@pytest.mark.parametrize(
+    ("program", "cure"),
+    [
+        ("bin/generate_games.py", "seraphim train nobody --init --game=GAME"),
+        ("bin/train.py", "python bin/train.py nobody --init --game=GAME"),
+        ("bin/train.py --game=hex", "python bin/train.py nobody --init --game=hex"),
+        ("tictactoe/train.py", "python tictactoe/train.py nobody --init"),
+        ("bin/learn.py", "python bin/learn.py nobody --game=GAME"),
+    ],
+)
+def test_an_unknown_model_is_reported_with_its_cure(run: Run, root: Path, program: str, cure: str) -> None:
+    program, *flags = program.split()
+    message = f"{Path(program).name}: model 'nobody' does not exist in {root}/models/: create it with {cure}"
+    assert refused(run(program, "nobody", *flags)) == message
+
+
+def test_the_first_games_say_that_kernels_are_compiled(run: Run, tmp_path: Path) -> None:
+    said = []
+    for _ in range(2):
+        done = run("bin/generate_games.py", "fresh", "--games=3", "--workers=1", NUMBA_CACHE_DIR=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.splitlines()[0])
+    assert said[0] == "compiling the kernels, once; up to a minute"
+    assert said[1].startswith("self-play: ")
+
+
+def test_games_without_end_say_how_they_end(run: Run, root: Path) -> None:
+    variables = {**os.environ, "SERAPHIM_DATA": str(root)}
+    command = [sys.executable, "bin/generate_games.py", "fresh", "--workers=1"]
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as playing:
+        assert playing.stdout is not None
+        assert (
+            playing.stdout.readline() == "playing until Ctrl-C, which loses no finished game; --games=N sets a limit\n"
+        )
+        assert any(line.startswith("self-play: ") for line in playing.stdout)  # the first game is there
+        playing.send_signal(signal.SIGINT)
+        said = playing.stdout.read()
+    assert said.splitlines()[-1] == f"game data: {root}/gamedata/fresh"
 
 
 @pytest.mark.parametrize("program", ["bin/generate_games.py", "tictactoe/train.py", "bin/learn.py"])
@@ -227,7 +262,7 @@ def test_the_address_of_a_bucket_is_refused(run: Run, tmp_path: Path) -> None:
 
 
 def test_missing_game_data_is_an_error(run: Run) -> None:
-    assert "run seraphim generate first" in refused(run("tictactoe/train.py", "fresh"))
+    assert "run seraphim generate fresh first" in refused(run("tictactoe/train.py", "fresh"))
 
 
 def test_an_existing_model_is_not_made_again(run: Run) -> None:

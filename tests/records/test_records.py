@@ -919,7 +919,7 @@ def test_a_position_of_weight_0_may_have_no_policy():
 
 def test_no_data_says_what_to_run(tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(RecordError, match=r"no game data in .*: run seraphim generate first"):
+        with pytest.raises(RecordError, match=r"no game data in .*: run seraphim generate \S+ first"):
             read_window(folder, GAME, ALL)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
+from seraphim.errors import SettingsError
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
 from seraphim.search.naive import softmax
@@ -32,6 +33,8 @@ def test_without_readouts_the_policy_the_move_and_the_value_are_the_networks() -
     analysis = Analysis(GAME, NETWORK, OPTIONS)
     analysis.play(0)
     assert analysis.more(0) == 0
+    with pytest.raises(SettingsError, match="readouts must be at least 0, not -1"):
+        analysis.more(-1)
     logits, values = NETWORK.infer(GAME.observe(analysis.state[None]))
     assert analysis.policy.tolist() == pytest.approx([0, *softmax(logits[0, 1:])])
     assert analysis.result().best_action == 1 + np.argmax(logits[0, 1:]) > 1

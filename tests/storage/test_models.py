@@ -77,7 +77,7 @@ def test_settings_of_another_game_are_refused(folder: ModelFolder) -> None:
 def test_unknown_model_names_the_cure(tmp_path: Path) -> None:
     folder = ModelFolder(tmp_path, "first")
     cure = "create it with seraphim train first --init --game=GAME"
-    message = f"model 'first' does not exist below {tmp_path / 'models'}: {cure}"
+    message = f"model 'first' does not exist in {tmp_path / 'models'}/: {cure}"
     for method in (folder.settings, folder.champion, lambda: folder.publish(0, write)):
         with pytest.raises(ModelError, match=f"^{re.escape(message)}$"):
             method()

@@ -766,7 +766,7 @@ def test_lines_from_a_pipe_are_executed_and_echoed(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nobody",), "model 'nobody' does not exist below"),
+        (("nobody",), "model 'nobody' does not exist in "),
         (("fresh", "--snapshot=none"), "model 'fresh' has no snapshot 'none'"),
         (("fresh", "--load=z9", "--runtime=litert"), "move 1: 'z9' is not a move of tictactoe"),
         (("fresh", "--readouts=0"), "readouts must be at least 1, not 0"),

@@ -271,7 +271,7 @@ def test_damaged_files_are_named_and_skipped(folder: ModelFolder) -> None:
 
 def test_missing_game_data_is_an_error_before_tensorflow_is_imported(folder: ModelFolder) -> None:
     shutil.rmtree(folder.game_data)
-    with pytest.raises(RecordError, match=r"no game data in .*first: run seraphim generate first"):
+    with pytest.raises(RecordError, match=r"no game data in .*first: run seraphim generate first first"):
         retrain(folder, GAME, SETTINGS, seed=0, quiet=True)
     assert len(folder.snapshots()) == 1
 
@@ -387,7 +387,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["first"], "model 'first' does not exist below "),
+        (["first"], "model 'first' does not exist in "),
         (["other"], "model 'other' plays connectfour, not tictactoe: use seraphim train other"),
         (["../x", "--init"], "'../x' is not a valid model name"),
         ([], "which model? Try: train.py NAME"),

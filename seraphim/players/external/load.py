@@ -9,11 +9,6 @@ from seraphim.players.external.uci import uci_player
 _PLAYERS = {"gtp": gtp_player, "uci": uci_player}
 
 
-def is_engine(name: str) -> bool:
-    """Return whether a player's name stands for an external engine."""
-    return name.partition(":")[0] in _PLAYERS
-
-
 def load_engine(game: Game, name: str) -> EnginePlayer:
     """Return the player `gtp:COMMAND` or `uci:COMMAND`.
 
