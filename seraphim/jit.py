@@ -178,7 +178,7 @@ class _Cache(NullCache):
         # Numba does not distinguish code with and without checks of array bounds.
         variant = _digest([*values, repr(codegen.magic_tuple()), str(config.BOUNDSCHECK)])
         name = f"{function.__module__}.{function.__qualname__}-{code}-{variant}.{sys.implementation.cache_tag}"
-        return [folder / name for folder in _folders(self._source.parent)]
+        return [folder / name for folder in folders(self._source.parent)]
 
 
 class _Values:
@@ -294,7 +294,7 @@ def _digest(parts: Sequence[str]) -> str:
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
-def _folders(sources: Path) -> Iterator[Path]:
+def folders(sources: Path) -> Iterator[Path]:
     # The folders in which machine code may be; new code is kept in the first that can be written.
     name = f"kernels-{_digest([str(sources)])}"
     if config.CACHE_DIR:  # NUMBA_CACHE_DIR, which the container images set

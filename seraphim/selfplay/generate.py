@@ -137,7 +137,7 @@ def generate_games(
 
 def _is_compiled() -> bool:
     # Whether machine code of the search is kept, or none is made.
-    folders = jit._folders(Path(traversal.__file__).parent)
+    folders = jit.folders(Path(traversal.__file__).parent)
     return bool(jit.config.DISABLE_JIT) or any(True for folder in folders for _ in folder.glob("*-*"))
 
 
