@@ -295,7 +295,7 @@ def _digest(parts: Sequence[str]) -> str:
 
 
 def folders(sources: Path) -> Iterator[Path]:
-    # The folders in which machine code may be; new code is kept in the first that can be written.
+    """Yield the folders in which machine code may be; new code is kept in the first that can be written."""
     name = f"kernels-{_digest([str(sources)])}"
     if config.CACHE_DIR:  # NUMBA_CACHE_DIR, which the container images set
         yield Path(config.CACHE_DIR) / name
