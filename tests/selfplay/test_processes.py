@@ -385,7 +385,9 @@ def interrupted_program(root: Path, first: signal.Signals) -> tuple[int, str]:
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
         assert program.stdout is not None
-        said = program.stdout.readline()
+        said = ""
+        while "self-play: " not in said:  # which is said with the first game
+            said += program.stdout.readline()
         time.sleep(0.5)
         program.send_signal(first)
         out, err = program.communicate(timeout=20)
@@ -397,7 +399,8 @@ def interrupted_program(root: Path, first: signal.Signals) -> tuple[int, str]:
 def test_an_interrupt_publishes_all_finished_games(root: Path, folder: ModelFolder, interrupt: signal.Signals) -> None:
     code, output = interrupted_program(root, interrupt)
     assert code == 0
-    games = int(output.splitlines()[1].split(" games")[0].replace(",", ""))
+    (finished,) = re.findall(r"^([\d,]+) games, ", output, flags=re.MULTILINE)
+    games = int(finished.replace(",", ""))
     assert games == len(played_numbers(folder.game_data, "3")) > 0
     assert not list(folder.game_data.glob(".*partial"))
 
