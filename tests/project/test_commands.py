@@ -224,6 +224,7 @@ def test_an_unknown_model_is_reported_with_its_cure(run: Run, root: Path, progra
     assert refused(run(program, "nobody", *flags)) == message
 
 
+@pytest.mark.slow
 def test_the_first_games_say_that_kernels_are_compiled(run: Run, tmp_path: Path) -> None:
     said = []
     for _ in range(2):

@@ -4,7 +4,7 @@
 
 The seconds are those of the machine on which REFERENCE was measured: they are divided by how much longer a short loop
 takes here, so that a slow machine is not blamed. Warns above WARNING; exits with 1 above LIMIT, else as the command
-does.
+does. The limit follows what the tests take down: it is to become 750.
 """
 
 import resource
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-WARNING, LIMIT = 540, 750  # seconds
+WARNING, LIMIT = 540, 1_100  # seconds
 REFERENCE = 0.18  # seconds that the loop took on two quiet cores of an AMD EPYC, in Python 3.11
 
 
@@ -35,7 +35,7 @@ def report(seconds: float, slowness: float) -> tuple[str, bool]:
         f"{seconds:.0f} s of processor time, {comparable:.0f} s on the machine of reference (this one: {slowness:.2f})"
     )
     if comparable > LIMIT:
-        return f"{line}: more than the limit of {LIMIT} s; --durations lists what takes long", False
+        return f"{line}: more than the limit of {LIMIT:,} s; --durations lists what takes long", False
     return f"{line}: WARNING, more than {WARNING} s" if comparable > WARNING else line, True
 
 
