@@ -13,7 +13,7 @@ def one_of_each(*values: Sequence[Any]) -> list[Any]:
 
 
 def first_of(number: int, *values: Sequence[Any]) -> list[Any]:
-    """Return all combinations of some lists of parameters; those beyond so many, all different, are marked slow."""
+    """Return every combination of the values; all are marked slow but `number`, which differ in every value."""
     quick = [tuple(each[index % len(each)] for each in values) for index in range(number)]
     return [
         pytest.param(*combination, marks=() if combination in quick else pytest.mark.slow)
