@@ -77,6 +77,7 @@ class ConnectFour(Grid):
     """
 
     state_words = 2
+    goal = "Connect four of your discs in a row: across, down or diagonally."
 
     def __init__(self, rows: int = ROWS, columns: int = COLUMNS) -> None:
         if not (rows >= MIN_SIDE and MIN_SIDE <= columns <= len(DIGITS) and (rows + 1) * columns < _BITS):

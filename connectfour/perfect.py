@@ -9,7 +9,7 @@ from connectfour.game import GAME
 from connectfour.rules import COLUMNS
 from connectfour.solver import Solver
 from seraphim.game import Array
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 from seraphim.game.solved import best_moves
 
 _TABLE_MEGABYTES = 256

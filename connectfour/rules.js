@@ -73,6 +73,7 @@ function cellsOf(text) {
 
 export default {
   name: 'connectfour',
+  goal: 'Connect four of your discs in a row: across, down or diagonally.',
   numActions: COLUMNS,
   observationShape: [ROWS, COLUMNS, PLANES],
   maxPlies: CELLS,

@@ -16,7 +16,7 @@ from connectfour.game import GAME
 from connectfour.rules import COLUMNS, FULL
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 
 SLICE = 500_000  # nodes between two readings of the clock: less than a tenth of a second
 ENDLESS = 1 << 62

@@ -29,6 +29,7 @@ class Hex(Grid):
         GameError: there is no board of this size.
     """
 
+    goal = "Connect the two sides of the board in your color."
     look = "hexagons"
 
     def __init__(self, size: int = SIZE) -> None:

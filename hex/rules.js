@@ -42,6 +42,7 @@ function toState(cells) {
 
 export default {
   name: 'hex',
+  goal: 'Connect the two sides of the board in your color.',
   numActions: CELLS,
   observationShape: [SIZE, SIZE, 3],
   maxPlies: CELLS,

@@ -35,6 +35,7 @@ class Othello(Grid):
     observation_shape = (SIZE, SIZE, PLANES)
     state_words = 2
     max_plies = MOST_PLIES
+    goal = "Enclose your opponent's discs in a line to turn them over: most discs win."
     row_names, column_names, look = tuple("12345678"), tuple(LETTERS[:SIZE]), "stones"
 
     def initial(self, batch: int) -> Array:

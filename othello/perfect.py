@@ -9,7 +9,7 @@ from othello.game import GAME, count_empty
 from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 from seraphim.game.solved import best_moves
 
 MOST_EMPTY = 30  # cells, of positions that the solver tries

@@ -74,6 +74,7 @@ function toState(cells, toPlay) {
 
 export default {
   name: 'othello',
+  goal: "Enclose your opponent's discs in a line to turn them over: most discs win.",
   numActions: CELLS + 1,
   observationShape: [SIZE, SIZE, PLANES],
   maxPlies: 120,

@@ -13,7 +13,7 @@ from othello.bits import CELLS, Bits, mover_of, stones_of
 from othello.game import GAME
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import Array
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 
 SLICE = 1_000_000  # nodes of the first try; the next one may search twice as many, and knows what this one found
 

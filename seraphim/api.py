@@ -14,7 +14,7 @@ from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_error
 from seraphim.evaluation.match import MatchResult, count_openings, default_plies, make_openings, play_match
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
-from seraphim.game.features import Split
+from seraphim.game.loading import Split
 from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
@@ -332,7 +332,7 @@ def prove(
 
     Examples:
         >>> import seraphim
-        >>> seraphim.prove("a1 b1 a2 b2", game="tictactoe").value  # X has two in a row, and is to move
+        >>> seraphim.prove("a1 a2 b1 b2", game="tictactoe").value  # X has two in a row, and is to move
         1
     """
     if (game is None) == (model is None):

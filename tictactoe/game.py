@@ -1,6 +1,6 @@
 """Tic-tac-toe as people see it, and the options that learn it well; the rules themselves are in `tictactoe.rules`.
 
-A cell is named by row (a-c) and column (1-3): `a1` is cell 0, `b2` cell 4.
+A cell is named by column (a-c) and row (1-3, from the top): `a1` is cell 0, `b1` cell 1, `b2` cell 4.
 """
 
 from typing import Any
@@ -46,7 +46,8 @@ class TicTacToe(Grid):
     observation_shape = (3, 3, 2)
     state_words = 2
     max_plies = CELLS
-    row_names, column_names, column_first = tuple("abc"), tuple("123"), False
+    goal = "Get three of your marks in a row."
+    row_names, column_names = tuple("123"), tuple("abc")
 
     step, legal, to_play = staticmethod(rules.step), staticmethod(rules.legal), staticmethod(rules.to_play)
     outcome, observe = staticmethod(rules.outcome), staticmethod(rules.observe)

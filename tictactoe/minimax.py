@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.game import Array
-from seraphim.game.features import MoveResults, PositionSet, Split
+from seraphim.game.loading import MoveResults, PositionSet, Split
 from tictactoe.game import GAME
 from tictactoe.rules import CELLS, FULL
 

@@ -50,7 +50,7 @@ class PlainTicTacToe(PlainGame):
         return np.stack([board == mine, board == other], axis=2).astype(np.uint8)
 
     def action_label(self, action: int) -> str:
-        return "abc"[action // 3] + "123"[action % 3]
+        return "abc"[action % 3] + "123"[action // 3]
 
 
 GAME = PlainTicTacToe()

@@ -13,7 +13,9 @@ const LINES = [
   [0, 3, 6], [1, 4, 7], [2, 5, 8],
   [0, 4, 8], [2, 4, 6],
 ];
-const LABELS = ['a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', 'c2', 'c3'];
+const ROW_NAMES = ['1', '2', '3'];
+const COLUMN_NAMES = ['a', 'b', 'c'];
+const LABELS = ROW_NAMES.flatMap((row) => COLUMN_NAMES.map((column) => column + row));
 
 /** The lines that are full of one player's stones. */
 const fullLines = (cells) => LINES.filter(([a, b, c]) => cells[a] !== EMPTY && cells[a] === cells[b] && cells[a] === cells[c]);
@@ -40,6 +42,7 @@ function cellsOf(text) {
 
 export default {
   name: 'tictactoe',
+  goal: 'Get three of your marks in a row.',
   numActions: 9,
   observationShape: [3, 3, 2],
   maxPlies: 9,
@@ -73,15 +76,15 @@ export default {
   board(state) {
     const cells = [0, 3, 6].map((start) => state.cells.slice(start, start + 3));
     const targets = Object.fromEntries(this.legal(state).map((cell) => [cell, [placeOf(cell)]]));
-    return {rows: 3, columns: 3, cells, marks: MARKS, targets};
+    return {rows: 3, columns: 3, cells, marks: MARKS, targets, row_names: ROW_NAMES, column_names: COLUMN_NAMES};
   },
 
   text({cells}) {
-    const rows = ['a', 'b', 'c'].map((name, row) => {
+    const rows = ROW_NAMES.map((name, row) => {
       const marks = cells.slice(3 * row, 3 * row + 3).map((player) => MARKS[player] ?? '·');
       return [name, ...marks].join(' ');
     });
-    return ['  1 2 3', ...rows].join('\n');
+    return [`  ${COLUMN_NAMES.join(' ')}`, ...rows].join('\n');
   },
 
   line: ({cells}) => [...new Set(fullLines(cells).flat())].sort((a, b) => a - b).map(placeOf),

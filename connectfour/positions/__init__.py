@@ -24,7 +24,7 @@ from connectfour.game import GAME
 from connectfour.rules import COLUMNS
 from seraphim.errors import GameError
 from seraphim.game import Array
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 from seraphim.game.solved_files import PositionFiles
 
 FOLDER = Path(__file__).parent

@@ -24,7 +24,7 @@ from connectfour.rules import COLUMN, COLUMNS, STRIDE
 from connectfour.solver import Solver
 from seraphim.errors import GameError
 from seraphim.game import Array
-from seraphim.game.features import Split
+from seraphim.game.loading import Split
 from seraphim.game.solved_files import append_positions
 
 

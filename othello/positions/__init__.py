@@ -16,7 +16,7 @@ import numpy as np
 from othello.game import GAME
 from seraphim.errors import GameError
 from seraphim.game import Array
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 from seraphim.game.solved_files import PositionFiles
 
 FOLDER = Path(__file__).parent

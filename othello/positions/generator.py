@@ -16,8 +16,8 @@ from othello.positions import EMPTY_CELLS, format_position
 from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
-from seraphim.game.features import Split
 from seraphim.game.interface import random_actions
+from seraphim.game.loading import Split
 from seraphim.game.solved_files import append_positions, play_games
 
 FEWEST_RANDOM, MOST_RANDOM = 4, 30

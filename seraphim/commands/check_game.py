@@ -25,7 +25,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.game import load_game, load_game_module
     from seraphim.game.conformance import check_agreement, check_game, draw_speeds, measure_speed
     from seraphim.game.exhaustive import UnsolvedError, solve
-    from seraphim.game.features import module_features
+    from seraphim.game.loading import module_features
 
     names = arguments[1:]
     if not 1 <= len(names) <= 2:

@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.evaluation.error_rates import Errors, measure_errors
 from seraphim.game import Array, Game
-from seraphim.game.features import PositionSet
+from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose
 
 SEARCHED, RAW = "searched", "raw"

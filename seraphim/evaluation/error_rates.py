@@ -12,7 +12,7 @@ import numpy as np
 from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game
-from seraphim.game.features import PositionSet
+from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.evaluator import Inference, inputs_of
 

@@ -1,6 +1,6 @@
 """Positions to evaluate: the solved ones that a game offers, and lists in files.
 
-The solved positions are in `seraphim.game.features`; this module alone reads the test sets.
+The solved positions are in `seraphim.game.loading`; this module alone reads the test sets.
 """
 
 import csv
@@ -11,7 +11,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import AnyGame, Array, Game, load_game
-from seraphim.game.features import PositionSet, Split
+from seraphim.game.loading import PositionSet, Split
 from seraphim.game.notation import label_in, parse_moves
 from seraphim.game.saved_games import check_moves
 from seraphim.game.solved import load_position_sets

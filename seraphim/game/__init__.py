@@ -11,7 +11,7 @@ In dependency order:
     openspiel       the games of OpenSpiel
     conformance/    checks a game against its contract, and two forms of a game against each other
     plain           rules in plain Python, one position at a time
-    loading         finds a game by its name, and the name of a game
+    loading         what the module of a game offers; a game by its name, and its name
     solved          exact results of the moves of a position
     solved_files    solved positions in files
     exhaustive      every position of a small game, solved

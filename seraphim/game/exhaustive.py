@@ -16,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, PlainRules
-from seraphim.game.features import PositionSet, Split
+from seraphim.game.loading import PositionSet, Split
 
 MAX_POSITIONS = 1_000_000  # reachable by play
 

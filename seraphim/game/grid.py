@@ -23,7 +23,6 @@ class Grid(Game):
     look: Look = "marks"
     row_names: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
-    column_first = True  # a cell is named by its column, then its row; only such names stand on boards
 
     def cells(self, state: Array) -> Array:
         """Return the cells int8 [R, C] of a state int64 [W]: the player whose stone is there, or EMPTY."""
@@ -45,16 +44,14 @@ class Grid(Game):
         rows, columns = self.observation_shape[:2]
         legal = np.flatnonzero(self.legal(state[None])[0][: rows * columns]).tolist()
         targets = {action: [divmod(action, columns)] for action in legal}
-        names = (self.row_names, self.column_names) if self.row_names and self.column_first else ((), ())
-        return Board(self.cells(state), self.marks, targets, (), *names, self.look)
+        return Board(self.cells(state), self.marks, targets, (), self.row_names, self.column_names, self.look)
 
     def action_label(self, action: int) -> str:
         """Return the name of a cell, or `pass`."""
         rows, columns = self.observation_shape[:2]
         if action == rows * columns:
             return "pass"
-        row, column = self.row_names[action // columns], self.column_names[action % columns]
-        return column + row if self.column_first else row + column
+        return self.column_names[action % columns] + self.row_names[action // columns]
 
     @cached_property
     def _actions(self) -> dict[str, int]:

@@ -1,19 +1,20 @@
-"""Finds a game by its name, and the name of a game."""
+"""What the module of a game offers; finds a game by its name, and the name of a game."""
 
 import ast
 import contextlib
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any, Literal, NamedTuple, Protocol
 
 from seraphim.errors import GameError, shown
-from seraphim.game.features import ModuleFeatures, module_features
-from seraphim.game.interface import Game
+from seraphim.game.interface import Array, Game
 from seraphim.game.plain import PlainGame, PlainRules
 
 FAMILIES = "seraphim.games"  # the group of entry points of packages that offer many games
@@ -21,6 +22,85 @@ _FORMER = "strong_position_sets", "test_position_sets", "strong_test_position_se
 
 AnyGame = str | Game | PlainGame
 """A game: the name of the package or module that offers it as `GAME`, or the game itself."""
+
+# ---------------------------------------------------------------- what a module offers
+
+Split = Literal["validation", "test"]
+"""Which solved positions: those to choose models and options by, or others for the figures that are reported."""
+
+
+class PositionSet(NamedTuple):
+    """Unfinished positions, solved.
+
+    A mistake is a move that gives the result away (the weak error), and where `plies` are known, a slower win or a
+    faster loss as well (the strong error).
+    """
+
+    name: str
+    states: Array  # int64 [P, W]
+    action_values: Array  # float32 [P, A]: exact, for the player to move; NaN where illegal
+    lines: Sequence[Sequence[int]] | None = None  # P: the actions from the initial position, if known
+    sampled: bool = True  # whether they are drawn at random; else they are all there are, and shares of them are exact
+    plies: Array | None = None  # float32 [P, A]: to the end under best play, the move included; NaN where illegal
+
+
+class MoveResults(NamedTuple):
+    """Results of moves under best play, for the player who makes the move."""
+
+    results: Array  # float32 [..., A]: 1 a win, 0 a draw, -1 a loss; NaN where the move is illegal, or unknown
+    plies: Array  # float32 [..., A]: plies to the end of the game, this move included; NaN where illegal, or unknown
+
+
+class PerfectActions(Protocol):
+    """The signature of `perfect_actions`."""
+
+    def __call__(self, states: Array, seconds: float | None = None, /) -> Array:
+        """Return which actions keep the exact result of unfinished states int64 [P, W], bool [P, A].
+
+        A game that knows how long wins take may leave out slower wins and faster losses. `seconds` limits the time for
+        each position; the answer is then the best that is known.
+        """
+
+
+@dataclass(frozen=True)
+class ModuleFeatures:
+    """The optional functions and names of a game's module."""
+
+    position_sets: Callable[[Split], list[PositionSet]] | None
+    """`position_sets(split)`: solved positions. Those of "validation" are to choose by: learning checks every champion
+    on them. Where they are samples, those of "test" are others, for the figures that are reported; else there are none,
+    an empty list. Learning never sees them; `seraphim.evaluation.position_lists` alone reads them."""
+    perfect_actions: PerfectActions | None
+    """`perfect_actions(states, seconds)`: a solver that returns the best actions; a player in matches."""
+    action_results: Callable[[Array, float], MoveResults] | None
+    """`action_results(state, seconds)`: results of the actions [A] in an unfinished state int64 [W], as far as they are
+    found in the time; the explorer shows them."""
+    state_from_board: Callable[[str], Array] | None
+    """`state_from_board(text)`: the state int64 [W] that a drawing shows, written as `GAME.render` does; raises a
+    GameError if it shows none."""
+    settings: Mapping[str, Any]
+    """`SETTINGS`: by section, the options whose defaults do not suit the game."""
+    presets: Mapping[str, Mapping[str, Any]]
+    """`PRESETS`: settings by name that stand in place of `SETTINGS`."""
+    rules_js: Path | None
+    """`rules.js` beside the module: where the rules in JavaScript are, or would be. For pages without a server."""
+
+
+def module_features(module: ModuleType) -> ModuleFeatures:
+    """Return the optional members of a game's module."""
+    file = getattr(module, "__file__", None)
+    return ModuleFeatures(
+        position_sets=getattr(module, "position_sets", None),
+        perfect_actions=getattr(module, "perfect_actions", None),
+        action_results=getattr(module, "action_results", None),
+        state_from_board=getattr(module, "state_from_board", None),
+        settings=getattr(module, "SETTINGS", {}),
+        presets=getattr(module, "PRESETS", {}),
+        rules_js=None if file is None else Path(file).with_name("rules.js"),
+    )
+
+
+# ---------------------------------------------------------------- games by name
 
 
 def load_game_module(name: AnyGame) -> ModuleType:

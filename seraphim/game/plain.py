@@ -102,7 +102,7 @@ class PlainRules:
 
     def _feature(self, name: str, member: Any) -> Any:
         # An optional member of the plain game, in terms of words and batches.
-        if name == "uci_variant":
+        if isinstance(member, str):
             return member
         if name == "progress":
             return lambda states: np.array([member(state) for state in self._objects(states)], np.float64)

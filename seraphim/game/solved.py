@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import AnyGame, Array, Game, load_features, load_game, name_of
-from seraphim.game.features import PerfectActions, PositionSet, Split, module_features
+from seraphim.game.loading import PerfectActions, PositionSet, Split, module_features
 
 
 class MoveValue(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
-from seraphim.game.features import MoveResults, PositionSet, Split
+from seraphim.game.loading import MoveResults, PositionSet, Split
 from seraphim.game.notation import parse_moves
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.features import PerfectActions
+from seraphim.game.loading import PerfectActions
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference, Uniform, inputs_of
 from seraphim.search.expansion import rejection

@@ -31,9 +31,9 @@ class Move:
 
     Examples:
         >>> import seraphim
-        >>> move = seraphim.load("tictactoe").analyze("a1 b1 a2 b2").moves[0]
+        >>> move = seraphim.load("tictactoe").analyze("a1 a2 b1 b2").moves[0]
         >>> move.label, move.value, move.proven
-        ('a3', 1.0, True)
+        ('c1', 1.0, True)
     """
 
     label: str
@@ -63,14 +63,14 @@ class PositionAnalysis:
 
     Examples:
         >>> import seraphim
-        >>> analysis = seraphim.load("tictactoe").analyze("a1 b1 a2 b2")
+        >>> analysis = seraphim.load("tictactoe").analyze("a1 a2 b1 b2")
         >>> print(analysis.board)
-          1 2 3
-        a X X ·
-        b O O ·
-        c · · ·
+          a b c
+        1 X X ·
+        2 O O ·
+        3 · · ·
         >>> analysis.best, len(analysis.moves)
-        ('a3', 5)
+        ('c1', 5)
     """
 
     board: str

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.game import EMPTY, Array, Board, Game, board_of, cell_name
+from seraphim.game.features import features_of
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.search.analysis import Move, PositionAnalysis
@@ -133,7 +134,9 @@ def _draw_moves(tree: GameTree) -> Text:
     # The moves so far, the last of them in brackets, and those that redo would play.
     path, actions = tree.path(), tree.actions()
     if not actions and tree.node.latest is None:
-        return Text("no moves yet" if tree.starts_afresh else "no moves yet, from a loaded position", "dim")
+        text = Text("no moves yet" if tree.starts_afresh else "no moves yet, from a loaded position", "dim")
+        goal = features_of(tree.game).goal
+        return text.append(f"\n\n{goal}", "not dim") if goal else text
     text = Text("moves: … " if len(actions) > MOST_PLIES else "moves: ")
     shown = actions[-MOST_PLIES:-1]
     text.append(format_moves(tree.game, shown, together=False, start=path[-2 - len(shown)].state if shown else None))

@@ -12,7 +12,7 @@ from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, SEARCHED, CheckResult, evaluate
 from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
-from seraphim.game.features import PositionSet
+from seraphim.game.loading import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime
 from seraphim.inference.interface import LARGEST_BATCH

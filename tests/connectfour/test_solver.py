@@ -22,7 +22,7 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.error_rates import find_mistakes
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.game import Array
-from seraphim.game.features import MoveResults, PositionSet, Split
+from seraphim.game.loading import MoveResults, PositionSet, Split
 from seraphim.game.solved import load_position_sets
 from seraphim.game.solved_files import play_games
 

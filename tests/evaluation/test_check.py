@@ -13,7 +13,7 @@ from seraphim.evaluation.error_rates import Errors, find_mistakes
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import solve
-from seraphim.game.features import PositionSet
+from seraphim.game.loading import PositionSet
 from seraphim.game.solved import load_position_sets
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets

@@ -20,7 +20,7 @@ from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, load_game
-from seraphim.game.features import PositionSet
+from seraphim.game.loading import PositionSet
 from seraphim.options import SearchOptions
 from seraphim.players.choose import (
     Choose,
@@ -324,6 +324,6 @@ def test_only_one_module_asks_for_the_test_sets() -> None:
     asks = re.compile(r"position_sets\((.*, )?(split|\"test\")")
     named = sorted(path.name for path in files if asks.search(path.read_text()))
     # Besides what reads them: what declares the function, offers it, refuses others, and passes the split on.
-    assert named == "exhaustive.py features.py loading.py position_lists.py solved.py solved_files.py".split()
+    assert named == "exhaustive.py loading.py position_lists.py solved.py solved_files.py".split()
     readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
     assert readers == ["api.py"]

@@ -187,7 +187,7 @@ def test_a_match_tells_how_far_it_is() -> None:
 
 
 def test_an_illegal_choice_is_an_error() -> None:
-    with pytest.raises(GameError, match="a player chose the illegal action 0 here:\n  1 2 3\na [XO]"):
+    with pytest.raises(GameError, match="a player chose the illegal action 0 here:\n  a b c\n1 [XO]"):
         play_match(GAME, lambda states: np.zeros(len(states), int), random_player(GAME), make_openings(GAME, 9, 1))
 
 

@@ -35,7 +35,7 @@ def tictactoe_with(**members: object) -> TicTacToe:
 
 def board(drawing: str) -> str:
     return "\n".join(
-        ["  1 2 3", *(f"{name} {' '.join(row)}" for name, row in zip("abc", drawing.split(), strict=True))]
+        ["  a b c", *(f"{name} {' '.join(row)}" for name, row in zip("123", drawing.split(), strict=True))]
     )
 
 
@@ -251,8 +251,8 @@ def with_board(**changes: Any) -> TicTacToe:
             {"cells": np.full((3, 3), 2)},
             "board must give cells [R, C] that are -1 or the index of one of its 2 marks, but gave",
         ),
-        ({"targets": {0: [(0, 0)]}}, "but missing are: a2 a3 b1 b2 b3 c1 c2 c3; not legal are: none"),
-        ({"targets": {cell: [(cell, 0)] for cell in range(9)}}, "on a board of 3×3, but gave [(3, 0)] for b1"),
+        ({"targets": {0: [(0, 0)]}}, "but missing are: b1 c1 a2 b2 c2 a3 b3 c3; not legal are: none"),
+        ({"targets": {cell: [(cell, 0)] for cell in range(9)}}, "on a board of 3×3, but gave [(3, 0)] for a2"),
         ({"targets": {cell: [] for cell in range(9)}}, "board must give each action one cell or more"),
         ({"row_names": ("a", "b")}, "board must name all rows and columns or none, but gave the names ('a', 'b')"),
     ],
@@ -266,7 +266,7 @@ def test_a_board_that_does_not_fit_the_game_is_found(changes: dict[str, Any], ru
 @pytest.mark.parametrize(
     ("read_board", "said"),
     [
-        (lambda text: GAME.initial(1)[0], "state_from_board must read what render draws, but it read this:\n  1 2 3\n"),
+        (lambda text: GAME.initial(1)[0], "state_from_board must read what render draws, but it read this:\n  a b c\n"),
         (
             read_nothing,
             "state_from_board must not raise, but it raised GameError: this is no board (test_conformance.py",
@@ -530,10 +530,17 @@ def test_a_drawing_that_is_no_text_is_found() -> None:
     )
 
 
+@pytest.mark.parametrize("goal", ["", 4, "Win.\nOr lose."])
+def test_a_goal_that_is_no_sentence_is_found(goal: object) -> None:
+    assert f"goal must be a sentence, the rules in a line of text, but it is {goal!r}" in finding(
+        tictactoe_with(goal=goal)
+    )
+
+
 def test_labels_that_do_not_come_back_are_found() -> None:
     message = finding(tictactoe_with(parse_action=lambda self, text: GAME.parse_action(text) // 3))
     assert (
-        "parse_action must be the inverse of action_label, but action 1 has the label 'a2', which is parsed as 0"
+        "parse_action must be the inverse of action_label, but action 1 has the label 'b1', which is parsed as 0"
         in message
     )
 
@@ -688,7 +695,7 @@ def test_a_permutation_of_cells_that_is_no_symmetry_of_the_rules_is_found() -> N
     planes = (2 * cells[:, :, None] + np.arange(2)).reshape(2, 18)
     message = finding(with_symmetries(planes, cells))
     assert "symmetry 1 must map a game to a game" in message
-    assert message.count("  1 2 3\n") == 2  # both positions are drawn
+    assert message.count("  a b c\n") == 2  # both positions are drawn
 
 
 # ---------------------------------------------------------------- plain games

@@ -12,7 +12,8 @@ import pytest
 import connectfour
 import tictactoe
 from seraphim.game import PlainRules, load_features
-from seraphim.game.features import GameFeatures, ModuleFeatures, features_of, module_features
+from seraphim.game.features import GameFeatures, features_of
+from seraphim.game.loading import ModuleFeatures, module_features
 from seraphim.game.solved import best_moves
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +23,7 @@ def test_optional_members_are_looked_up_in_one_module() -> None:
     names = {field.name for kind in (GameFeatures, ModuleFeatures) for field in fields(kind)} | {"SETTINGS", "PRESETS"}
     looked_up = re.compile(rf'(?:has|get)attr\([^()]*(?:\(.*?\))?, "(?:{"|".join(names)})"')
     files = [path for folder in ("seraphim", "bin", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
-    assert {path.name for path in files if looked_up.search(path.read_text())} == {"features.py"}
+    assert {path.name for path in files if looked_up.search(path.read_text())} == {"loading.py"}
 
 
 def test_a_game_that_offers_everything_is_read_as_it_is() -> None:

@@ -197,7 +197,7 @@ def test_a_position_is_read_from_moves_or_from_a_drawing() -> None:
     assert saved_games.read_position("connectfour", "4453") == (None, [3, 3, 4, 2], [])
     drawn = saved_games.read_position("tictactoe", "X.O/.X./...")
     assert drawn.start is not None
-    assert tictactoe.GAME.render(drawn.start) == "  1 2 3\na X · O\nb · X ·\nc · · ·"
+    assert tictactoe.GAME.render(drawn.start) == "  a b c\n1 X · O\n2 · X ·\n3 · · ·"
     rendered = FOUR.render(connectfour.position_from_moves("4453"))
     again = saved_games.read_position("connectfour", rendered)
     assert again.start is not None and again.start.tolist() == connectfour.position_from_moves("4453").tolist()
@@ -340,10 +340,10 @@ def test_a_row_of_a_saved_game_takes_no_longer_if_there_are_many_lines() -> None
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """A file of two games of tic-tac-toe: a1 b1 a2 b2 a3, and, from its third ply, c1 c2 b1 b2 a1."""
+    """A file of two games of tic-tac-toe: a1 a2 b1 b2 c1, and, from its third ply, a3 b3 a2 b2 a1."""
     game = tictactoe.GAME
     with GameWriter(tmp_path / "data", RecordOptions()) as writer:
-        for game_id, moves, first_ply in (("one", "a1 b1 a2 b2 a3", 0), ("two", "c1 c2 b1 b2 a1", 2)):
+        for game_id, moves, first_ply in (("one", "a1 a2 b1 b2 c1", 0), ("two", "a3 b3 a2 b2 a1", 2)):
             tree = GameTree(game)
             for action in parse_moves(game, moves):
                 tree.play(action)
@@ -358,9 +358,9 @@ def recorded(tmp_path: Path) -> Path:
 
 def test_a_record_is_loaded_with_the_game_that_it_is_of(recorded: Path) -> None:
     found = game_files.find("tictactoe", f"{recorded}:3")
-    assert found == (None, parse_moves(tictactoe.GAME, "a1 b1 a2"), parse_moves(tictactoe.GAME, "b2 a3"))
-    assert game_files.find("tictactoe", str(recorded)) == (None, [], parse_moves(tictactoe.GAME, "a1 b1 a2 b2 a3"))
-    assert game_files.find("tictactoe", f"{recorded.parent}:4")[1] == parse_moves(tictactoe.GAME, "a1 b1 a2 b2")
+    assert found == (None, parse_moves(tictactoe.GAME, "a1 a2 b1"), parse_moves(tictactoe.GAME, "b2 c1"))
+    assert game_files.find("tictactoe", str(recorded)) == (None, [], parse_moves(tictactoe.GAME, "a1 a2 b1 b2 c1"))
+    assert game_files.find("tictactoe", f"{recorded.parent}:4")[1] == parse_moves(tictactoe.GAME, "a1 a2 b1 b2")
 
 
 def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(recorded: Path) -> None:
@@ -369,18 +369,18 @@ def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(record
     generator = np.random.default_rng(1)
     session = GameSession("tictactoe", Uniform(game), options, PlayOptions(), SessionOptions("both"), generator)
     session.load(f"{recorded}:3")
-    assert format_moves(game, session.tree.actions()) == "a1 b1 a2"
+    assert format_moves(game, session.tree.actions()) == "a1 a2 b1"
     session.redo(2)
     assert session.ended and session.value == 1.0
     session.load(f"{recorded}:6")  # which is of a game that began elsewhere
     assert not session.tree.starts_afresh
-    assert format_moves(game, session.tree.actions()) == "b1"
+    assert format_moves(game, session.tree.actions()) == "a2"
 
 
 def test_a_game_that_is_not_recorded_from_its_start_begins_where_it_is(recorded: Path) -> None:
     found = game_files.find("tictactoe", f"{recorded}:6")
     assert isinstance(found, saved_games.Position) and found.start is not None
-    assert tictactoe.GAME.render(found.start) == "  1 2 3\na · · ·\nb · · ·\nc X O ·"
+    assert tictactoe.GAME.render(found.start) == "  a b c\n1 · · ·\n2 · · ·\n3 X O ·"
     assert (found.actions, found.ahead) == ([3], [4, 0])
 
 

@@ -11,7 +11,7 @@ from othello.positions.generator import _canonical, generate
 from othello.solver import EndgameSolver
 from seraphim.errors import GameError
 from seraphim.game import Array
-from seraphim.game.features import Split
+from seraphim.game.loading import Split
 from seraphim.game.solved import load_position_sets
 from seraphim.game.solved_files import play_games
 

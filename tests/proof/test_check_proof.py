@@ -245,13 +245,13 @@ def refusal(data: bytes) -> str:
 
 
 def test_a_proof_begins_where_play_leads(tmp_path: Path) -> None:
-    """The claims of a proof after a1 a2 b1 b2 hold nowhere else, and no words of a state stand in for the moves."""
+    """The claims of a proof after a1 b1 a2 b2 hold nowhere else, and no words of a state stand in for the moves."""
     out, moves = tmp_path / "proof", [0, 1, 3, 4]
     for _ in prove("tictactoe", Position(None, moves, []), "first", [Uniform(TICTACTOE)], Limits(60, 8), out, print):
         pass
     header, content = opened(out.read_bytes())
     assert header["start"] == moves
-    assert next(check_proof.check(out.read_bytes())).startswith("tictactoe, after a1 a2 b1 b2\n")
+    assert next(check_proof.check(out.read_bytes())).startswith("tictactoe, after a1 b1 a2 b2\n")
     for start in ([], [0], [0, 1], [0, 1, 3], [0, 1, 3, 6], [0, 1, 4, 3]):
         assert refusal(sealed({**header, "start": start}, content)) in (
             "a move is missing or illegal",

@@ -13,7 +13,7 @@ from games import NIM
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game, PlainRules, load_game
 from seraphim.game.exhaustive import solve
-from seraphim.game.features import MoveResults
+from seraphim.game.loading import MoveResults
 from seraphim.game.saved_games import Position
 from seraphim.proof import certificate, known_moves, proving
 from seraphim.proof.knowledge import ExactResults

@@ -81,15 +81,15 @@ def test_a_position_is_drawn_with_its_board_its_visits_and_what_was_played(folde
     text = shown(folder / "batch-0000001.tfrecord", show_records, RecordFilter(record=4))
     lines = [line.rstrip() for line in text.splitlines()]
     assert lines[0].startswith("batch-0000001.tfrecord · record 4 ──")
-    assert [line[:7] for line in lines[1:5]] == ["  1 2 3", "a O O ·", "b X X ·", "c · · ·"]
-    assert "b3  75.0% ██████████████████████ ← played" in lines[1]
-    assert "a3  25.0% ████████" in lines[2]
+    assert [line[:7] for line in lines[1:5]] == ["  a b c", "1 O O ·", "2 X X ·", "3 · · ·"]
+    assert "c2  75.0% ██████████████████████ ← played" in lines[1]
+    assert "c1  25.0% ████████" in lines[2]
     assert "c3   0.0%" in lines[5]
     assert "game     one, ply 4" in text
     assert "to move  player 0" in text
     assert "search   +0.25 for the player to move" in text
     assert "result   +1.00 (won) for the player to move" in text
-    assert "played   b3" in text
+    assert "played   c2" in text
     assert "a1" not in text
 
 

@@ -72,6 +72,7 @@ def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
     assert opened["snapshot"] == ModelFolder(served.root, "fresh").champion().name
     assert opened["game"] == {
         "name": "tictactoe",
+        "goal": GAME.goal,
         "num_actions": 9,
         "max_plies": 9,
         "labels": [GAME.action_label(action) for action in range(9)],
@@ -90,11 +91,11 @@ def test_a_position_follows_the_rules(client: Client) -> None:
     assert (position["start"], position["moves"], position["to_play"], position["last"]) == (None, [4, 0], 0, 0)
     assert (position["ended"], position["result"], position["line"]) == (False, None, [])
     assert position["legal"] == [1, 2, 3, 5, 6, 7, 8]
-    assert position["labels"]["1"] == "a2"
+    assert position["labels"]["1"] == "b1"
     assert position["board"]["cells"] == [[1, -1, -1], [-1, 0, -1], [-1, -1, -1]]
     assert position["board"]["marks"] == ["X", "O"]
     assert position["board"]["targets"]["5"] == [[1, 2]]
-    assert position["text"].splitlines()[1] == "a O · ·"
+    assert position["text"].splitlines()[1] == "1 O · ·"
     ended = client.place(0, 3, 1, 4, 2)
     assert (ended["ended"], ended["result"], ended["legal"], ended["labels"]) == (True, 1.0, [], {})
     assert ended["line"] == [[0, 0], [0, 1], [0, 2]]
@@ -181,7 +182,7 @@ def test_a_new_request_ends_the_current_search(client: Client, fields: Message) 
 
 def test_moves_and_boards_are_loaded(client: Client) -> None:
     assert client.ask("load", text="b2, a1") == {"id": client.last_id, "type": "loaded", "start": None, "moves": [4, 0]}
-    loaded = client.ask("load", text="  1 2 3\na O . .\nb . X .\nc . . .")
+    loaded = client.ask("load", text="  a b c\n1 O . .\n2 . X .\n3 . . .")
     assert loaded["moves"] == []
     position = client.ask("position", start=loaded["start"], moves=[8])
     assert position["start"] == loaded["start"]
@@ -199,7 +200,7 @@ def test_moves_and_boards_are_loaded(client: Client) -> None:
 
 
 def test_the_exact_result_of_each_move_is_returned(client: Client) -> None:
-    client.place(0, 1, 3)  # X threatens c1
+    client.place(0, 1, 3)  # X threatens a3
     actions = client.ask("solve")["actions"]
     assert {int(action) for action in actions} == {2, 4, 5, 6, 7, 8}
     assert actions["6"] == {"result": -1, "best": True, "plies": 4, "proven": False}

@@ -154,10 +154,10 @@ def test_the_computer_plays_itself_without_commands() -> None:
 
 def test_a_forced_win_is_played_and_its_line_marked() -> None:
     session = make_session(human="second", search=SearchOptions(readouts=60, solver=True, cache_megabytes=1))
-    session.load("a1 b1 a2 b2")
+    session.load("a1 a2 b1 b2")
     session.waiting = False
     printed = converse(session, [])
-    assert moves(session) == "a1 b1 a2 b2 a3"
+    assert moves(session) == "a1 a2 b1 b2 c1"
     assert "│*X*│*X*│*X*│" in printed
     assert "X wins (mine, 60 readouts)" in printed
 
@@ -212,8 +212,8 @@ def test_ctrl_c_leaves() -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("b2", "b2 is not legal here: expected one of a1 a2 a3 b1 b3 c1 c2 c3"),
-        ("z9", "'z9' is neither a move nor a command: expected a1 a2 a3 b1 b3 c1 c2 c3, or help"),
+        ("b2", "b2 is not legal here: expected one of a1 b1 c1 a2 c2 a3 b3 c3"),
+        ("z9", "'z9' is neither a move nor a command: expected a1 b1 c1 a2 c2 a3 b3 c3, or help"),
         ("3", "no candidates are shown here: table shows them with their numbers"),
         ("more", "how many more readouts? Try: more 1000"),
         ("more lots", "expected a whole number, not 'lots'"),
@@ -266,7 +266,7 @@ def test_a_finished_game_offers_only_undo_and_new() -> None:
     over = "the game is over here: undo takes moves back, new begins another game"
     for line in ("a3", "play", "raw", "hint", "table", "more 10"):
         session = make_session(human="both")
-        session.load("a1 b1 a2 b2 a3")
+        session.load("a1 a2 b1 b2 c1")
         assert over in answer(line, session), line
     assert "expected undo, new or q" in answer("zz", session)
     assert "The game is over: undo takes moves back" in answer("", session)
@@ -345,9 +345,9 @@ def test_the_computer_waits_for_enter_after_a_step_in_the_history() -> None:
 
 def test_undo_takes_back_a_number_of_moves() -> None:
     session = make_session(human="both")
-    session.load("a1 b1 a2 b2")
+    session.load("a1 a2 b1 b2")
     converse(session, ["undo 3", "redo 2"])
-    assert moves(session) == "a1 b1 a2"
+    assert moves(session) == "a1 a2 b1"
 
 
 def test_branches_are_listed_and_can_be_visited() -> None:
@@ -382,7 +382,7 @@ def moves_of_lines(tree: GameTree) -> list[str]:
 def test_a_drawing_can_be_typed_over_several_lines() -> None:
     session = make_session(human="both")
     converse(session, ["load", "X . O", ". X .", ". . .", "", "c3"])
-    assert session.game.render(session.tree.node.state) == "  1 2 3\na X · O\nb · X ·\nc · · O"
+    assert session.game.render(session.tree.node.state) == "  a b c\n1 X · O\n2 · X ·\n3 · · O"
     printed = converse(make_session(), ["load", ""])
     assert "load what? Try: load and some moves, or the name of a file" in printed
 
@@ -700,7 +700,7 @@ def test_a_user_plays_undoes_branches_and_loads(terminal: Callable[..., Terminal
     assert "B    A1   [c3]" in session.wait_for("X to move > ")
     session.type(f"save {tmp_path}/game\r")
     session.wait_for("X to move > ")
-    session.type("load a1 b1 a2 b2 a3\r")
+    session.type("load a1 a2 b1 b2 c1\r")
     assert "X wins (you)" in session.wait_for("game over > ")
     session.type(f"load {tmp_path}/game\r")
     assert "moves: b2 [c3]" in session.wait_for("X to move > ")

@@ -75,11 +75,11 @@ def test_the_mover_sees_the_own_stones_first() -> None:
 
 
 def test_a_position_is_drawn_with_its_coordinates() -> None:
-    assert GAME.render(position("X·O ·X· ··O")[0]) == "  1 2 3\na X · O\nb · X ·\nc · · O"
+    assert GAME.render(position("X·O ·X· ··O")[0]) == "  a b c\n1 X · O\n2 · X ·\n3 · · O"
 
 
-def test_cells_are_named_by_row_and_column() -> None:
-    assert [GAME.action_label(cell) for cell in range(9)] == "a1 a2 a3 b1 b2 b3 c1 c2 c3".split()
+def test_cells_are_named_by_column_and_row() -> None:
+    assert [GAME.action_label(cell) for cell in range(9)] == "a1 b1 c1 a2 b2 c2 a3 b3 c3".split()
     assert GAME.parse_action(" B2 ") == 4
 
 

@@ -437,6 +437,18 @@ def test_two_new_games_do_not_lose_the_game_before_them(visitor: Visitor) -> Non
     expect(page.locator("#moves button")).to_have_count(len(before))
 
 
+def test_a_new_game_that_was_taken_back_before_it_began_stays_away(visitor: Visitor) -> None:
+    page = with_branches(visitor)
+    before = moves(page)
+    new_by_key(page)
+    expect(page.locator("#moves button")).to_have_count(0)
+    keys = "for (const key of 'nu') document.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}))"
+    page.evaluate(keys)  # at once: the engine has not answered yet
+    expect(page.locator("#moves button")).to_have_count(len(before))
+    page.wait_for_timeout(500)
+    assert moves(page) == before
+
+
 def test_a_game_that_is_brought_back_replaces_one_that_can_be_brought_back(visitor: Visitor) -> None:
     page = with_branches(visitor)
     loaded_text(page)

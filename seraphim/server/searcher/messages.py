@@ -11,6 +11,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Board, Game, board_of
+from seraphim.game.features import features_of
 from seraphim.game.notation import label_in, labels_along, labels_vary
 from seraphim.game.saved_games import check_position
 from seraphim.server.searcher.shared_search import Line
@@ -66,6 +67,7 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
     """Return what a page needs to know about a game."""
     return {
         "name": game.name,
+        "goal": features_of(game).goal or "",
         "num_actions": game.num_actions,
         "max_plies": game.max_plies,
         "labels": [game.action_label(action) for action in range(game.num_actions)],

@@ -17,23 +17,33 @@ import {formatCount, formatExact, formatShare, formatShort, formatValue} from '.
  * @property {HTMLElement} variation
  */
 
+const MOST_ROWS = 10; // unless all moves are asked for
+
 export class CandidateTable {
   /** @type {Map<number, Row>} by action */
   #rows = new Map();
   #order = '';
+  #all = false; // whether the moves that the search left aside are shown, too
 
   /**
    * @param {HTMLTableElement} table with a head and an empty body
+   * @param {HTMLButtonElement} more shows all moves, or few again
    * @param {object} on
    * @param {(action: number) => void} on.play
    * @param {(candidate: Candidate | null) => void} on.preview shows the variation of a candidate; null hides it
    */
-  constructor(table, on) {
+  constructor(table, more, on) {
     this.table = table;
+    this.more = more;
     this.body = table.tBodies[0];
     this.on = on;
     /** @type {Map<number, Candidate>} */
     this.candidates = new Map();
+    this.shown = /** @type {Parameters<CandidateTable['show']>} */ ([null, null, false]);
+    more.addEventListener('click', () => {
+      this.#all = !this.#all;
+      this.show(...this.shown);
+    });
   }
 
   /**
@@ -42,7 +52,14 @@ export class CandidateTable {
    * @param {boolean} playable whether the user may play one of the moves
    */
   show(analysis, solution, playable) {
-    const candidates = analysis?.candidates ?? [];
+    this.shown = [analysis, solution, playable];
+    const found = analysis?.candidates ?? [];
+    const visited = found.filter(({visits}) => visits);
+    const few = (visited.length ? visited : found).slice(0, MOST_ROWS);
+    const candidates = this.#all ? found : few;
+    this.more.hidden = few.length === found.length;
+    this.more.textContent = this.#all ? 'Fewer' : `${formatCount(found.length - few.length)} more`;
+    this.more.setAttribute('aria-expanded', String(this.#all));
     this.candidates = new Map(candidates.map((candidate) => [candidate.action, candidate]));
     const order = candidates.map(({action}) => action).join();
     if (order !== this.#order) this.#arrange(candidates);

@@ -16,8 +16,8 @@ import {textOf} from '../shared/notices.js';
  * @property {number} readouts
  */
 
-/** With this many readouts, the move is the raw network's. */
-const NETWORK_ALONE = 1;
+/** With this many readouts, the move is the one that looks best to the network; with none, one that looks good to it. */
+const [NETWORK_ALONE, BEGINNER] = [1, 0];
 
 const MOST_AT_ONCE = 10_000; // readouts per request
 const SHOWN = 550; // milliseconds: a position stays at least this long before the computer moves
@@ -27,7 +27,7 @@ export class Scheduler {
   players = ['human', 'computer'];
   /** Whether the computer moves when it is its turn. */
   running = true;
-  /** Readouts of the computer's moves. */
+  /** Readouts of the computer's moves; 0: those of a beginner. */
   strength = 400;
   /** Whether positions are analyzed while the computer has no move to make. */
   analyzing = true;
@@ -166,9 +166,8 @@ export class Scheduler {
   async #move(node, readouts, turn) {
     await this.#session.sync(node);
     if (!this.#isWanted(node, turn)) return;
-    const analysis = await this.#think(node, readouts);
-    const byPrior = [...analysis.candidates].sort((a, b) => b.prior - a.prior);
-    await this.#play(node, readouts === NETWORK_ALONE ? byPrior[0].action : analysis.best, turn);
+    const analysis = await this.#think(node, Math.max(readouts, NETWORK_ALONE));
+    await this.#play(node, chosen(analysis, readouts), turn);
   }
 
   /**
@@ -264,6 +263,20 @@ export class Scheduler {
     this.busy = null;
     this.#onchange();
   }
+}
+
+/**
+ * @param {Analysis} analysis
+ * @param {number} readouts that the computer's moves are worth
+ * @returns {number} the action it plays
+ */
+function chosen({candidates, best}, readouts) {
+  if (readouts > NETWORK_ALONE) return best;
+  const byPrior = [...candidates].sort((a, b) => b.prior - a.prior);
+  if (readouts > BEGINNER) return byPrior[0].action;
+  const weights = byPrior.map(({prior}) => Math.sqrt(prior)); // the priors at a temperature of 2
+  let left = Math.random() * weights.reduce((sum, weight) => sum + weight, 0);
+  return (byPrior.find((_, place) => (left -= weights[place]) < 0) ?? byPrior[0]).action;
 }
 
 /**

@@ -78,6 +78,7 @@ export const isOver = (game, {state, moves}) => game.outcome(state).ended || mov
 
 export const toGameInfo = (game) => ({
   name: game.name,
+  goal: game.goal ?? '',
   num_actions: game.numActions,
   max_plies: game.maxPlies,
   labels: game.labels,

@@ -111,8 +111,9 @@ function prepareAnalysis(handles) {
   const {scheduler, preferences, save, offer, setSolution} = handles;
   scheduler.analyzing = preferences.analyzing;
   scheduler.count = Number(preferences.amount);
-  onClick('analyze', () => {
-    scheduler.analyzing = preferences.analyzing = !preferences.analyzing;
+  const analyze = /** @type {HTMLInputElement} */ (byId('analyze'));
+  analyze.addEventListener('change', () => {
+    scheduler.analyzing = preferences.analyzing = analyze.checked;
     save();
     offer();
   });
@@ -197,7 +198,7 @@ export function showControls({session, scheduler, preferences, models, names, so
   solution.checked = solutionWanted;
   byId('solution-choice').hidden = !session.game?.solved;
   button('flip').setAttribute('aria-pressed', String(preferences.flipped));
-  button('analyze').setAttribute('aria-pressed', String(preferences.analyzing));
+  /** @type {HTMLInputElement} */ (byId('analyze')).checked = preferences.analyzing;
   byId('figures').classList.toggle('busy', scheduler.busy !== null);
   const onlyComputers = !scheduler.players.includes('human');
   const waits = position !== null && !position.ended && scheduler.players[position.to_play] !== 'human';

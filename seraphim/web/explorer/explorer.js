@@ -42,7 +42,7 @@ let premove = null;
 
 const board = new BoardView(byId('board'), (action) => makeMove(action));
 const bar = new ExpectationBar(byId('expectation'));
-const table = new CandidateTable(byId('candidates'), {
+const table = new CandidateTable(byId('candidates'), byId('more-moves'), {
   play: (action) => makeMove(action),
   preview: (candidate) => board.write({variation: candidate?.actions ?? []}),
 });
@@ -107,8 +107,9 @@ function showAnalysis() {
   if (!position) return;
   const playable = scheduler.isHumanTurn;
   const solution = hasSolution() ? node.solution : null;
-  board.write({opinions: analysis && !position.ended ? toOpinions(analysis, preferences.metric) : new Map(), solution});
-  table.show(position.ended ? null : analysis, solution, playable);
+  const judged = preferences.analyzing && !position.ended ? analysis : null;
+  board.write({opinions: judged ? toOpinions(judged, preferences.metric) : new Map(), solution});
+  table.show(judged, solution, playable);
   bar.show(valueOf(node), names());
   const line = tree.line();
   graph.show(
@@ -117,9 +118,10 @@ function showAnalysis() {
     names(),
   );
   moves.show(tree.root, node, line.map(isDoubtful).join() + preferences.flipped);
+  byId('goal').textContent = goalText();
   byId('status').textContent = statusText();
   byId('turn-dot').className = position.ended ? 'dot none' : `dot player-${position.to_play}`;
-  byId('figures').textContent = analysis && !position.ended ? figures(analysis) : '';
+  byId('figures').textContent = judged ? figures(judged) : '';
   byId('engine').textContent = session.engineText;
   byId('solution-note').textContent = solutionNote();
   byId('nothing').textContent = emptyText();
@@ -143,10 +145,17 @@ function figures({readouts, readouts_per_second: speed, seconds, proven}) {
 
 /** @returns {string} the reason for an empty table */
 function emptyText() {
-  const {position, analysis} = session.node;
+  const {position} = session.node;
   if (scheduler.failure) return sentence(scheduler.failure);
   if (position?.ended) return 'The game is over: nothing to analyze.';
-  return analysis || scheduler.busy ? '' : 'Analysis is off.';
+  return preferences.analyzing ? '' : 'Switch the analysis on to see what the model thinks of each move.';
+}
+
+/** @returns {string} the rules in a sentence, and whom the user plays */
+function goalText() {
+  const you = scheduler.players.indexOf('human');
+  const alone = you >= 0 && you === scheduler.players.lastIndexOf('human');
+  return [session.game?.goal, alone ? `You are ${names()[you]}.` : ''].filter(Boolean).join(' ');
 }
 
 /** @returns {string} */

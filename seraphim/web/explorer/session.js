@@ -31,7 +31,7 @@ export class Session {
   before = null;
   /** @type {GameNode | null} the current position of the engine's session */
   synced = null;
-  #turn = 0; // counts opened models: those that are not the last are not shown
+  #turn = 0; // counts what is asked to be shown: what is not the last is left out
   #opening = Promise.resolve();
   #engines = ''; // the model that the engine has open
 
@@ -77,6 +77,7 @@ export class Session {
   /** Show again what was shown before, and keep what is shown now in its place. */
   async restore() {
     const {before} = this;
+    this.#turn++;
     this.before = null;
     if (before) await this.#show(before);
   }
@@ -106,8 +107,11 @@ export class Session {
    * @throws {Error} the engine refuses
    */
   async begin(start, moves = []) {
+    const turn = ++this.#turn;
     await this.#reopen();
-    await this.#show({...this.#shown(), tree: await this.#build(start, moves, null, this.game?.labels ?? [])});
+    const tree = await this.#build(start, moves, null, this.game?.labels ?? []);
+    if (turn === this.#turn) await this.#show({...this.#shown(), tree});
+    else await this.sync(this.node); // something else was asked for meanwhile
   }
 
   /**

@@ -73,7 +73,7 @@ export function gameTitle(name) {
 }
 
 /**
- * Name the players: by color for discs in a rack, else by their marks.
+ * Name the players by what one sees: the colors of their stones, else their marks.
  * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
  * @param {boolean} flipped whether the colors are swapped
@@ -81,6 +81,7 @@ export function gameTitle(name) {
  */
 export function playerNames(style, board, flipped) {
   if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
+  if (style === 'hexagons') return flipped ? ['Orange', 'Blue'] : ['Blue', 'Orange'];
   if (style === 'stones') return flipped ? ['White', 'Black'] : ['Black', 'White'];
   return board && board.marks.length === 2 ? [board.marks[0], board.marks[1]] : ['First', 'Second'];
 }

@@ -7,13 +7,13 @@ const KEY = 'seraphim';
  * @property {import('../board/marks.js').Metric} metric
  * @property {boolean} analyzing
  * @property {string} amount readouts of an analysis, or `Infinity`
- * @property {string} strength readouts of the computer's moves
+ * @property {string} strength readouts of the computer's moves; 0 for a beginner
  * @property {boolean} flipped colors
  * @property {boolean} shortcuts
  */
 
 /** @type {Preferences} */
-const DEFAULTS = {metric: 'visits', analyzing: true, amount: '400', strength: '400', flipped: false, shortcuts: true};
+const DEFAULTS = {metric: 'off', analyzing: true, amount: '400', strength: '0', flipped: false, shortcuts: true};
 
 /** @returns {Preferences} */
 export function readPreferences() {

@@ -16,6 +16,7 @@
  *
  * @typedef {object} GameInfo
  * @property {string} name
+ * @property {string} goal the rules in a sentence; empty if the game offers none
  * @property {number} num_actions
  * @property {number} max_plies
  * @property {string[]} labels of all actions

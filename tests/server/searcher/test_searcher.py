@@ -506,7 +506,7 @@ def test_a_searcher_can_be_closed_during_a_search() -> None:
         (None, [0, 0], "move 2, a1, is not legal"),
         (None, [9], "move 1, 9, is not legal"),
         (None, [-1], "move 1, -1, is not legal"),
-        (None, [0, 3, 1, 4, 2, 5], "move 6, b3, is not legal"),
+        (None, [0, 3, 1, 4, 2, 5], "move 6, c2, is not legal"),
         (None, list(range(10)), "has 9 moves at most, not 10"),
         ((1, 1), [], "not a position of tictactoe"),
         ((7, 0), [], "not a position of tictactoe"),
