@@ -1,7 +1,7 @@
 """Connect four one position at a time, in plain Python: the same rules as `connectfour.rules`, written independently.
 
 An example of the simplest form of a game, the oracle of the tests, and the baseline of the compiled rules in
-bin/benchmark.py.
+seraphim benchmark.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Settings of connect four by name, for `train.py NAME --init --preset=…`, in place of the game's `SETTINGS`."""
+"""Settings of connect four by name, for `seraphim train NAME --init --preset=…`, in place of the game's `SETTINGS`."""
 
 from typing import Any
 

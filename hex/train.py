@@ -3,7 +3,7 @@
     python hex/train.py NAME --init    # models/NAME, with random weights
     python hex/train.py NAME           # reads gamedata/NAME, publishes a snapshot, makes it the champion
 
-TensorBoard shows models/NAME/logs. For other sizes: bin/learn.py NAME --game=hex:5.
+TensorBoard shows models/NAME/logs. For other sizes: seraphim learn NAME --game=hex:5.
 """
 
 import sys

@@ -38,7 +38,7 @@ def main() -> int:
         hint = did_you_mean(command, COMMANDS) or f": expected one of {', '.join(COMMANDS)}"
         print(f"seraphim: there is no command {command!r}{hint}", file=sys.stderr)
         return 2
-    sys.argv = [f"seraphim {command}", *arguments]  # what it prints about itself says `seraphim learn`
+    sys.argv[:] = ["seraphim", *arguments]
     run(command)
     return 0
 
@@ -51,6 +51,7 @@ def run(command: str, **defaults: str) -> None:
         defaults: of its flags, for a program whose own docstring --help shows.
     """
     end_on_interrupt()
+    sys.argv[0] = f"seraphim {command}"  # what it prints about itself says so, in a clone and elsewhere
     try:
         module = importlib.import_module(f"seraphim.commands.{command.replace('-', '_')}")
         from seraphim import cli

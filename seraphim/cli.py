@@ -190,7 +190,7 @@ def check_preset(settings: Settings, preset: str) -> Settings:
     """Return the settings of a model; raise a SettingsError if it did not start from the preset that is asked for."""
     if preset and preset != settings.preset:
         made = f"started from the preset {settings.preset!r}" if settings.preset else "started from no preset"
-        raise SettingsError(f"this model {made}: leave --preset={preset} out, or make another model with --init")
+        raise SettingsError(f"this model {made}: leave --preset={preset} out, or make another model")
     return settings
 
 
@@ -242,14 +242,8 @@ def model_name(arguments: Sequence[str]) -> str:
         raise SettingsError(f"expected one model NAME, not {len(names)} arguments: {' '.join(names)}")
     name = names[0] if names else os.environ.get("SERAPHIM_MODEL_NAME", "")
     if not name:
-        raise SettingsError(f"which model? Try: {Path(program).name} NAME, or set SERAPHIM_MODEL_NAME")
+        raise SettingsError(f"which model? Try: {program} NAME, or set SERAPHIM_MODEL_NAME")
     return name
-
-
-def this_command(arguments: Sequence[str], *flags: str) -> str:
-    """Return the command line of this program for the same model with some flags, as a message shows it."""
-    program = f"python {arguments[0]}" if arguments[0].endswith(".py") else arguments[0]
-    return " ".join([program, model_name(arguments), *flags])
 
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
@@ -363,5 +357,5 @@ def _is_interruption(error: BaseException | None) -> bool:
 
 
 def _failed(arguments: Sequence[str], message: str) -> int:
-    print(f"{Path(arguments[0]).name}: {message}", file=sys.stderr)
+    print(f"{arguments[0]}: {message}", file=sys.stderr)
     return 1

@@ -186,7 +186,7 @@ def load_settings(path: Path) -> Settings:
     try:
         content = read_json(path)
     except ValueError as error:
-        raise SettingsError(f"{path} is not valid JSON ({error}): fix it, or start a new model with --init") from error
+        raise SettingsError(f"{path} is not valid JSON ({error}): fix it, or start a new model") from error
     if not isinstance(content.get("game"), str):
         raise SettingsError(f"{path} names no game: expected an object with the key 'game'")
     game, preset = content.pop("game"), content.pop("preset", "")

@@ -166,7 +166,7 @@ def test_the_programs_know_the_presets(tmp_path: Path) -> None:
     refused = program(tmp_path, "connectfour/train.py", "new", "--init", "--preset=nope")
     assert (refused.returncode, refused.stderr) == (
         1,
-        "train.py: connectfour has no preset 'nope': expected deepfour\n",
+        "seraphim train: connectfour has no preset 'nope': expected deepfour\n",
     )
     assert not list(tmp_path.iterdir())
 

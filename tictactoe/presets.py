@@ -1,4 +1,4 @@
-"""Settings of tic-tac-toe by name, for `train.py NAME --init --preset=…`, in place of the game's `SETTINGS`."""
+"""Settings of tic-tac-toe by name, for `seraphim train NAME --init --preset=…`, in place of the game's `SETTINGS`."""
 
 from typing import Any
 

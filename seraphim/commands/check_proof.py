@@ -190,7 +190,7 @@ def main(arguments: list[str]) -> int:
         for line in check(Path(path).read_bytes(), GAME.value):
             print(line.encode(name := getattr(sys.stdout, "encoding", "utf-8"), "replace").decode(name), flush=True)
     except Exception as error:  # noqa: BLE001  # of the rules, and of the module that the file names, too
-        print(f"{Path(arguments[0]).name}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
+        print(f"{arguments[0]}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1
     print(f"checked in {time.perf_counter() - start:.1f} s")
     return 0

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from seraphim.errors import CLONE, how_to_install
+
 
 def tell_what_is_broken(error: Exception) -> int:
     """Print which packages are missing here, and why one cannot be imported; return the exit code."""
@@ -27,8 +29,8 @@ def tell_what_is_broken(error: Exception) -> int:
             print(f"{name} {version(name)}")
         except PackageNotFoundError:
             print(f"{name} is missing")
-    cure = "source .venv/bin/activate, or run make setup first"
-    if sys.prefix != sys.base_prefix:  # an environment is active
+    cure = "source .venv/bin/activate, or run make setup first" if CLONE else how_to_install()
+    if CLONE and sys.prefix != sys.base_prefix:  # an environment is active
         cure = "pip install -e . in the clone, or rm -r .venv and make setup"
     print(f"{error}: {cure}\n1 problem found")
     return 1

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     if new_game:
         settings = default_settings(new_game, PRESET.value)
     else:
-        cure = cli.this_command(arguments, "--game=GAME")
+        cure = f"seraphim learn {folder.name} --game=GAME"
         settings = cli.check_preset(folder.settings(GAME.value, cure), PRESET.value)
     settings = cli.with_flags(settings, PARTS)
     unchecked = GOAL.value != "none" and not has_checks(settings.game)

@@ -41,10 +41,7 @@ def main(arguments: Sequence[str]) -> None:
         settings = cli.with_flags(default_settings(GAME.value, PRESET.value), STORED)
         print(f"champion {bootstrap(folder, load_game(GAME.value), settings, SEED.value).name}")
         return
-    cure = cli.this_command(
-        arguments, "--init", *([f"--game={GAME.value or 'GAME'}"] if GAME.value is None or GAME.present else [])
-    )
-    settings = cli.check_preset(folder.settings(GAME.value, cure), PRESET.value)
+    settings = cli.check_preset(folder.settings(GAME.value), PRESET.value)
     settings = cli.with_flags(settings, ["training", "gate"])
     game, quiet = load_game(settings.game), not sys.stdout.isatty()
     with cli.tracking(folder.name, "train", settings, seed=SEED.value) as log:

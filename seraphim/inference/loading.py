@@ -52,7 +52,7 @@ def load_inference(
     check(Runtime, runtime=runtime)
     is_enough = runtime == "jax" and (snapshot / saved_model.ARCHIVE).is_file()
     if not is_enough and not (snapshot / "saved_model.pb").is_file():
-        raise ModelError(f"{snapshot} holds no SavedModel: train again, or make a new model with --init")
+        raise ModelError(f"{snapshot} holds no SavedModel: train again, or make a new model with seraphim train --init")
     reason = ""
     if runtime == "auto":
         runtime, reason = _choose(snapshot, batch, trust)

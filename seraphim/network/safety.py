@@ -77,7 +77,8 @@ def damaged_archive(file: Path, error: Exception) -> ModelError:
     """Return the error for a Keras archive that cannot be read."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return ModelError(
-        f"{file} is damaged ({reason}): point the champion at another snapshot, or start a new model with --init"
+        f"{file} is damaged ({reason}): point the champion at another snapshot, "
+        "or start a new model with seraphim train --init"
     )
 
 

@@ -146,7 +146,7 @@ def load_model(path: Path) -> Any:
     if not file.is_file():
         raise ModelError(
             f"{path} cannot be trained, because {ARCHIVE} is missing: point the champion at another snapshot, or "
-            "start a new model with --init"
+            "start a new model with seraphim train --init"
         )
     config = safety.check_archive(file)
     muon()  # registers the class

@@ -137,7 +137,7 @@ def proof_player(name: AnyGame, path: Path) -> Strategy:
                 return found.action
         raise GameError(
             f"{path} has no move for {state.tolist()}: its player must play from where the proof begins "
-            "(arena.py --from_start)"
+            "(seraphim arena --from_start)"
         )
 
     return lambda states: np.array([action_in(state) for state in states])

@@ -165,11 +165,11 @@ def _error_rates(row: dict[str, float]) -> Iterator[tuple[str, float]]:
 
 
 def _ratings(folder: ModelFolder) -> Series:
-    # The ratings of the model's snapshots, if the standing tournament has any.
+    # The ratings of the model's snapshots and their 95 % intervals, if the standing tournament has any.
     try:
         matches = match_csv.read_matches(folder.path / match_csv.RESULTS)
-        rated = {rating.name.rpartition("/")[2]: rating.elo for rating in ratings.rate(ratings.connected(matches))}
+        rated = {rating.name.rpartition("/")[2]: rating for rating in ratings.rate(ratings.connected(matches))}
     except (FileError, NotInstalledError):  # a damaged file, or a missing package
         return {}
-    points = [(float(each.step), rated[each.name]) for each in folder.snapshots() if each.name in rated]
-    return {"rating/elo": points} if points else {}
+    found = [(float(each.step), rated[each.name]) for each in folder.snapshots() if each.name in rated]
+    return {f"rating/{part}": [(x, getattr(y, part)) for x, y in found] for part in ("elo", "low", "high") if found}

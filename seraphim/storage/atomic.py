@@ -268,7 +268,7 @@ def hold(path: Path, remove: bool = False) -> Iterator[None]:
             raise HeldError(file.read().strip() or "a process that is just starting") from None
         if not (path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno()))):
             raise HeldError("a process that is just ending")  # it removed this file
-        command = shlex.join([Path(sys.executable).name, *sys.argv])
+        command = f"{sys.argv[0]} {shlex.join(sys.argv[1:])}"
         file.truncate(0)
         file.write(f"process {os.getpid()} on {platform.node()} ({command}), since {datetime.now(UTC):%F %T} UTC\n")
         file.flush()

@@ -87,7 +87,7 @@ class ModelFolder:
             SettingsError: the file is not valid.
         """
         if not self._settings.is_file():
-            raise ModelError(self._describe_missing(cure))
+            raise ModelError(self._describe_missing(cure or self._creation(game)))
         self._check_trust(self.path)
         settings = load_settings(self._settings)
         if game is not None and settings.game != game:
@@ -331,14 +331,17 @@ class ModelFolder:
         others = self.snapshots()
         if others:
             return f"try: ln -sfn {others[-1].name} {self._champion}"
-        return f"restore it from a copy, or try: rm -r {self._paths(' ')}, then --init"
+        return f"restore it from a copy, or try: rm -r {self._paths(' ')}, then {self._creation()}"
 
     def _paths(self, separator: str) -> str:
         return separator.join(shlex.quote(str(path)) for path in (self.path, self.game_data) if path.exists())
 
     def _describe_missing(self, cure: str | None = None) -> str:
         what = "has no champion" if self._settings.is_file() else f"does not exist in {self.path.parent}/"
-        return f"model {self.name!r} {what}: create it with {cure or f'seraphim train {self.name} --init --game=GAME'}"
+        return f"model {self.name!r} {what}: create it with {cure or self._creation()}"
+
+    def _creation(self, game: str | None = None) -> str:
+        return f"seraphim train {self.name} --init --game={game or 'GAME'}"
 
 
 def _read_link(path: Path) -> str | None:

@@ -277,5 +277,5 @@ def _check_fixed_options(folder: ModelFolder, settings: Settings) -> None:
     if differences:
         raise SettingsError(
             f"model {folder.name!r} was made with {', '.join(differences)}: leave that flag out, "
-            "or make another model with --init"
+            "or make another model with seraphim train --init"
         )

@@ -771,7 +771,7 @@ def test_the_program_fails_with_the_finding_of_a_game_in_the_current_folder(tmp_
     )
     done = check(tmp_path, "broken")
     assert done.stderr == (
-        "check_game.py: tictactoe breaks the contract: render must return a drawing as text, but returned ''\n"
+        "seraphim check-game: tictactoe breaks the contract: render must return a drawing as text, but returned ''\n"
     )
     assert (done.returncode, done.stdout) == (1, "")
 

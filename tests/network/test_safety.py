@@ -479,7 +479,7 @@ def test_the_programs_ask_for_trust(root: Path, elsewhere: Path) -> None:
     environment = os.environ | {"SERAPHIM_DATA": str(root)}
     refused = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"evaluate.py: {elsewhere} lies outside ")
+    assert refused.stderr.startswith(f"seraphim evaluate: {elsewhere} lies outside ")
     assert len(refused.stderr.splitlines()) == 1
     trusted = subprocess.run([*command, "--trust"], env=environment, capture_output=True, text=True, cwd=ROOT)
     assert (trusted.returncode, trusted.stderr) == (0, "")

@@ -357,7 +357,7 @@ def test_help_is_there_at_once(path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(Path(str(explained).replace("-", "_")).read_text())) or ""
     assert done.returncode == 0
     assert docstring in done.stdout
-    assert f"\n{path}:\n  --" in done.stdout  # its flags
+    assert f"\nseraphim {name}:\n  --" in done.stdout  # its flags
     lines = done.stderr.splitlines()
     assert all(line.startswith("import time:") for line in lines)
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}

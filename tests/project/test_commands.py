@@ -149,7 +149,7 @@ def test_a_new_model_stores_plain_flags_for_all_searches_and_self_play_flags_for
 def test_a_flag_without_effect_is_refused(run: Run, root: Path, arguments: str, message: str) -> None:
     program, *others = arguments.split()
     before = sorted(root.rglob("*"))
-    assert refused(run(program, *others)).startswith(f"{Path(program).name}: --{message}")
+    assert refused(run(program, *others)).startswith(f"{programs.command_of(program)}: --{message}")
     assert sorted(root.rglob("*")) == before
 
 
@@ -170,7 +170,7 @@ def test_a_folder_that_is_missing_is_reported_before_any_work(
     (tmp_path / "positions.txt").write_text("a1 b2\n")
     program, *others = arguments.replace("FILE", str(tmp_path / "positions.txt")).split()
     done = run(program, *others)
-    assert refused(done) == f"{Path(program).name}: {message}"
+    assert refused(done) == f"{programs.command_of(program)}: {message}"
     assert done.stdout == ""
 
 
@@ -184,7 +184,7 @@ def test_a_folder_that_is_missing_is_reported_before_any_work(
     ],
 )
 def test_an_evaluation_that_cannot_be_made_is_refused(run: Run, arguments: str, message: str) -> None:
-    assert refused(run("bin/evaluate.py", "fresh", *arguments.split())).startswith(f"evaluate.py: {message}")
+    assert refused(run("bin/evaluate.py", "fresh", *arguments.split())).startswith(f"seraphim evaluate: {message}")
 
 
 def test_a_model_of_a_game_with_options_is_named_without_a_colon() -> None:
@@ -212,15 +212,15 @@ def test_a_missing_name_is_an_error(run: Run, program: str) -> None:
     ("program", "cure"),
     [
         ("bin/generate_games.py", "seraphim train nobody --init --game=GAME"),
-        ("bin/train.py", "python bin/train.py nobody --init --game=GAME"),
-        ("bin/train.py --game=hex", "python bin/train.py nobody --init --game=hex"),
-        ("tictactoe/train.py", "python tictactoe/train.py nobody --init"),
-        ("bin/learn.py", "python bin/learn.py nobody --game=GAME"),
+        ("bin/train.py", "seraphim train nobody --init --game=GAME"),
+        ("bin/train.py --game=hex", "seraphim train nobody --init --game=hex"),
+        ("tictactoe/train.py", "seraphim train nobody --init --game=tictactoe"),
+        ("bin/learn.py", "seraphim learn nobody --game=GAME"),
     ],
 )
 def test_an_unknown_model_is_reported_with_its_cure(run: Run, root: Path, program: str, cure: str) -> None:
     program, *flags = program.split()
-    message = f"{Path(program).name}: model 'nobody' does not exist in {root}/models/: create it with {cure}"
+    message = f"{programs.command_of(program)}: model 'nobody' does not exist in {root}/models/: create it with {cure}"
     assert refused(run(program, "nobody", *flags)) == message
 
 

@@ -18,6 +18,7 @@ from damaging import every_byte, every_length, look_at, random_flips, write_game
 from disks import Disk, NoDiskError
 from event_files import shown
 from killing import games_of
+from programs import command_of
 
 from seraphim.records.files import published_files, read_examples
 from seraphim.storage.models import ModelFolder
@@ -65,7 +66,7 @@ def check_games(folder: ModelFolder, expected: list[str]) -> None:
 def test_games_that_were_finished_when_the_disk_was_full_are_there_when_it_has_room(disk: Disk) -> None:
     disk.resize(disk.used() + 200)
     said = refusal(disk.run(*GENERATE, "--games=1000"))
-    assert re.fullmatch(r"generate_games\.py: No space left on device \(.*\): free the disk, then run again; .*", said)
+    assert re.fullmatch(r"seraphim generate: No space left on device \(.*\): free the disk, then run again; .*", said)
     before = [read_examples(path)[:-1] for path in published_files(on(disk).game_data)]
     assert before
     disk.resize(ROOMY)
@@ -82,7 +83,9 @@ def test_a_training_that_finds_no_room_for_its_snapshot_leaves_the_champion_and_
     for room in (8, 90):  # for a part of the SavedModel, and of the Keras archive
         disk.resize(used + room)
         said = refusal(disk.run(*TRAIN))
-        assert re.fullmatch(r"train\.py: No space left on device.* \(.*\): free the disk, then run again; .*", said)
+        assert re.fullmatch(
+            r"seraphim train: No space left on device.* \(.*\): free the disk, then run again; .*", said
+        )
         assert on(disk).snapshots() == [champion]
         assert on(disk).champion() == champion
     disk.resize(ROOMY)
@@ -95,7 +98,7 @@ def test_a_training_that_finds_no_room_for_its_snapshot_leaves_the_champion_and_
 def test_learning_that_fills_the_disk_goes_on_when_it_has_room(disk: Disk) -> None:
     disk.resize(disk.used() + 24)
     said = refusal(disk.run(*LEARN))
-    assert re.fullmatch(r"learn\.py: No space left on device.* \(.*\): free the disk, then run again; .*", said)
+    assert re.fullmatch(r"seraphim learn: No space left on device.* \(.*\): free the disk, then run again; .*", said)
     disk.resize(ROOMY)
     done = disk.run(*LEARN)
     assert done.returncode == 0, done.stderr
@@ -108,8 +111,7 @@ def test_a_disk_that_is_read_only_is_told_by_every_program_that_writes(disk: Dis
     disk.allow_writing(False)
     for program, *arguments in ((*GENERATE, "--games=5"), TRAIN, LEARN, ("tictactoe/train.py", "new", "--init")):
         said = refusal(disk.run(program, *arguments))
-        name = Path(program).name
-        assert re.fullmatch(rf"{re.escape(name)}: Read-only file system \(.+\): fix the permissions, .*", said)
+        assert re.fullmatch(rf"{command_of(program)}: Read-only file system \(.+\): fix the permissions, .*", said)
     assert sorted(disk.path.rglob("*")) == before
 
 
@@ -126,7 +128,9 @@ def test_a_second_learner_is_refused_with_the_name_of_the_first_while_games_may_
             done = run(*command)
             assert done.returncode == 1
             holder = rf"process {os.getpid()} on \S+ \(.+\), since 20.* UTC"
-            assert re.fullmatch(rf".*\.py: model 'fresh' is being trained by {holder}: wait .*\n", done.stderr)
+            assert re.fullmatch(
+                rf"seraphim (train|learn): model 'fresh' is being trained by {holder}: wait .*\n", done.stderr
+            )
         assert run(*GENERATE, "--games=5").returncode == 0
 
 

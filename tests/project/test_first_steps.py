@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import command_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted({*ROOT.glob("bin/*.py"), *ROOT.glob("*/train.py")})
@@ -25,7 +26,7 @@ def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess
 def test_a_program_that_nothing_is_installed_for_says_in_one_line_what_to_do(program: Path) -> None:
     done = run(*NOTHING_INSTALLED, program, "NAME")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"{program.name}: No module named ")
+    assert done.stderr.startswith(f"{command_of(program)}: No module named ")
     assert done.stderr.endswith(": source .venv/bin/activate, or run make setup first\n")
     assert done.stderr.count("\n") == 1
 

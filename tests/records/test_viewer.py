@@ -332,7 +332,7 @@ def test_a_name_without_games_says_how_to_get_some(root, there):
     done = view(root, "nobody")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "tfrecord_viewer.py: there are no games in gamedata/nobody, and no records in nobody: "
+        "seraphim view: there are no games in gamedata/nobody, and no records in nobody: "
         "run seraphim generate nobody first, or name another model, file or folder\n"
     )
 
@@ -340,7 +340,7 @@ def test_a_name_without_games_says_how_to_get_some(root, there):
 def test_the_program_says_what_it_expects(tmp_path):
     done = view(tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "tfrecord_viewer.py: which model? Try: tfrecord_viewer.py NAME, or set SERAPHIM_MODEL_NAME\n"
+    assert done.stderr == "seraphim view: which model? Try: seraphim view NAME, or set SERAPHIM_MODEL_NAME\n"
     assert "expected one model NAME, not 2 arguments: a b" in view(tmp_path, "a", "b").stderr
 
 

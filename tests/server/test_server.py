@@ -28,6 +28,9 @@ from websockets.exceptions import ConnectionClosed
 
 import connectfour
 from seraphim.errors import CapacityError, GameError, ModelError, RecordError, SettingsError
+from seraphim.evaluation import match_csv
+from seraphim.evaluation.match import MatchResult, Tally
+from seraphim.evaluation.ratings import Match
 from seraphim.game import Game
 from seraphim.game.saved_games import to_text
 from seraphim.game.tree import GameTree
@@ -809,6 +812,17 @@ def test_curves_come_from_snapshots_and_the_learning_curve(served: Running) -> N
     assert curves["series"]["training/policy_loss"] == []
     assert curves["series"]["learning/games"] == [[8, 30], [16, 60]]
     assert curves["series"]["searched_mistakes/all"] == [[8, 0.25], [16, 0.1]]
+
+
+def test_ratings_of_snapshots_come_with_their_intervals(folder: ModelFolder) -> None:
+    champion = folder.champion()
+    won = MatchResult((Tally(5, 0, 1), Tally(4, 0, 2)), (0, 1, 1, 0, 4), 12)
+    match = Match(f"fresh/{champion.name}", "random", won)
+    match_csv.write_matches(folder.path / match_csv.RESULTS, [match], match_csv.Conditions(games=12))
+    series = history.show_curves(folder)["series"]
+    (low, elo, high) = (series[f"rating/{part}"] for part in ("low", "elo", "high"))
+    assert low[0][0] == elo[0][0] == high[0][0] == champion.step
+    assert low[0][1] < elo[0][1] < high[0][1]
 
 
 # ---------------------------------------------------------------- the program

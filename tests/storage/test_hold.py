@@ -28,7 +28,7 @@ def test_a_second_hold_names_the_process_that_has_it_until_that_is_killed(tmp_pa
         holder.kill()
     said = str(refusal.value)
     assert said.startswith(f"process {holder.pid} on ")
-    assert f" -c {file}), since 20" in said
+    assert f"(-c {file}), since 20" in said
     assert said.endswith(" UTC")
     with hold(file):
         assert f"process {os.getpid()} on " in file.read_text()

@@ -100,14 +100,17 @@ def test_dangling_champion_names_the_cure(folder: ModelFolder) -> None:
 
 def test_dangling_champion_without_other_snapshots_names_the_cure(folder: ModelFolder) -> None:
     (folder.path / "champion").symlink_to("00000007-20250101T000000Z")
-    with pytest.raises(ModelError, match=f"try: rm -r {re.escape(str(folder.path))}, then --init"):
+    cure = f"try: rm -r {folder.path}, then seraphim train first --init --game=GAME"
+    with pytest.raises(ModelError, match=re.escape(cure)):
         folder.champion()
 
 
 def test_what_must_be_removed_for_another_start_is_named_with_the_games(folder: ModelFolder) -> None:
     (folder.path / "champion").symlink_to("00000007-20250101T000000Z")
     folder.game_data.mkdir(parents=True)
-    with pytest.raises(ModelError, match=re.escape(f"try: rm -r {folder.path} {folder.game_data}, then --init")):
+    with pytest.raises(
+        ModelError, match=re.escape(f"try: rm -r {folder.path} {folder.game_data}, then seraphim train ")
+    ):
         folder.champion()
     with pytest.raises(ModelError, match=re.escape(f"or remove {folder.path} and {folder.game_data}") + "$"):
         folder.check_new()

@@ -28,6 +28,13 @@ FILES = {
 }
 """The program of each command."""
 
+
+def command_of(program: str | Path) -> str:
+    """What the program of a command calls itself: `seraphim generate`, of bin/generate_games.py."""
+    (command,) = re.findall(r'^    run\("([a-z-]+)"', (ROOT / program).read_text(), re.MULTILINE)
+    return f"seraphim {command}"
+
+
 # The command `seraphim`, as arguments of Python.
 SERAPHIM = ("-c", "import sys; from seraphim.__main__ import main; sys.exit(main())")
 _IMPORTED = (

@@ -279,7 +279,7 @@ def test_missing_game_data_is_an_error_before_tensorflow_is_imported(folder: Mod
 def test_network_options_other_than_the_models_are_refused(folder: ModelFolder) -> None:
     expected = (
         "^model 'first' was made with depth 1, not 2, width 16, not 99: leave that flag out, "
-        "or make another model with --init$"
+        "or make another model with seraphim train --init$"
     )
     with pytest.raises(SettingsError, match=expected):
         retrain(folder, GAME, SETTINGS.override({"width": 99, "depth": 2}), seed=0)
@@ -378,7 +378,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
     idle = train_program(tmp_path, "first", "--games_per_file=5", "--random_plies=2")
     assert (idle.returncode, idle.stdout) == (1, "")
     assert idle.stderr == (
-        "train.py: --random_plies changes nothing here: it needs self-play; "
+        "seraphim train: --random_plies changes nothing here: it needs self-play; "
         "--games_per_file changes nothing here: it needs self-play\n"
     )
     assert folder.champion().step == 4
@@ -390,7 +390,7 @@ def test_program_makes_a_model_and_trains_it(tmp_path: Path) -> None:
         (["first"], "model 'first' does not exist in "),
         (["other"], "model 'other' plays connectfour, not tictactoe: use seraphim train other"),
         (["../x", "--init"], "'../x' is not a valid model name"),
-        ([], "which model? Try: train.py NAME"),
+        ([], "which model? Try: seraphim train NAME"),
     ],
 )
 def test_program_reports_an_error_in_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -400,5 +400,5 @@ def test_program_reports_an_error_in_one_line(arguments: list[str], message: str
     run = train_program(tmp_path, *arguments)
     assert run.returncode == 1
     assert run.stdout == ""
-    assert run.stderr.startswith(f"train.py: {message}")
+    assert run.stderr.startswith(f"seraphim train: {message}")
     assert run.stderr.count("\n") == 1

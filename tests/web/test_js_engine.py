@@ -48,15 +48,19 @@ def test_a_game_may_start_from_any_position() -> None:
     assert answer == {"id": 2, "type": "position", **messages.to_position(game, line)}
 
 
-def test_opening_a_model_answers_as_the_server_does() -> None:
-    game = GAMES["connectfour"][0]
-    (opened,) = ask_node(GAMES["connectfour"][1], task="conversation", messages=[OPEN])
+@pytest.mark.parametrize(
+    ("name", "solved"),
+    [("tictactoe", True), ("double moves", True), ("connectfour", False), ("othello", False), ("hex", False)],
+)
+def test_opening_a_model_answers_as_the_server_does(name: str, solved: bool) -> None:
+    game, rules = GAMES[name]
+    (opened,) = ask_node(rules, task="conversation", messages=[OPEN])
     assert opened == {
         "id": 1,
         "type": "opened",
         "model": "hash",
         "snapshot": "one",
-        "game": messages.to_game_info(game, solved=True),
+        "game": messages.to_game_info(game, solved=solved),  # here, where exhaustive search ends soon
         "engine": "hash",
         "program": None,
     }
@@ -188,6 +192,44 @@ def test_exact_results_are_those_of_the_solver() -> None:
     for state, told in zip(states, ask_node(GAMES["tictactoe"][1], task="solve", states=in_words(states)), strict=True):
         exact = solved.solve(tictactoe, game, state, 10)  # type: ignore[arg-type]
         assert told == {str(action): each._asdict() for action, each in exact.items()}
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "hex"])
+def test_messages_are_answered_at_once_while_a_position_is_solved(name: str) -> None:
+    solve = {"id": 2, "type": "solve", "hurried": True}
+    think = {"id": 5, "type": "think", "readouts": 50}
+    answers = talk(name, solve, position(3, 4), {"id": 4, "type": "solve"}, think)
+    assert [answer["id"] for answer in answers if answer.get("done", True)] == [3, 4, 5, 2]
+    assert answers[0]["moves"] == [4]
+    assert "the solver is still working" in answers[1]["message"]
+
+
+def test_a_position_is_solved_as_it_was_when_that_was_asked() -> None:
+    solve = {"id": 2, "type": "solve"}
+    alone, hurried = (talk("tictactoe", {**solve, "hurried": hurry}, position(3, 4)) for hurry in (False, True))
+    assert sorted(alone, key=lambda each: each["id"]) == sorted(hurried, key=lambda each: each["id"])
+    assert len(alone[0]["actions"]) == 9
+
+
+def test_a_position_that_follows_is_solved_after_it() -> None:
+    first, second = ({"id": place, "type": "solve"} for place in (2, 4))
+    answers = talk("tictactoe", first, position(3, 4), second)
+    assert [(answer["id"], len(answer.get("actions", []))) for answer in answers] == [(2, 9), (3, 0), (4, 8)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hex", "(;GM[11]SZ[7];B[a1])"),
+        ("tictactoe", "  ( ;GM[1])"),
+        ("connectfour", "# Seraphim\ngame: connectfour\nA: 4 4 5\nat: A3\n"),
+    ],
+)
+def test_texts_that_only_a_server_reads_are_refused_with_what_reads_them(name: str, text: str) -> None:
+    (answer,) = talk(name, {"id": 2, "type": "load", "text": text})
+    assert answer["type"] == "error"
+    said = "saved games and SGF are read by the server’s page (seraphim serve): "
+    assert answer["message"] == f"{said}paste moves, a link or a board diagram here"
 
 
 def test_solving_too_large_a_game_is_refused() -> None:

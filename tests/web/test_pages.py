@@ -32,6 +32,7 @@ PATHS = [
     "#model=fresh&moves=b2",
     "history#model=connectfour",
     "history#model=fresh",
+    "history#model=heap",
 ]
 BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
@@ -44,7 +45,10 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     root = tmp_path_factory.mktemp("served")
     shutil.copytree(_fresh_root, root, dirs_exist_ok=True, symlinks=True)
     shutil.copytree(ROOT / "models/connectfour", root / "models/connectfour", symlinks=True)
-    bootstrap(ModelFolder(root, "heap"), PlainRules(games.GAME), replace(small_settings, game="games"), seed=1)
+    heap = PlainRules(games.GAME)
+    bootstrap(ModelFolder(root, "heap"), heap, replace(small_settings, game="games"), seed=1)
+    with GameWriter(ModelFolder(root, "heap").game_data, RecordOptions()) as writer:
+        writer.add(encode(heap, random_game(heap, 1)))
     for name, game in (("stones", "othello"), ("hexagons", "hex")):
         bootstrap(ModelFolder(root, name), load_game(game), replace(small_settings, game=game), seed=1)
     breakthrough = load_game(BREAKTHROUGH)
@@ -92,7 +96,7 @@ def analyzed(page: Page, readouts: int = 400) -> None:
 def shown(page: Page) -> None:
     """Wait until a page, either of the two, is complete."""
     if "history" in page.url:
-        expect(page.locator("#plots")).not_to_be_empty()
+        expect(page.locator("#tiles")).not_to_be_empty()
         expect(page.locator("#total")).not_to_be_empty()
     else:
         analyzed(page)
@@ -887,6 +891,95 @@ def test_learning_curves_are_drawn_with_their_values(visitor: Visitor) -> None:
     plot.locator(".scale").click()
     expect(plot.locator("g.series path").first).not_to_have_attribute("d", path or "")
     expect(page.locator("#total")).to_contain_text("none stored")
+
+
+def test_strength_is_one_curve_with_its_interval(visitor: Visitor) -> None:
+    page = visitor.open("history#model=connectfour")
+    curves = page.request.get(f"{visitor.url}api/models/connectfour/curves").json()["series"]
+    elo, low, high = (f"{curves[f'strength/{part}'][-1][1]:,.0f}" for part in ("elo", "low", "high"))
+    plot = page.locator(".plot", has_text="Strength")
+    expect(plot.locator(".keys")).to_have_text("Eloshaded: 95% interval")
+    expect(plot.locator("g.series")).to_have_count(1)
+    drawn = plot.locator(".band").bounding_box()
+    line = plot.locator("g.series path").last.bounding_box()
+    assert drawn and line
+    assert drawn["y"] < line["y"]
+    assert drawn["y"] + drawn["height"] > line["y"] + line["height"]
+    plot.locator(".canvas").focus()
+    page.keyboard.press("End")
+    expect(plot.locator(".tip")).to_contain_text(f"Elo{elo} ({low} to {high})")
+
+
+def test_zero_is_labeled_on_a_logarithmic_axis(visitor: Visitor) -> None:
+    plot = visitor.open("history#model=connectfour").locator(".plot", has_text="Error rate with search")
+    expect(plot.locator(".scale")).to_have_attribute("aria-pressed", "true")
+    expect(plot.locator(".y-name")).to_have_text(["0%", "2%", "5%", "10%"])
+    zero, two = (plot.locator(".grid").nth(place).bounding_box() for place in range(2))
+    assert zero and two
+    assert zero["y"] > two["y"] + 20
+
+
+def given(visitor: Visitor, **series: list[list[float]]) -> Page:
+    """The history page of a model whose curves are these, by name; `__` stands for `/`."""
+    page = visitor.context().new_page()
+    named = {name.replace("__", "/"): points for name, points in series.items()}
+    page.route("**/api/models/fresh/curves", lambda route: route.fulfill(json={"steps": [], "series": named}))
+    page.goto(f"{visitor.url}history#model=fresh")
+    return page
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said", "axis"),
+    [
+        (0.2, "under 1 s", "seconds"),
+        (5.91, "6 s", "seconds"),
+        (125, "2 min 5 s", "minutes"),
+        (599.7, "10 min", "minutes"),
+        (735, "12 min", "minutes"),
+        (12_000, "3 h 20 min", "hours"),
+        (86_400, "24 h", "hours"),
+    ],
+)
+def test_times_have_units_that_a_person_says(visitor: Visitor, seconds: float, said: str, axis: str) -> None:
+    learned = {"learning__seconds": [[3, seconds / 2], [6, seconds]], "training__loss": [[3, 1.5], [6, 0.99967]]}
+    page = given(visitor, **learned)
+    expect(page.locator("#tiles div", has_text="training time")).to_have_text(f"training time{said}")
+    expect(page.locator("#tiles div", has_text="final loss")).to_have_text("final loss1.00")
+    page.check("#axis [value=time]")
+    expect(page.locator(".plot .canvas")).to_have_attribute("aria-label", f"Losses, by {axis}")
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (None, "This model has no learning curves yet: seraphim learn writes them."),
+        ([[3, 1.5]], "No curve has two points yet: each generation of seraphim learn adds one."),
+        ([[3, 1.5], [6, 1.25]], None),
+    ],
+)
+def test_curves_that_are_missing_say_what_writes_them(
+    visitor: Visitor, loss: list[list[float]] | None, said: str | None
+) -> None:
+    page = given(visitor, **({"training__loss": loss} if loss else {}))
+    expect(page.locator("#plots > *")).to_have_count(1)
+    expect(page.locator(".nothing")).to_have_text([said] if said else [])
+
+
+def test_a_game_without_a_board_is_replayed_without_buttons_of_moves(visitor: Visitor) -> None:
+    page = visitor.open("history#model=heap")
+    moves = page.locator("#board .targets button")
+    expect(moves).to_have_text(["take 1", "take 2", "take 3"])
+    assert moves.first.evaluate("(move) => getComputedStyle(move).borderStyle") == "none"
+    expect(page.locator(".replay .legend")).to_have_text(re.compile("^ *Curve: "), use_inner_text=True)
+    choose(page, model="fresh")
+    expect(page.locator(".replay .legend")).to_have_text(re.compile("^Board: .* Curve: "), use_inner_text=True)
+
+
+def test_the_history_of_another_model_than_the_linked_one_says_so(visitor: Visitor) -> None:
+    page = visitor.open("history#model=nobody")
+    name = page.locator("#model").input_value()
+    expect(page.locator(".notice")).to_contain_text(f"There is no model “nobody” here: this is {name}.")
+    expect(page.locator("#title")).to_have_text(f"Learning history of {name}")
 
 
 # ---------------------------------------------------------------- accessibility and speed

@@ -210,6 +210,27 @@ def test_learning_curves_that_are_refused_can_be_asked_for_again(visitor: Visito
     expect(page.locator(".notice")).to_have_count(0)
 
 
+def test_a_history_that_cannot_be_loaded_shows_nothing_of_another_model(visitor: Visitor) -> None:
+    page = visitor.context().new_page()
+    page.goto(f"{visitor.url}history#model=connectfour")
+    expect(page.locator("#plots .plot")).not_to_have_count(0)
+    page.route("**/api/**", lambda route: route.abort())
+    page.select_option("#model", "hexagons")
+    expect(page.locator(".notice")).to_contain_text("Cannot reach the server: is seraphim serve still running?")
+    expect(page.locator("#title")).to_have_text("Learning history of hexagons")
+    expect(page.locator("#plots")).to_have_text("Nothing is loaded.")
+    for empty in ("#tiles", "#total", "#range", "#games tbody"):
+        expect(page.locator(empty)).to_be_empty()
+    page.check("#axis [value=games]")
+    expect(page.locator("#plots")).to_have_text("Nothing is loaded.")
+    page.unroute("**/api/**")
+    visitor.trouble[:] = [each for each in visitor.trouble if "net::ERR_FAILED" not in each]
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#plots")).to_contain_text("no learning curves yet")
+    expect(page.locator("#tiles")).to_contain_text("games stored")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
 @pytest.mark.parametrize("choice", ["button", "menu"])
 def test_a_page_whose_first_request_is_refused_can_try_again_or_open_another_model(
     visitor: Visitor, choice: str

@@ -23,9 +23,3 @@ def test_no_class_is_styled_by_itself_in_two_sheets() -> None:
                 found[alone[1]].add(path.name)
     assert len(found) > 80
     assert {name: sheets for name, sheets in found.items() if len(sheets) > 1} == {}
-
-
-def test_pages_name_programs_as_an_installed_seraphim_does() -> None:
-    for path in (*WEB.rglob("*.js"), *WEB.rglob("*.html")):
-        code = re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL)
-        assert not re.findall(r"bin/\w+\.py", code), path

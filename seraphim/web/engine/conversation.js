@@ -34,6 +34,7 @@ export class Conversation {
   #searched = null; // the position of the tree's root
   #thinking = Promise.resolve(); // until the last answer of the search
   #halted = false; // whether the running search is to end
+  #solving = false;
 
   /**
    * @param {(name: string, snapshot: string | null) => Promise<{snapshot: string, game: object, options: object,
@@ -88,8 +89,24 @@ export class Conversation {
         return this.#send({id, type: 'loaded', ...readText(game, request.text)});
       default:
         if (isOver(game, this.#line)) throw new Error('the game is over here: there is nothing to solve');
-        return this.#send({id, type, actions: exactResults(game, this.#line.state)});
+        if (this.#solving) throw new Error('the solver is still working on your last request: wait for its answer');
+        void this.#solve(id, game, this.#line.state);
+        return undefined;
     }
+  }
+
+  /** Solves a position while other messages are answered. */
+  async #solve(id, game, state) {
+    this.#solving = true;
+    try {
+      const solving = exactResults(game, state);
+      let step = solving.next();
+      for (; !step.done; step = solving.next()) await this.#pause();
+      this.#send({id, type: 'solve', actions: step.value});
+    } catch (error) {
+      this.#fail(id, error);
+    }
+    this.#solving = false;
   }
 
   async #open({id, model: name, snapshot}) {

@@ -4,6 +4,7 @@
  */
 
 const MOST_READOUTS = 100_000;
+const MOST_LINES = 1e10; // of play in a game that is solved: tic-tac-toe has fewer, and 5,478 positions
 const LONGEST_VARIATION = 17;
 
 const isText = (value) => typeof value === 'string';
@@ -83,7 +84,7 @@ export const toGameInfo = (game) => ({
   max_plies: game.maxPlies,
   labels: game.labels,
   labels_vary: false,
-  solved: true, // as far as exhaustive search reaches
+  solved: game.numActions ** game.maxPlies <= MOST_LINES, // by exhaustive search, which has to end soon
 });
 
 export function toPosition(game, {start, moves, state}) {
@@ -129,6 +130,11 @@ export function toAnalysis(game, search, readouts, seconds, done) {
 
 /** Parses moves by their labels, or a board diagram; returns `start` and `moves` as in `toPosition`. */
 export function readText(game, text) {
+  if (/^\s*\(\s*;|^game: /m.test(text)) {
+    throw new Error(
+      'saved games and SGF are read by the server’s page (seraphim serve): paste moves, a link or a board diagram here',
+    );
+  }
   const rows = text.trim().replaceAll('/', '\n').split('\n');
   let moves;
   try {

@@ -1,18 +1,22 @@
 /** Exact results of a position's moves by exhaustive search: for small games and for endgames. */
 
+/** Positions searched between two yields: a few milliseconds. */
+const SLICE = 250;
+
 /** Positions searched before giving up: a second or two. */
 const MOST_POSITIONS = 250_000;
 
 /**
- * @returns {Record<string, import('../shared/types.js').Exact>} for each legal action its result for the player who moves,
- *     whether it is best (the fastest wins, else draws, else the slowest losses), and the plies to the end under best
- *     play, itself included
+ * Yields now and then, so that the caller can do other work.
+ * @returns {Generator<void, Record<string, import('../shared/types.js').Exact>>} for each legal action its result for
+ *     the player who moves, whether it is best (the fastest wins, else draws, else the slowest losses), and the plies
+ *     to the end under best play, itself included
  */
-export function exactResults(game, state, most = MOST_POSITIONS) {
+export function* exactResults(game, state, most = MOST_POSITIONS) {
   const known = new Map();
 
   /** The exact result for the player to move: the fastest win, else the slowest draw or loss. */
-  function solve(position) {
+  function* solve(position) {
     const key = game.key(position);
     let found = known.get(key);
     if (found === undefined) {
@@ -20,21 +24,26 @@ export function exactResults(game, state, most = MOST_POSITIONS) {
         throw new Error('too many positions to solve in this browser: try again a few moves later');
       }
       const {ended, result} = game.outcome(position);
-      found = ended ? {result: game.toPlay(position) === 0 ? result : -result, plies: 0} : best(actionsOf(position));
+      const own = game.toPlay(position) === 0 ? result : -result;
+      found = ended ? {result: own, plies: 0} : best(yield* actionsOf(position));
       known.set(key, found);
+      if (known.size % SLICE === 0) yield;
     }
     return found;
   }
 
-  const actionsOf = (position) =>
-    game.legal(position).map((action) => {
+  function* actionsOf(position) {
+    const actions = [];
+    for (const action of game.legal(position)) {
       const following = game.step(position, action);
-      const {result, plies} = solve(following);
+      const {result, plies} = yield* solve(following);
       const same = game.toPlay(following) === game.toPlay(position);
-      return {action, result: (same ? result : -result) + 0, plies: plies + 1}; // + 0: never -0
-    });
+      actions.push({action, result: (same ? result : -result) + 0, plies: plies + 1}); // + 0: never -0
+    }
+    return actions;
+  }
 
-  const actions = actionsOf(state);
+  const actions = yield* actionsOf(state);
   const {result, plies} = best(actions);
   const isBest = (each) => each.result === result && (result === 0 || each.plies === plies);
   return Object.fromEntries(

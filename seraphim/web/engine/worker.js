@@ -24,11 +24,13 @@ async function openModel(name, snapshot) {
   return {snapshot: found.champion, game, options: found.options, network};
 }
 
-// A message to oneself arrives after those already waiting.
+// A message to oneself arrives after those already waiting. A search and the solver may both wait for theirs.
 const {port1: here, port2: there} = new MessageChannel();
+const pausing = [];
+here.onmessage = () => pausing.shift()();
 const pause = () =>
   new Promise((resolve) => {
-    here.onmessage = () => resolve();
+    pausing.push(resolve);
     there.postMessage(null);
   });
 

@@ -32,6 +32,15 @@ export class GameList {
     byId('older').addEventListener('click', () => turn(PAGE));
   }
 
+  /** Show nothing. */
+  clear() {
+    this.#asked++;
+    this.total = 0;
+    this.body.replaceChildren();
+    for (const id of ['total', 'range']) byId(id).textContent = '';
+    for (const id of ['newer', 'older']) /** @type {HTMLButtonElement} */ (byId(id)).disabled = true;
+  }
+
   /**
    * Show a page of games.
    * @param {string} model

@@ -12,12 +12,16 @@ import {Replay} from './replay.js';
 /** @param {unknown} error */
 const fail = (error) => notify(textOf(error));
 
-/** @param {() => Promise<void>} work that the page is nothing without: if it fails, it can be tried again */
+/** @param {() => Promise<void>} work that the page shows nothing without: if it fails, it can be tried again */
 async function attempt(work) {
+  const mine = ++attempts;
+  clearNotices();
+  clear();
   try {
     await work();
-    clearNotices();
   } catch (error) {
+    if (mine !== attempts) return;
+    say('Nothing is loaded.');
     offer(textOf(error), 'Try again', () => attempt(work), false);
   }
 }
@@ -25,8 +29,9 @@ async function attempt(work) {
 const select = /** @type {HTMLSelectElement} */ (byId('model'));
 const replay = new Replay();
 const games = new GameList((game) => choose(game.game_id).catch(fail), fail);
-/** @type {import('./curves.js').Curves} */
-let curves = {};
+/** @type {import('./curves.js').Curves | null} */
+let curves = null; // until they are loaded
+let attempts = 0;
 let choices = 0; // of games and models: a game that arrives after a later one is dropped
 
 /** @returns {HTMLInputElement[]} */
@@ -42,16 +47,29 @@ async function choose(id) {
   games.mark(id);
 }
 
+/** @param {string} text in place of the curves */
+const say = (text) => byId('plots').replaceChildren(html('p', {class: 'panel nothing'}, text));
+
+/** Show nothing of the model shown so far. */
+function clear() {
+  choices++;
+  curves = null;
+  byId('tiles').replaceChildren();
+  games.clear();
+  replay.close();
+  say('Loading …');
+}
+
 /** Draw the curves over the selected axis. */
 function drawAll() {
+  if (!curves) return;
   const axis = /** @type {import('./curves.js').Axis} */ (axes().find((input) => input.checked)?.value ?? 'steps');
   const plots = drawCurves(curves, axis);
-  const nothing = html(
-    'p',
-    {class: 'panel nothing'},
-    'This model has no learning curves: seraphim learn writes them.',
-  );
-  byId('plots').replaceChildren(...(plots.length ? plots : [nothing]));
+  byId('plots').replaceChildren(...plots);
+  if (plots.length) return;
+  const begun = Object.values(curves).some(({length}) => length);
+  if (begun) say('No curve has two points yet: each generation of seraphim learn adds one.');
+  else say('This model has no learning curves yet: seraphim learn writes them.');
 }
 
 /** @param {string} name of the model */
@@ -59,23 +77,22 @@ async function show(name) {
   byId('title').textContent = `Learning history of ${name}`;
   byId('to-explorer').setAttribute('href', `./#model=${encodeURIComponent(name)}`);
   history.replaceState(null, '', `#model=${encodeURIComponent(name)}`);
-  replay.close();
-  choices++;
   const [answer, first] = await Promise.all([
     fetchJson(`api/models/${encodeURIComponent(name)}/curves`),
     games.show(name),
   ]);
   if (name !== select.value) return;
-  curves = answer.series;
-  const known = axesOf(curves);
+  const known = axesOf(answer.series);
   for (const input of axes()) {
     const offered = known.includes(/** @type {import('./curves.js').Axis} */ (input.value));
     /** @type {HTMLElement} */ (input.parentElement).hidden = !offered;
     if (input.checked && !offered) axes()[0].checked = true;
   }
-  byId('tiles').replaceChildren(...drawTiles(curves, games.total));
+  byId('axis').hidden = known.length < 2;
+  curves = answer.series;
+  byId('tiles').replaceChildren(...drawTiles(answer.series, games.total));
   drawAll();
-  if (first.length) await choose(first[0].game_id);
+  if (first.length) await choose(first[0].game_id).catch(fail);
 }
 
 async function start() {
@@ -89,6 +106,7 @@ async function start() {
     name,
   );
   await show(name);
+  if (wanted && wanted !== name) notify(`there is no model “${wanted}” here: this is ${name}`);
 }
 
 select.addEventListener('change', () => attempt(() => show(select.value)));

@@ -50,6 +50,7 @@ export class Replay {
     this.#style = styleOf(game.positions[0].board);
     document.documentElement.dataset.style = this.#style;
     byId('replay').hidden = false;
+    byId('board-legend').hidden = this.#style === 'text'; // which shows no shares
     this.go(0, false);
   }
 

@@ -1,5 +1,7 @@
 /** A line plot with a legend that toggles lines, values under the pointer, and a table of all values. */
 
+/** @typedef {[x: number, y: number, low?: number, high?: number]} Point with the bounds of its interval, if known */
+
 import {html, svg} from './dom.js';
 import {boundedScale, linearScale, logScale} from './scales.js';
 
@@ -8,7 +10,7 @@ import {boundedScale, linearScale, logScale} from './scales.js';
  *
  * @typedef {object} Series
  * @property {string} name
- * @property {Array<[x: number, y: number]>} points by ascending x
+ * @property {Point[]} points by ascending x
  *
  * @typedef {object} PlotOptions
  * @property {string} title
@@ -34,6 +36,7 @@ export class Plot {
   constructor(options) {
     this.options = options;
     this.logarithmic = options.logarithmic;
+    const ys = valuesOf(options.series);
     this.xs = [...new Set(options.series.flatMap(({points}) => points.map(([x]) => x)))].sort((a, b) => a - b);
     this.canvas = html('div', {
       class: 'canvas',
@@ -60,6 +63,7 @@ export class Plot {
       'log',
       html('span', {class: 'visually-hidden'}, ` scale: ${options.title}`),
     );
+    scale.hidden = ys.some((y) => y < 0);
     this.element = html(
       'figure',
       {class: 'plot panel'},
@@ -91,7 +95,7 @@ export class Plot {
       svg('line', {x1: LEFT, x2: width - RIGHT, y1: y(tick), y2: y(tick), class: 'grid'}),
     );
     const names = scale.ticks.map((tick) =>
-      svg('text', {x: LEFT - 8, y: y(tick), class: 'y-name'}, this.options.format(tick)),
+      svg('text', {x: LEFT - 8, y: y(tick), class: 'y-name'}, this.options.format(tick).replace(/(\.\d*?)0+$/, '$1')),
     );
     const below = along.ticks.map((tick) =>
       svg('text', {x: x(tick), y: HEIGHT - 7, class: 'x-name'}, COUNT.format(tick)),
@@ -116,10 +120,11 @@ export class Plot {
 
   /** @returns {Scale} of the visible values */
   #scale() {
-    const ys = this.#visible.flatMap(({points}) => points.map(([, y]) => y));
+    const ys = valuesOf(this.#visible);
     if (!ys.length) return linearScale(0, 1, 4);
     const positive = ys.filter((y) => y > 0);
-    if (this.logarithmic && positive.length) return logScale(Math.min(...positive), Math.max(...positive));
+    if (this.logarithmic && positive.length)
+      return logScale(Math.min(...positive), Math.max(...positive), positive.length < ys.length);
     return linearScale(this.options.zero ? Math.min(0, ...ys) : Math.min(...ys), Math.max(...ys), 4);
   }
 
@@ -148,7 +153,9 @@ export class Plot {
       );
       return button;
     });
-    return html('div', {class: 'keys', role: 'group', 'aria-label': 'Lines'}, ...keys);
+    const bounded = this.options.series.some(({points}) => points.some(([, , low]) => low !== undefined));
+    const note = bounded ? html('span', {class: 'note'}, 'shaded: 95% interval') : null;
+    return html('div', {class: 'keys', role: 'group', 'aria-label': 'Lines'}, ...keys, note);
   }
 
   /** @returns {HTMLElement} */
@@ -232,23 +239,32 @@ export class Plot {
   /** @param {number} at */
   #describe(at) {
     const x = this.xs[at];
-    const values = this.#visible.flatMap(
-      ({name, points}) => formatAt(points, x, (y) => `${name} ${this.options.format(y)}`) || [],
-    );
+    const values = this.#visible.flatMap(({name, points}) => {
+      const text = formatAt(points, x, this.options.format);
+      return text ? [`${name} ${text}`] : [];
+    });
     this.canvas.setAttribute('aria-valuenow', String(at));
     this.canvas.setAttribute('aria-valuetext', `${this.options.xName} ${WHOLE.format(x)}: ${values.join(', ')}`);
   }
 }
 
 /**
- * @param {Array<[number, number]>} points
+ * @param {Series[]} series
+ * @returns {number[]} all values and bounds
+ */
+const valuesOf = (series) =>
+  series.flatMap(({points}) => points.flatMap(([, ...ys]) => ys.filter((y) => y !== undefined)));
+
+/**
+ * @param {Point[]} points
  * @param {number} x
  * @param {(y: number) => string} format
- * @returns {string} empty if there is no value
+ * @returns {string} such as `568 (285 to 851)`; empty if there is no value
  */
 function formatAt(points, x, format) {
-  const point = points.find(([at]) => at === x);
-  return point ? format(point[1]) : '';
+  const [, y, low, high] = points.find(([at]) => at === x) ?? [];
+  if (y === undefined) return '';
+  return format(y) + (low === undefined || high === undefined ? '' : ` (${format(low)} to ${format(high)})`);
 }
 
 /**
@@ -262,5 +278,9 @@ function drawSeries({points}, index, x, y) {
   const places = points.map(([at, value]) => `${x(at).toFixed(1)} ${y(value).toFixed(1)}`);
   const dots =
     points.length > 40 ? [] : places.map((place) => svg('circle', {r: 2.4, transform: `translate(${place})`}));
-  return svg('g', {class: `series series-${index % 8}`}, svg('path', {d: `M ${places.join(' L ')}`}), ...dots);
+  const bounded = points.filter(([, , low]) => low !== undefined);
+  const edges = [2, 3].map((bound) => bounded.map((point) => `${x(point[0])} ${y(point[bound] ?? point[1])}`));
+  const around = [...edges[0], ...edges[1].reverse()].join(' L ');
+  const band = around ? svg('path', {class: 'band', d: `M ${around} Z`}) : '';
+  return svg('g', {class: `series series-${index % 8}`}, band, svg('path', {d: `M ${places.join(' L ')}`}), ...dots);
 }

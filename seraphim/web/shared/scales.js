@@ -40,19 +40,22 @@ export function boundedScale(low, high, count) {
 /**
  * @param {number} low above 0
  * @param {number} high
- * @returns {Scale} values at or below 0 lie at the lower end
+ * @param {boolean} zero whether the lower end is 0, labeled, a gap below the rest
+ * @returns {Scale}
  */
-export function logScale(low, high) {
+export function logScale(low, high, zero) {
   const [bottom, top] = [Math.log10(low * 0.9), Math.log10(Math.max(high, low * 2) * 1.1)];
   const mantissas = top - bottom > 2.5 ? [1] : top - bottom > 1.2 ? [1, 3] : [1, 2, 5];
-  const ticks = [];
+  const ticks = zero ? [0] : [];
+  const gap = zero ? 0.1 : 0;
   for (let power = Math.floor(bottom); power <= top; power++) {
     for (const mantissa of mantissas) {
       const value = mantissa * 10 ** power;
       if (Math.log10(value) >= bottom && Math.log10(value) <= top) ticks.push(Number(value.toPrecision(3)));
     }
   }
-  return {ticks, at: (value) => (value > 0 ? clamp((Math.log10(value) - bottom) / (top - bottom)) : 0)};
+  const above = (/** @type {number} */ value) => clamp((Math.log10(value) - bottom) / (top - bottom));
+  return {ticks, at: (value) => (value > 0 ? gap + (1 - gap) * above(value) : 0)};
 }
 
 /**

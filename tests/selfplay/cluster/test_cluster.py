@@ -344,7 +344,7 @@ def test_a_missing_ray_is_reported_with_its_cure(root: Path, tmp_path: Path) -> 
     with program(root, "bin/generate_games.py", "fresh", "--games=5", "--cluster=auto", PYTHONPATH=path) as started:
         _, error = started.communicate(timeout=120)
     assert started.returncode == 1
-    assert error == "generate_games.py: --cluster needs Ray: pip install -e '.[cluster]'\n"
+    assert error == "seraphim generate: --cluster needs Ray: pip install -e '.[cluster]'\n"
 
 
 @pytest.mark.parametrize(

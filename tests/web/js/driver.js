@@ -75,11 +75,19 @@ function games() {
 }
 
 /** The exact results of the moves in each position. */
-const solved = () => request.states.map((words) => exactResults(game, game.fromWords(words)));
+const solved = () => request.states.map((words) => all(exactResults(game, game.fromWords(words))));
+
+/** What a generator returns in the end. */
+function all(steps) {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
 
 /** Everything that the engine says to the messages of a page, of which each waits for the answer to the one before. */
 async function conversation() {
   const said = [];
+  const answers = [];
   const waiting = new Map();
   const network = {description: 'hash', evaluate: async (observation) => evaluate(game, observation)};
   const openModel = async (name) => {
@@ -94,8 +102,10 @@ async function conversation() {
   for (const message of request.messages) {
     const answered = new Promise((resolve) => waiting.set(message?.id ?? null, resolve));
     void told.handle(message);
+    answers.push(answered);
     if (!message?.hurried) await answered;
   }
+  await Promise.all(answers);
   return said;
 }
 
