@@ -33,7 +33,14 @@ PATHS = [
     "history#model=connectfour",
     "history#model=fresh",
 ]
-BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
+BREAKTHROUGH = "openspiel:breakthrough(rows=10,columns=5)"  # too high for a board; moves name what they capture, too
+MODELS = {
+    "stones": "othello",
+    "hexagons": "hex",
+    "pieces": "openspiel:chess",
+    "crossings": "openspiel:go(board_size=9)",
+    "men": "openspiel:checkers",
+}
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
 expect.set_options(timeout=15_000)
 
@@ -45,7 +52,7 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     shutil.copytree(_fresh_root, root, dirs_exist_ok=True, symlinks=True)
     shutil.copytree(ROOT / "models/connectfour", root / "models/connectfour", symlinks=True)
     bootstrap(ModelFolder(root, "heap"), PlainRules(games.GAME), replace(small_settings, game="games"), seed=1)
-    for name, game in (("stones", "othello"), ("hexagons", "hex")):
+    for name, game in MODELS.items():
         bootstrap(ModelFolder(root, name), load_game(game), replace(small_settings, game=game), seed=1)
     breakthrough = load_game(BREAKTHROUGH)
     bootstrap(ModelFolder(root, "named"), breakthrough, replace(small_settings, game=BREAKTHROUGH), seed=1)
@@ -379,7 +386,7 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
     played = page.evaluate(
         """async () => {
           const {BoardView} = await import('./board/board.js');
-          const {styleOf} = await import('./board/geometry.js');
+          const {loadStyle} = await import('./board/styles.js');
           const cells = Array.from({length: 6}, () => Array(6).fill(-1));
           [cells[5][0], cells[5][1]] = [0, 0];
           const targets = {3: [[4, 0], [5, 0]], 7: [[4, 1], [5, 0]], 9: [[4, 1], [5, 1]]};
@@ -388,7 +395,8 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
           const played = [];
           const view = new BoardView(document.createElement('div'), (action) => played.push(action));
           const names = ['w', 'b'];
-          const setting = {style: styleOf(board), names, playable: true, animate: false, last: null, initial: shown};
+          const style = await loadStyle(board);
+          const setting = {style, names, playable: true, animate: false, last: null, initial: shown};
           view.show(shown, setting);
           const buttons = view.element.querySelectorAll('button');
           for (const cell of [30, 25, 31, 24]) buttons[cell].click();
@@ -416,7 +424,7 @@ def test_stones_are_flipped_and_a_player_passes(visitor: Visitor) -> None:
     page.get_by_role("button", name="c1: empty").click()
     expect(page.locator("#status")).to_have_text("Black to move")
     expect(page.locator(".piece.player-1")).to_have_count(4)
-    assert page.evaluate("() => window.animated.sort()") == ["scale(0.6)", "scaleX(0)"]
+    assert page.evaluate("() => window.animated.sort()") == ["scale(0.6)", "scaleX(0)", "scaleX(1)"]
     page.get_by_role("button", name="Pass", exact=True).click()
     expect(page.locator("#status")).to_have_text("White to move")
     expect(page.get_by_role("button", name="Pass", exact=True)).to_have_count(0)

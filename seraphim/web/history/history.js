@@ -38,8 +38,8 @@ async function choose(id) {
   const game = await fetchJson(`api/models/${encodeURIComponent(model)}/games/${encodeURIComponent(id)}`);
   if (choice !== choices) return;
   clearNotices();
-  replay.open(model, game);
   games.mark(id);
+  await replay.open(model, game);
 }
 
 /** Draw the curves over the selected axis. */

@@ -73,13 +73,14 @@ export function gameTitle(name) {
 }
 
 /**
- * Name the players: by color for discs in a rack, else by their marks.
+ * Name the players: as their board does, by color for discs in a rack, else by their marks.
  * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
  * @param {boolean} flipped whether the colors are swapped
  * @returns {[string, string]}
  */
 export function playerNames(style, board, flipped) {
+  if (board?.players) return flipped ? [board.players[1], board.players[0]] : board.players;
   if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
   if (style === 'stones') return flipped ? ['White', 'Black'] : ['Black', 'White'];
   return board && board.marks.length === 2 ? [board.marks[0], board.marks[1]] : ['First', 'Second'];

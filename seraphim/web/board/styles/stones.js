@@ -1,0 +1,26 @@
+/** Squares with stones that are turned over. */
+
+import {layOutSquares} from '../geometry.js';
+import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame, drawSquares} from '../pieces.js';
+
+/**
+ * @typedef {import('../geometry.js').Geometry} Geometry
+ * @typedef {import('../../shared/types.js').Board} Board
+ */
+
+export {animateEntry, drawShape};
+export const turns = true;
+
+/**
+ * @param {Board} board
+ * @returns {Geometry}
+ */
+export const layOut = (board) => layOutSquares('stones', board);
+
+/**
+ * @param {Geometry} geometry
+ * @param {Board} board
+ */
+export const drawBoard = (geometry, board) => ({
+  behind: [drawFrame(geometry), ...drawSquares(geometry), ...drawEdgeNames(geometry, board)],
+});
