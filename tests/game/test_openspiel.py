@@ -30,8 +30,8 @@ def test_every_game_that_qualifies_is_offered() -> None:
     assert len(games) > 25
 
 
-# Moves twice in a row; many actions and planes with fractions; longer than is played here; no planes.
-@pytest.mark.parametrize("name", ["hex(board_size=3)", "dots_and_boxes", "chess", "mancala", "nim"])
+# Moves twice in a row; many actions and planes with fractions; a pass; longer than is played here; no planes.
+@pytest.mark.parametrize("name", ["hex(board_size=3)", "dots_and_boxes", "chess", "go(board_size=5)", "mancala", "nim"])
 def test_games_keep_the_contract(name: str) -> None:
     report = check_game(load_game(f"openspiel:{name}"), games=3)
     assert report.games == 3

@@ -4,7 +4,7 @@ import {html, svg} from '../shared/dom.js';
 import {drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
 import {center, sourceOf} from './geometry.js';
 import {animateTurn, mayAnimate, toPiece} from './pieces.js';
-import {drawingOf} from './styles.js';
+import {drawingOf, layOut} from './styles.js';
 import {Targets} from './targets.js';
 
 /**
@@ -117,11 +117,10 @@ export class BoardView {
     this.#pieces.clear();
     const reference = initial.board ?? board;
     this.#places = new Map(Object.entries(reference.targets).map(([action, cells]) => [Number(action), cells]));
-    const drawing = drawingOf(style);
-    const geometry = drawing.layOut(board);
+    const geometry = layOut(style, board);
     const {width, height, nameSize} = geometry;
     this.#geometry = geometry;
-    const {behind, front = []} = drawing.drawBoard(geometry, board, columnNames(reference, initial.labels));
+    const {behind, front = []} = drawingOf(style).drawBoard(geometry, board, columnNames(reference, initial.labels));
     this.#layers.pieces.replaceChildren();
     this.targets.build(board, geometry);
     const image = svg(
@@ -154,8 +153,8 @@ export class BoardView {
    * @param {Setting} setting
    */
   #place(board, {animate, before: earlier, last}) {
-    const drawing = drawingOf(/** @type {Geometry} */ (this.#geometry).style);
     const geometry = /** @type {Geometry} */ (this.#geometry);
+    const drawing = drawingOf(geometry.style);
     const wanted = new Map();
     board.cells.forEach((row, r) =>
       row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])),

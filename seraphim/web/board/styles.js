@@ -1,6 +1,6 @@
 /** The styles of boards. A page loads the module of a style when it shows a game that is drawn so. */
 
-import {styleOf} from './geometry.js';
+import {layOutSquares, styleOf} from './geometry.js';
 
 /**
  * @typedef {import('../shared/types.js').Board} Board
@@ -9,7 +9,7 @@ import {styleOf} from './geometry.js';
  * @typedef {import('./geometry.js').Style} Style
  *
  * @typedef {object} Drawing what the module of a style exports, but for text, which is drawn by `drawText`
- * @property {(board: Board) => Geometry} layOut
+ * @property {(board: Board) => Geometry} [layOut] by default square cells with room for names
  * @property {(geometry: Geometry, board: Board, names: string[]) => {behind: SVGElement[], front?: SVGElement[]}}
  *     drawBoard draw the empty board, behind the pieces and in front of them; the names are those of moves by column
  * @property {(mark: string) => SVGElement[]} drawShape draw a piece around the origin
@@ -39,3 +39,10 @@ export async function loadStyle(board) {
  * @returns {Drawing}
  */
 export const drawingOf = (style) => /** @type {Drawing} */ (drawings.get(style));
+
+/**
+ * @param {Style} style that is loaded
+ * @param {Board} board
+ * @returns {Geometry}
+ */
+export const layOut = (style, board) => drawingOf(style).layOut?.(board) ?? layOutSquares(style, board);

@@ -140,6 +140,7 @@ export class Targets {
     const complete = open.filter((action) => board?.targets[action].length === this.#chosen.length);
     const others = Object.keys(labels).map(Number).filter((action) => !board?.targets[action]);
     const actions = [...complete, ...others];
+    if (complete.length > 1) announce('Choose one of the moves below the board');
     const buttons = actions.map((action) => this.#moveButton(action));
     for (const [index, button] of buttons.entries()) {
       const label = labels[actions[index]];

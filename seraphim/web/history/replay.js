@@ -73,17 +73,10 @@ export class Replay {
     const position = positions[this.#at];
     const before = this.#at > 0 ? positions[this.#at - 1] : null;
     const names = playerNames(this.#style, position.board, false);
+    const last = {last: before?.action ?? null, before: before?.board};
     this.board.show(
       {...position, line: []},
-      {
-        style: this.#style,
-        names,
-        playable: false,
-        animate: stepped,
-        last: before && before.action,
-        before: before && before.board,
-        initial: positions[0],
-      },
+      {style: this.#style, names, playable: false, animate: stepped, ...last, initial: positions[0]},
     );
     this.board.write({opinions: opinionsOf(position)});
     this.#describe(position, names);

@@ -1,7 +1,7 @@
 /** Stones on the crossings of lines, as in Go. */
 
 import {svg} from '../../shared/dom.js';
-import {center, layOutSquares} from '../geometry.js';
+import {center} from '../geometry.js';
 import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame} from '../pieces.js';
 
 /**
@@ -11,12 +11,6 @@ import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, draw
  */
 
 export {animateEntry, drawShape};
-
-/**
- * @param {Board} board
- * @returns {Geometry}
- */
-export const layOut = (board) => layOutSquares('crossings', board);
 
 /**
  * @param {Geometry} geometry

@@ -1,6 +1,5 @@
 /** Squares with marks or tokens. */
 
-import {layOutSquares} from '../geometry.js';
 import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape, drawSquares} from '../pieces.js';
 
 /**
@@ -9,12 +8,6 @@ import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape, drawS
  */
 
 export {animateEntry, drawShape};
-
-/**
- * @param {Board} board
- * @returns {Geometry}
- */
-export const layOut = (board) => layOutSquares('grid', board);
 
 /**
  * @param {Geometry} geometry

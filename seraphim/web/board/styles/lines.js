@@ -1,7 +1,7 @@
 /** A few cells between lines. */
 
 import {svg} from '../../shared/dom.js';
-import {CELL, layOutSquares} from '../geometry.js';
+import {CELL} from '../geometry.js';
 import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape} from '../pieces.js';
 
 /**
@@ -10,12 +10,6 @@ import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape} from 
  */
 
 export {animateEntry, drawShape};
-
-/**
- * @param {Board} board
- * @returns {Geometry}
- */
-export const layOut = (board) => layOutSquares('lines', board);
 
 /**
  * @param {Geometry} geometry

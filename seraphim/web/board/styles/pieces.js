@@ -1,7 +1,6 @@
 /** Squares with pieces of chess or checkers. */
 
 import {svg} from '../../shared/dom.js';
-import {layOutSquares} from '../geometry.js';
 import {animateMark as animateEntry, drawEdgeNames, drawFrame, drawMark, drawSquares} from '../pieces.js';
 
 /**
@@ -53,12 +52,6 @@ const FIGURES = [
 function ball(x, y, r) {
   return `M ${x - r} ${y} a ${r} ${r} 0 1 1 ${2 * r} 0 a ${r} ${r} 0 1 1 ${-2 * r} 0 Z`;
 }
-
-/**
- * @param {Board} board
- * @returns {Geometry}
- */
-export const layOut = (board) => layOutSquares('pieces', board);
 
 /**
  * @param {Geometry} geometry

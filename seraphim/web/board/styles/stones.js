@@ -1,6 +1,5 @@
 /** Squares with stones that are turned over. */
 
-import {layOutSquares} from '../geometry.js';
 import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame, drawSquares} from '../pieces.js';
 
 /**
@@ -10,12 +9,6 @@ import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, draw
 
 export {animateEntry, drawShape};
 export const turns = true;
-
-/**
- * @param {Board} board
- * @returns {Geometry}
- */
-export const layOut = (board) => layOutSquares('stones', board);
 
 /**
  * @param {Geometry} geometry
