@@ -162,8 +162,9 @@ export class BoardView {
     const fresh = [...wanted.keys()].filter((key) => !this.#pieces.has(key));
     const before = new Set([...this.#pieces.keys()].map(cellOf));
     const placed = fresh.filter((key) => !before.has(cellOf(key)));
-    const [landing, source = null] = (last !== null && earlier?.targets[last]) || [];
-    const moved = source ? fresh.filter((key) => cellOf(key) === String(landing)) : placed;
+    const played = (last !== null && earlier?.targets[last]) || [];
+    const source = earlier ? sourceOf(earlier, played) : null;
+    const moved = source ? fresh.filter((key) => cellOf(key) === String(played[0])) : placed;
     for (const piece of this.#turning) piece.remove();
     this.#turning = [];
     /** @type {Map<string, SVGGElement>} */
