@@ -29,23 +29,25 @@ class Symmetries(NamedTuple):
     actions: Array  # int32 [S, A]
 
 
-Look = Literal["marks", "stones", "hexagons"]
-"""How pages draw a board: marks in a grid or stones that drop, as its shape suggests; stones on squares; hexagons."""
+Look = Literal["marks", "stones", "hexagons", "pieces", "crossings"]
+"""How pages draw a board: marks in a grid or stones that drop, as its shape suggests; stones on squares; hexagons;
+pieces of chess or checkers, which are marks such as ♘; stones on the crossings of lines."""
 
 
 class Board(NamedTuple):
     """A position as a grid of cells, for people: what the optional member `board(state)` of a game returns."""
 
     cells: Array  # int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top
-    marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0 and one of player 1
-    # For each legal action the cells (row, column) that name it: first where the piece lands, then others that play it
-    # too, such as the rest of a column of connect four. For a piece that moves: where it lands, where it stands.
+    marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0, one of player 1, and so on
+    # For each legal action but a pass its cells (row, column): first where the piece lands, then others that play it,
+    # such as the rest of a column of connect four. For a piece that moves: where it lands, where it stands.
     targets: dict[int, list[tuple[int, int]]]
     line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
     # Names of rows and columns, if cells have names: the column's, then the row's, such as c3 in chess.
     row_names: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
     look: Look = "marks"
+    players: tuple[str, str] | tuple[()] = ()  # what to call players 0 and 1, by what one sees: ("White", "Black")
 
 
 def cell_name(board: Board, row: int, column: int) -> str:

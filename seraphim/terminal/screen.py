@@ -44,8 +44,10 @@ class Sides(NamedTuple):
 
 
 def marks_of(game: Game) -> tuple[str, str]:
-    """Return the pieces of player 0 and of player 1, or names for the players if there is no board."""
+    """Return the pieces of player 0 and of player 1, or names for the players."""
     board = board_of(game, game.initial(1)[0])
+    if board is not None and board.players:
+        return board.players
     return (board.marks[0], board.marks[1]) if board is not None and len(board.marks) > 1 else ("first", "second")
 
 
@@ -60,8 +62,8 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
         width: of the screen, in characters.
     """
     board, text = board_of(tree.game, tree.node.state), tree.game.render(tree.node.state)
-    if board is not None and board.look == "hexagons":
-        board = None  # a table has no place for shifted rows, which the text shows
+    if board is not None and board.look not in ("marks", "stones"):
+        board = None  # the text shows shifted rows, crossings and pieces better than a table
     grid: RenderableType = Text(text)
     taken = max((len(line) for line in text.splitlines()), default=0)
     if board is not None:

@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyspiel
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.game import load_game, load_game_module
+from seraphim.game import EMPTY, Board, board_of, load_game, load_game_module
 from seraphim.game.conformance import check_game
 from seraphim.game.notation import format_moves, label_in, parse_moves
 from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
@@ -29,8 +30,8 @@ def test_every_game_that_qualifies_is_offered() -> None:
     assert len(games) > 25
 
 
-# Moves twice in a row; many actions and planes with fractions; longer than is played here; no planes.
-@pytest.mark.parametrize("name", ["hex(board_size=3)", "dots_and_boxes", "chess", "mancala", "nim"])
+# Moves twice in a row; many actions and planes with fractions; a pass; longer than is played here; no planes.
+@pytest.mark.parametrize("name", ["hex(board_size=3)", "dots_and_boxes", "chess", "go(board_size=5)", "mancala", "nim"])
 def test_games_keep_the_contract(name: str) -> None:
     report = check_game(load_game(f"openspiel:{name}"), games=3)
     assert report.games == 3
@@ -226,6 +227,140 @@ def test_a_position_in_one_line_is_drawn() -> None:
         "",
         "rnbqkbnr/pp1ppppp/8/2p5/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
     ]
+
+
+# ---------------------------------------------------------------- boards
+
+PIECES = {  # by OpenSpiel's letter: what is drawn, and whose it is by OpenSpiel's own numbers of the players
+    "chess": dict(zip("pnbrqkPNBRQK", zip("♟♞♝♜♛♚♙♘♗♖♕♔", (0,) * 6 + (1,) * 6, strict=True), strict=True)),
+    "breakthrough": {"b": ("♟", 0), "w": ("♙", 1)},
+    "checkers": {"o": ("⛀", 0), "8": ("⛁", 0), "+": ("⛂", 1), "*": ("⛃", 1)},
+    "go": {"X": ("●", 0), "O": ("○", 1)},
+}
+COLORS = {"chess": ("White", "Black"), "breakthrough": ("Black", "White"), "checkers": ("White", "Black")}
+BOARDS = [
+    "chess",
+    "breakthrough",
+    "breakthrough(rows=6,columns=5)",
+    "checkers",
+    "go(board_size=5)",
+    "go(handicap=2)",  # where White moves first
+]
+
+
+def pieces_of(theirs: Any, kind: str, rows: int) -> dict[str, str]:
+    """What stands in each cell of a state of OpenSpiel, by its name; the naive way."""
+    found = {}
+    if kind == "chess":
+        for number, row in enumerate(str(theirs).split(" ")[0].split("/")):
+            column = 0
+            for letter in row:
+                if letter.isdigit():
+                    column += int(letter)
+                else:
+                    found["abcdefgh"[column] + str(8 - number)] = letter
+                    column += 1
+        return found
+    lines = str(theirs).rstrip("\n").split("\n")
+    letters = lines[-1]
+    for number, line in enumerate(lines[-1 - rows : -1]):
+        for place, letter in enumerate(letters):
+            if letter != " " and line[place] not in ".+"[: 1 + (kind == "go")]:
+                found[letter.lower() + str(rows - number)] = line[place]
+    return found
+
+
+def named(board: Board) -> list[list[str]]:
+    return [[column + row for column in board.column_names] for row in board.row_names]
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_shows_what_openspiel_draws(name: str) -> None:
+    kind, game = name.partition("(")[0], load_game(f"openspiel:{name}")
+    first = pyspiel.load_game(name).new_initial_state().current_player()
+    for seed in range(3):
+        random, state = np.random.default_rng(seed), game.initial(1)
+        theirs = pyspiel.load_game(name).new_initial_state()
+        while not game.outcome(state)[0][0]:
+            board = board_of(game, state[0])
+            assert board is not None
+            names = np.array(named(board))
+            shown = {
+                str(names[place]): board.marks[board.cells[place]]
+                for place in zip(*np.nonzero(board.cells != EMPTY), strict=True)
+            }
+            drawn = pieces_of(theirs, kind, len(board.row_names))
+            assert shown == {cell: PIECES[kind][letter][0] for cell, letter in drawn.items()}
+            for cell, letter in drawn.items():
+                ((row, column),) = np.argwhere(names == cell)
+                assert board.cells[row, column] % 2 == (PIECES[kind][letter][1] != first)
+            action = int(random.choice(theirs.legal_actions()))
+            state = game.step(state, np.array([action]))
+            theirs.apply_action(action)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_every_move_leads_from_one_cell_of_the_board_to_another(name: str) -> None:
+    game, random = load_game(f"openspiel:{name}"), np.random.default_rng(1)
+    state, passed = game.initial(1), 0
+    while not game.outcome(state)[0][0]:
+        board, mover = board_of(game, state[0]), int(game.to_play(state)[0])
+        assert board is not None
+        legal = np.flatnonzero(game.legal(state)[0]).tolist()
+        passes = [action for action in legal if label_in(game, state[0], action).endswith("PASS")]
+        assert sorted(board.targets) == sorted(set(legal) - set(passes))
+        passed += len(passes)
+        action = int(random.choice(list(board.targets) or passes))
+        successor = game.step(state, np.array([action]))
+        after = board_of(game, successor[0])
+        assert after is not None
+        if action in board.targets:
+            landing, *source = board.targets[action]
+            assert after.cells[landing] % 2 == mover
+            assert after.cells[landing] != EMPTY
+            if board.look == "pieces":
+                assert board.cells[source[0]] % 2 == mover
+                assert board.cells[source[0]] != EMPTY
+                assert after.cells[source[0]] == EMPTY
+            else:
+                assert not source
+                assert board.cells[landing] == EMPTY
+        state = successor
+    assert bool(passed) == name.startswith("go")
+
+
+def test_players_are_called_by_the_color_of_their_pieces() -> None:
+    for name, colors in COLORS.items():
+        board = board_of(load_game(f"openspiel:{name}"), load_game(f"openspiel:{name}").initial(1)[0])
+        assert board is not None
+        assert board.players == colors
+    for name, colors in (("go", ("Black", "White")), ("go(handicap=2)", ("White", "Black"))):
+        game = load_game(f"openspiel:{name}")
+        board = board_of(game, game.initial(1)[0])
+        assert board is not None
+        assert board.players == colors
+        assert "to_play=" + colors[0][0] in game.render(game.initial(1)[0])
+
+
+def test_promotion_and_castling_name_the_cells_of_the_king_and_the_pawn() -> None:
+    game = load_game("openspiel:chess")
+    tree = GameTree(game)
+    for action in parse_moves(game, "e4 d5 exd5 Nf6 d6 Nd5 dxc7 Nc6 Nf3 e6 Bd3 Be7"):
+        tree.play(action)
+    board = board_of(game, tree.node.state)
+    assert board is not None
+    cells = {
+        tree.label(action).rstrip("+"): [named(board)[row][column] for row, column in places]
+        for action, places in board.targets.items()
+    }
+    assert cells["O-O"] == ["g1", "e1"]
+    assert {cells[f"cxd8={piece}"] == ["d8", "c7"] for piece in "QRBN"} == {True}
+
+
+def test_a_board_whose_rows_openspiel_cannot_number_is_text() -> None:
+    for name in ("breakthrough(rows=12)", "clobber", "chinese_checkers", "connect_four"):
+        game = load_game(f"openspiel:{name}")
+        assert board_of(game, game.initial(1)[0]) is None
 
 
 def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:

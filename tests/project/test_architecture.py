@@ -37,7 +37,7 @@ HEAVY = {
     "onnxruntime": {"export/formats"},
     "mlflow": {"tracking/mlflow"},
     "choix": {"evaluation/ratings"},
-    "pyspiel": {"game/openspiel", "export/openspiel_bot"},
+    "pyspiel": {"game/openspiel/adapter", "export/openspiel_bot"},
     "ray": {"selfplay/cluster/ray_session"},
     "matplotlib": {"training/curve", "evaluation/ratings"},
 }

@@ -34,7 +34,23 @@ PATHS = [
     "history#model=fresh",
     "history#model=heap",
 ]
-BREAKTHROUGH = "openspiel:breakthrough(rows=6,columns=5)"  # whose moves are called by what they capture, too
+BREAKTHROUGH = "openspiel:breakthrough(rows=10,columns=5)"  # too high for a board; moves name what they capture, too
+MODELS = {
+    "stones": "othello",
+    "hexagons": "hex",
+    "pieces": "openspiel:chess",
+    "crossings": "openspiel:go(board_size=9)",
+    "men": "openspiel:checkers",
+}
+BOARDS = [
+    "fresh&moves=b2,a1",
+    "connectfour&moves=44",
+    "stones",
+    "hexagons&moves=d4,c5",
+    "pieces",
+    "men",
+    "crossings&moves=73,5",
+]
 ENDED = re.compile(r"(wins|Draw) after \d+ moves")
 expect.set_options(timeout=15_000)
 
@@ -49,7 +65,7 @@ def address(_fresh_root: Path, small_settings: Settings, tmp_path_factory: pytes
     bootstrap(ModelFolder(root, "heap"), heap, replace(small_settings, game="games"), seed=1)
     with GameWriter(ModelFolder(root, "heap").game_data, RecordOptions()) as writer:
         writer.add(encode(heap, random_game(heap, 1)))
-    for name, game in (("stones", "othello"), ("hexagons", "hex")):
+    for name, game in MODELS.items():
         bootstrap(ModelFolder(root, name), load_game(game), replace(small_settings, game=game), seed=1)
     breakthrough = load_game(BREAKTHROUGH)
     bootstrap(ModelFolder(root, "named"), breakthrough, replace(small_settings, game=BREAKTHROUGH), seed=1)
@@ -383,7 +399,7 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
     played = page.evaluate(
         """async () => {
           const {BoardView} = await import('./board/board.js');
-          const {styleOf} = await import('./board/geometry.js');
+          const {loadStyle} = await import('./board/styles.js');
           const cells = Array.from({length: 6}, () => Array(6).fill(-1));
           [cells[5][0], cells[5][1]] = [0, 0];
           const targets = {3: [[4, 0], [5, 0]], 7: [[4, 1], [5, 0]], 9: [[4, 1], [5, 1]]};
@@ -392,7 +408,8 @@ def test_on_any_grid_a_piece_is_moved_by_its_two_cells(visitor: Visitor) -> None
           const played = [];
           const view = new BoardView(document.createElement('div'), (action) => played.push(action));
           const names = ['w', 'b'];
-          const setting = {style: styleOf(board), names, playable: true, animate: false, last: null, initial: shown};
+          const style = await loadStyle(board);
+          const setting = {style, names, playable: true, animate: false, last: null, initial: shown};
           view.show(shown, setting);
           const buttons = view.element.querySelectorAll('button');
           for (const cell of [30, 25, 31, 24]) buttons[cell].click();
@@ -420,7 +437,7 @@ def test_stones_are_flipped_and_a_player_passes(visitor: Visitor) -> None:
     page.get_by_role("button", name="c1: empty").click()
     expect(page.locator("#status")).to_have_text("Black to move")
     expect(page.locator(".piece.player-1")).to_have_count(4)
-    assert page.evaluate("() => window.animated.sort()") == ["scale(0.6)", "scaleX(0)"]
+    assert page.evaluate("() => window.animated.sort()") == ["scale(0.6)", "scaleX(0)", "scaleX(1)"]
     page.get_by_role("button", name="Pass", exact=True).click()
     expect(page.locator("#status")).to_have_text("White to move")
     expect(page.get_by_role("button", name="Pass", exact=True)).to_have_count(0)
@@ -441,6 +458,136 @@ def test_hexagons_are_played_where_they_are_drawn(visitor: Visitor) -> None:
         assert box and disc
         assert abs(box["x"] + box["width"] / 2 - disc["x"] - disc["width"] / 2) < 1.5
         assert abs(box["y"] + box["height"] / 2 - disc["y"] - disc["height"] / 2) < 1.5
+
+
+def test_a_disc_that_turns_never_vanishes(visitor: Visitor) -> None:
+    page = visitor.open("#model=stones&moves=d3,c3,c4,c5,b4", reduced_motion="no-preference")
+    two_people(page)
+    expect(page.locator("#status")).to_have_text("White to move")
+    page.evaluate(
+        """() => {
+          window.least = [];
+          const visible = ({transform}) => Math.abs(new DOMMatrix(transform).a) > 0.001;
+          const count = () => {
+            const cells = new Set();
+            for (const piece of document.querySelectorAll('#board .piece'))
+              if (visible(getComputedStyle(piece.firstElementChild))) cells.add(piece.getAttribute('transform'));
+            window.least.push(cells.size);
+            requestAnimationFrame(count);
+          };
+          document.querySelectorAll('.piece').length === 9 && count();
+        }"""
+    )
+    page.get_by_role("button", name="a5: empty").click()
+    expect(page.locator(".piece.player-1")).to_have_count(6)
+    expect(page.locator(".piece")).to_have_count(10)
+    counts = page.evaluate("least")
+    assert len(counts) > 10
+    assert min(counts) >= 9
+
+
+def squares(page: Page, *names: str) -> None:
+    """Click cells of a board, by their names."""
+    for name in names:
+        page.get_by_role("button", name=re.compile(f"^{name}: ")).click()
+
+
+def test_chess_is_played_by_clicks_on_its_squares(visitor: Visitor) -> None:
+    page = visitor.open("#model=pieces")
+    two_people(page)
+    expect(page.locator(".drawing.pieces .figure")).to_have_count(32)
+    expect(page.locator("#status")).to_have_text("White to move")
+    squares(page, "e2", "e4", "d7", "d5", "e4", "d5")
+    expect(page.locator("#moves button")).to_have_text(["Move 1: e4", "Move 2: d5", re.compile("^Move 3: exd5")])
+    expect(page.locator(".piece")).to_have_count(31)
+    assert (
+        page.get_by_role("button", name="d5: ♙").bounding_box()
+        == page.locator(".targets button").nth(27).bounding_box()
+    )
+    mark, cell = page.locator(".last-cell").bounding_box(), page.locator(".targets button").nth(27).bounding_box()
+    assert mark
+    assert cell
+    assert abs(mark["x"] + mark["width"] / 2 - cell["x"] - cell["width"] / 2) < 2
+    page.click("#flip")
+    expect(page.locator("#status")).to_have_text("White to move")
+
+
+def test_a_pawn_is_promoted_by_a_button(visitor: Visitor) -> None:
+    page = visitor.open("#model=pieces")
+    two_people(page)
+    for number, move in enumerate("e2e4 d7d5 e4d5 g8f6 d5d6 f6d5 d6c7 b8c6".split(), start=1):
+        squares(page, move[:2], move[2:])
+        expect(page.locator("#moves button")).to_have_count(number)
+    squares(page, "c7", "d8")
+    expect(page.locator(".others button")).to_have_count(4)
+    page.get_by_role("button", name="cxd8=N", exact=True).click()
+    expect(page.get_by_role("button", name="d8: ♘")).to_be_visible()
+    expect(page.locator(".others button")).to_have_count(0)
+
+
+def test_go_is_played_on_crossings_and_by_passes(visitor: Visitor) -> None:
+    page = visitor.open("#model=crossings")
+    two_people(page)
+    expect(page.locator("#status")).to_have_text("Black to move")
+    squares(page, "j9")
+    expect(page.get_by_role("button", name="j9: Black")).to_be_visible()
+    for count in (2, 3):
+        page.get_by_role("button", name="Pass", exact=True).click()
+        expect(page.locator("#moves button")).to_have_count(count)
+    expect(page.locator("#status")).to_have_text(re.compile("(Black|White) wins after 3 moves"))
+
+
+def test_a_text_that_is_a_grid_is_drawn(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    expect(page.locator(".drawing.rack")).to_be_visible()
+    drawn = page.evaluate(
+        """async (texts) => {
+          const {drawText} = await import('./board/styles/text.js');
+          return texts.map((text) => {
+            const [image] = drawText(text);
+            if (image.tagName !== 'svg') return null;
+            const count = (what) => image.querySelectorAll(what).length;
+            const names = [...image.querySelectorAll('.edge-name')].map(({textContent}) => textContent);
+            return [count('.square'), count('.piece'), names.join('')];
+          });
+        }""",
+        [render(name) for name in DRAWN],
+    )
+    assert dict(zip(DRAWN, drawn, strict=True)) == DRAWN
+
+
+DRAWN = {  # squares, pieces, and the names at the edge
+    "clobber": [30, 30, "54321abcdef"],
+    "connect_four": [42, 0, ""],
+    "gomoku(size=9)": [81, 0, ""],
+    "lines_of_action": [64, 24, "87654321abcdefgh"],
+    "othello": [64, 4, "12345678abcdefgh"],
+    "xiangqi": [90, 32, ""],
+    "antichess": [64, 32, ""],
+    "tic_tac_toe": [9, 0, ""],
+    "hex(board_size=5)": None,  # rows are shifted
+    "chinese_checkers": None,
+    "dots_and_boxes": None,
+    "nine_mens_morris": None,
+    "ultimate_tic_tac_toe": None,  # nine grids
+    "nim": None,
+    "twixt": None,
+}
+
+
+def render(name: str) -> str:
+    game = load_game(f"openspiel:{name}")
+    return game.render(game.initial(1)[0])
+
+
+def test_a_page_loads_only_the_style_of_its_board(visitor: Visitor) -> None:
+    page = visitor.open("#model=stones")
+    expect(page.locator(".drawing.stones")).to_be_visible()
+    files = "() => performance.getEntriesByType('resource').map(({name}) => name.match(/styles\\/(.*)\\.js/)?.[1])"
+    assert [name for name in page.evaluate(files) if name] == ["stones"]
+    choose(page, model="hexagons")
+    expect(page.locator(".drawing.hexagons")).to_be_visible()
+    assert [name for name in page.evaluate(files) if name] == ["stones", "hexagons"]
 
 
 # ---------------------------------------------------------------- the search
@@ -995,6 +1142,83 @@ def test_nothing_is_wider_than_a_phone(visitor: Visitor, path: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     beyond = "[...document.querySelectorAll('.panel')].filter((panel) => panel.scrollWidth > panel.clientWidth).length"
     assert page.evaluate(beyond) == 0
+
+
+@pytest.mark.parametrize("path", BOARDS)
+def test_pieces_stand_out_and_edges_are_legible_on_a_phone(visitor: Visitor, path: str) -> None:
+    page = visitor.open(f"#model={path}", **{**PHONE, "viewport": {"width": 390, "height": 844}})
+    expect(page.locator("#board svg.drawing")).to_be_visible()
+    expect(page.locator(".piece.player-1")).not_to_have_count(0)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        for found in page.evaluate(CONTRASTS):
+            assert found["contrast"] >= 3, f"{scheme}: {found}"
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll('#board .edge-name, #board .rack-label')].map((name) =>
+          parseFloat(getComputedStyle(name).fontSize) * name.getScreenCTM().a)"""
+    )
+    assert len(sizes) >= 6 or path.startswith("fresh")
+    assert min(sizes, default=10) >= 10
+
+
+CONTRASTS = """() => {
+  const context = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
+  const luminance = (color) => {
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    const linear = [...context.getImageData(0, 0, 1, 1).data].slice(0, 3)
+      .map((each) => each / 255).map((each) => (each > 0.04 ? ((each + 0.055) / 1.055) ** 2.4 : each / 12.92));
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const contrast = (one, other) => {
+    const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const color = (selector, property) => {
+    const element = document.querySelector(`#board ${selector}`);
+    return element ? getComputedStyle(element)[property] : null;
+  };
+  const page = getComputedStyle(document.documentElement).backgroundColor;
+  const image = document.querySelector('#board .drawing').classList;
+  const grounds = image.contains('rack') || image.contains('lines') ? [page]
+    : image.contains('crossings') ? [color('.frame', 'fill')]
+    : [color('.square', 'fill'), color('.square.odd', 'fill') ?? color('.square', 'fill')];
+  const found = [];
+  for (const player of [0, 1]) {
+    const of = (part, property) => color(`.piece.player-${player} ${part}`, property);
+    const shown = [of('.disc', 'fill'), of('.figure', 'fill'), of('.figure', 'stroke'), of('.stroke', 'stroke')];
+    if (image.contains('crossings')) shown.push(of('.disc', 'stroke'));
+    if (image.contains('rack')) shown.push(of('.disc-ridge', 'stroke'));
+    for (const ground of grounds) {
+      const most = Math.max(...shown.filter((each) => each && each !== 'none').map((each) => contrast(each, ground)));
+      found.push({what: `player ${player} on ${ground}`, contrast: most});
+    }
+  }
+  if (image.contains('hexagons'))
+    found.push({what: 'lines', contrast: contrast(color('.square', 'stroke'), color('.square', 'fill'))});
+  return found;
+}"""
+
+
+def test_the_focus_begins_at_a_legal_cell_in_the_middle(visitor: Visitor) -> None:
+    for model, name in (("stones", "f5: empty"), ("fresh", "b2: empty"), ("hexagons", "d4: empty")):
+        page = visitor.open(f"#model={model}")
+        two_people(page)
+        expect(page.locator(".targets button[tabindex='0']")).to_have_count(1)
+        expect(page.locator(".targets button[tabindex='0']")).to_have_attribute("aria-label", name)
+
+
+def test_an_illegal_cell_says_so(visitor: Visitor) -> None:
+    page = visitor.open("#model=stones")
+    two_people(page)
+    page.get_by_role("button", name="a1: empty").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#announcement")).to_have_text("a1 is not legal")
+    page = visitor.open("#model=connectfour&moves=444444")
+    two_people(page)
+    page.locator(".targets button").nth(3).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#announcement")).to_have_text("Column 4 is not legal")
 
 
 @needs_axe

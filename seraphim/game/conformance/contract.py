@@ -192,9 +192,10 @@ class ContractWalk:
             self._calls.fail("goal must be a sentence, the rules in a line of text", f"it is {goal!r}", 0)
         if self._read_board is not None:
             self._check_reading(self._read_board, drawing)
-        labels = [label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()]
-        if len(set(labels)) < len(labels):
-            self._calls.fail("label_in must give each legal action another name", f"returned {' '.join(labels)}", 0)
+        labels = {action: label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()}
+        if len(set(labels.values())) < len(labels):
+            given = " ".join(labels.values())
+            self._calls.fail("label_in must give each legal action another name", f"returned {given}", 0)
         board = board_of(self._game, self._states[0])
         if board is None:
             return
@@ -202,10 +203,10 @@ class ContractWalk:
         if cells.ndim != 2 or ((cells != EMPTY) & ((cells < 0) | (cells >= len(board.marks)))).any():
             rule = f"board must give cells [R, C] that are {EMPTY} or the index of one of its {len(board.marks)} marks"
             self._calls.fail(rule, f"gave {cells.tolist()}", 0)
-        actions = set(np.flatnonzero(legal).tolist())
-        if actions != set(board.targets):
-            missing = name_actions(self._game, sorted(actions - set(board.targets)))
-            more = name_actions(self._game, sorted(set(board.targets) - actions))
+        on_board = {action for action, label in labels.items() if not label.lower().endswith("pass")}
+        if on_board - set(board.targets) or set(board.targets) - set(labels):
+            missing = name_actions(self._game, sorted(on_board - set(board.targets)))
+            more = name_actions(self._game, sorted(set(board.targets) - set(labels)))
             rule = "board must give targets for exactly the legal actions"
             self._calls.fail(rule, f"missing are: {missing}; not legal are: {more}", 0)
         rows, columns = cells.shape

@@ -120,6 +120,7 @@ def to_board(board: Board | None) -> Message | None:
         "targets": {str(action): _cells(cells) for action, cells in board.targets.items()},
         **(names if board.row_names and board.column_names else {}),
         **({} if board.look == "marks" else {"look": board.look}),
+        **({"players": list(board.players)} if board.players else {}),
     }
 
 

@@ -2,8 +2,9 @@
 
 import {html, svg} from '../shared/dom.js';
 import {drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
-import {center, CHUTE, geometryOf, sourceOf} from './geometry.js';
-import {animateEntry, animateFlip, drawBoard, drawPiece} from './pieces.js';
+import {center, sourceOf} from './geometry.js';
+import {animateTurn, mayAnimate, toPiece} from './pieces.js';
+import {drawingOf, layOut} from './styles.js';
 import {Targets} from './targets.js';
 
 /**
@@ -22,11 +23,12 @@ import {Targets} from './targets.js';
  * @property {Record<string, string>} labels of the legal actions
  *
  * @typedef {object} Setting
- * @property {Style} style of the game
+ * @property {Style} style of the game, which is loaded
  * @property {[string, string]} names of the players
  * @property {boolean} playable whether the user may move now
  * @property {boolean} animate whether a new piece is animated
  * @property {number | null} last action that led here
+ * @property {Board | null} [before] the board that it was played on, if it is known
  * @property {{board: Board | null, labels: Record<string, string>}} initial a position of the same game in which most
  *     moves are legal; it gives their cells and labels
  */
@@ -39,9 +41,11 @@ export class BoardView {
   #geometry = null;
   #layers = {pieces: svg('g'), marks: svg('g', {class: 'marks'}), ghost: svg('g', {class: 'ghost'})};
   #key = ''; // of the drawing
-  #text = html('pre', {class: 'drawing'}); // the position of a game without a board
+  #text = html('div', {class: 'as-text'}); // the position of a game without a board
   /** @type {Map<string, SVGGElement>} pieces by `row,column,mark` */
   #pieces = new Map();
+  /** Pieces that were turned over, until they are gone. @type {SVGGElement[]} */
+  #turning = [];
   /** @type {Shown | null} */
   #shown = null;
   /** @type {Setting | null} */
@@ -73,9 +77,12 @@ export class BoardView {
   show(shown, setting) {
     this.#shown = shown;
     this.#setting = setting;
+    document.documentElement.dataset.first = setting.names[0].toLowerCase();
     this.#build(shown, setting);
+    // Elsewhere an action has the same cells in all positions.
+    if (setting.style === 'pieces') this.#places.clear();
     for (const [action, cells] of Object.entries(shown.board?.targets ?? {})) this.#places.set(Number(action), cells);
-    if (shown.board) this.#place(shown.board, setting.animate);
+    if (shown.board) this.#place(shown.board, setting);
     this.targets.update(shown, setting);
     this.#drawMarks();
   }
@@ -96,43 +103,58 @@ export class BoardView {
    * @param {Setting} setting
    */
   #build({board, text}, {style, initial}) {
-    this.#text.textContent = text;
+    if (!board) this.#text.replaceChildren(...drawingOf('text').drawText(text));
     const key = board ? `${style} ${board.rows}×${board.columns} ${board.marks}` : NO_BOARD;
     if (key === this.#key) return;
     this.#key = key;
     if (!board) {
       this.#geometry = null;
       this.targets.build(null, null);
+      this.element.style.removeProperty('--ratio');
       this.element.replaceChildren(this.#text, this.targets.element);
       return;
     }
     this.#pieces.clear();
     const reference = initial.board ?? board;
     this.#places = new Map(Object.entries(reference.targets).map(([action, cells]) => [Number(action), cells]));
-    const geometry = geometryOf(style, board);
+    const geometry = layOut(style, board);
+    const {width, height, nameSize} = geometry;
     this.#geometry = geometry;
-    const {behind, front} = drawBoard(geometry, columnNames(reference, initial.labels), board);
+    const {behind, front = []} = drawingOf(style).drawBoard(geometry, board, columnNames(reference, initial.labels));
     this.#layers.pieces.replaceChildren();
     this.targets.build(board, geometry);
-    const drawing = svg(
+    const image = svg(
       'svg',
-      {viewBox: `0 0 ${geometry.width} ${geometry.height}`, 'aria-hidden': 'true', class: `drawing ${style}`},
+      {viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true', class: `drawing ${style}`},
       ...behind,
       this.#layers.ghost,
       this.#layers.pieces,
       ...front,
       this.#layers.marks,
     );
-    this.element.style.setProperty('--ratio', String(geometry.width / geometry.height));
-    this.element.replaceChildren(drawing, this.targets.element);
+    image.style.setProperty('--name-size', `${nameSize}px`);
+    this.element.style.setProperty('--ratio', String(width / height));
+    this.element.replaceChildren(image, this.targets.element);
+  }
+
+  /**
+   * @param {number} mark
+   * @param {Cell} cell
+   * @returns {SVGGElement}
+   */
+  #draw(mark, cell) {
+    const geometry = /** @type {Geometry} */ (this.#geometry);
+    const marks = this.#shown?.board?.marks ?? [];
+    return toPiece(geometry, mark, drawingOf(geometry.style).drawShape(marks[mark]), cell);
   }
 
   /**
    * @param {Board} board
-   * @param {boolean} animate
+   * @param {Setting} setting
    */
-  #place(board, animate) {
+  #place(board, {animate, before: earlier, last}) {
     const geometry = /** @type {Geometry} */ (this.#geometry);
+    const drawing = drawingOf(geometry.style);
     const wanted = new Map();
     board.cells.forEach((row, r) =>
       row.forEach((mark, c) => mark !== EMPTY && wanted.set(`${r},${c},${mark}`, [r, c, mark])),
@@ -140,24 +162,35 @@ export class BoardView {
     const fresh = [...wanted.keys()].filter((key) => !this.#pieces.has(key));
     const before = new Set([...this.#pieces.keys()].map(cellOf));
     const placed = fresh.filter((key) => !before.has(cellOf(key)));
+    const played = (last !== null && earlier?.targets[last]) || [];
+    const source = earlier ? sourceOf(earlier, played) : null;
+    const moved = source ? fresh.filter((key) => cellOf(key) === String(played[0])) : placed;
+    for (const piece of this.#turning) piece.remove();
+    this.#turning = [];
+    /** @type {Map<string, SVGGElement>} */
+    const leaving = new Map();
     for (const [key, piece] of this.#pieces) {
-      if (!wanted.has(key)) {
-        piece.remove();
-        this.#pieces.delete(key);
-      }
+      if (wanted.has(key)) continue;
+      leaving.set(cellOf(key), piece);
+      this.#pieces.delete(key);
     }
     for (const key of fresh) {
       const [row, column, mark] = wanted.get(key);
-      const piece = drawPiece(geometry, mark, board.marks[mark], [row, column]);
+      const piece = this.#draw(mark, [row, column]);
+      const old = leaving.get(cellOf(key));
       this.#pieces.set(key, piece);
       this.#layers.pieces.append(piece);
-      if (!animate || placed.length !== 1) continue;
-      if (key === placed[0]) animateEntry(piece, geometry, [row, column]);
-      else if (geometry.style === 'stones') {
-        const [from, to] = wanted.get(placed[0]);
-        animateFlip(piece, Math.max(Math.abs(row - from), Math.abs(column - to)));
+      if (!animate || moved.length !== 1) continue;
+      const moving = /** @type {SVGGElement} */ (piece.firstElementChild);
+      if (key === moved[0]) drawing.animateEntry(moving, geometry, [row, column], source);
+      else if (drawing.turns && old && mayAnimate()) {
+        const [from, to] = wanted.get(moved[0]);
+        leaving.delete(cellOf(key));
+        this.#turning.push(old);
+        animateTurn(old, piece, Math.max(Math.abs(row - from), Math.abs(column - to)));
       }
     }
+    for (const piece of leaving.values()) piece.remove();
   }
 
   #drawMarks() {
@@ -167,8 +200,8 @@ export class BoardView {
     const {targets} = shown.board;
     const steps = this.#drawVariation(variation);
     const drawn = drawLine(geometry, shown.line);
-    const landing = setting.last === null ? null : this.#landed(setting.last);
-    if (landing && !shown.line.length) drawn.push(drawLast(geometry, landing));
+    const landed = setting.last === null ? null : this.#landed(setting.last, setting.before);
+    if (landed && !shown.line.length) drawn.push(drawLast(geometry, landed));
     if (!steps.length) {
       const board = shown.board;
       for (const [action, opinion] of opinions) {
@@ -224,8 +257,10 @@ export class BoardView {
     const steps = [];
     let player = shown.to_play;
     for (const [index, action] of actions.entries()) {
+      if (geometry.style === 'pieces' && index) break; // where later moves lead depends on the position
       const places = this.#places.get(action) ?? [];
-      const source = geometry.style === 'grid' ? sourceOf({...shown.board, cells}, places) : null;
+      const moves = geometry.style === 'grid' || geometry.style === 'pieces';
+      const source = moves ? sourceOf({...shown.board, cells}, places) : null;
       const cell = source ? places[0] : this.#free(action, cells);
       if (!cell) break;
       const mark = source ? cells[source[0]][source[1]] : player;
@@ -234,8 +269,7 @@ export class BoardView {
         steps.push(drawArrow(geometry, source, cell, {weight: 1, tone: 'step', best: false}));
       }
       cells[cell[0]][cell[1]] = mark;
-      const piece = drawPiece(geometry, mark, shown.board.marks[mark], cell);
-      steps.push(drawStep(piece, geometry, cell, index + 1));
+      steps.push(drawStep(this.#draw(mark, cell), geometry, cell, index + 1));
       player = player ? 0 : 1;
     }
     return steps;
@@ -256,11 +290,13 @@ export class BoardView {
 
   /**
    * @param {number} action that led to the position shown
+   * @param {Board | null} [before] the board that it was played on
    * @returns {Cell | null} where its piece stands: the highest occupied cell
    */
-  #landed(action) {
+  #landed(action, before) {
     const cells = this.#shown?.board?.cells ?? [];
-    const taken = (this.#places.get(action) ?? []).filter(([row, column]) => cells[row]?.[column] !== EMPTY);
+    const known = this.#geometry?.style === 'pieces' ? [] : this.#places.get(action);
+    const taken = (before?.targets[action] ?? known ?? []).filter(([row, column]) => cells[row]?.[column] !== EMPTY);
     return taken.reduce((/** @type {Cell | null} */ top, cell) => (top && top[0] < cell[0] ? top : cell), null);
   }
 
@@ -268,11 +304,12 @@ export class BoardView {
   #hover(action) {
     const [geometry, shown] = [this.#geometry, this.#shown];
     this.#layers.ghost.replaceChildren();
-    const place = action === null ? null : shown?.board?.targets[action]?.[0];
-    if (!geometry || !shown?.board || !place || !this.#setting?.playable) return;
-    const piece = drawPiece(geometry, shown.to_play, shown.board.marks[shown.to_play], place);
+    const cells = action === null ? null : shown?.board?.targets[action];
+    if (!geometry || !shown?.board || !cells || !this.#setting?.playable) return;
+    const source = geometry.style === 'pieces' ? sourceOf(shown.board, cells) : null;
+    const piece = this.#draw(source ? shown.board.cells[source[0]][source[1]] : shown.to_play, cells[0]);
     if (geometry.style === 'rack')
-      piece.setAttribute('transform', `translate(${center(geometry, place)[0]} ${CHUTE / 2 + 2})`);
+      piece.setAttribute('transform', `translate(${center(geometry, cells[0])[0]} ${geometry.top / 2 - 11})`);
     else piece.classList.add('faint');
     this.#layers.ghost.append(piece);
   }

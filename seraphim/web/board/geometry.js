@@ -4,8 +4,9 @@
  * @typedef {import('../shared/types.js').Board} Board
  * @typedef {import('../shared/types.js').Cell} Cell
  *
- * @typedef {'rack' | 'lines' | 'grid' | 'stones' | 'hexagons' | 'text'} Style a rack that stones drop into, a few cells
- *     between lines, squares, squares with stones, hexagons, or the game's own drawing in text
+ * @typedef {'rack' | 'lines' | 'grid' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'text'} Style a rack that
+ *     stones drop into, a few cells between lines, squares, squares with stones, hexagons, squares with pieces of chess
+ *     or checkers, stones on the crossings of lines, or the game's own drawing in text
  *
  * @typedef {object} Geometry in units of the drawing
  * @property {Style} style
@@ -13,21 +14,19 @@
  * @property {number} columns
  * @property {number} left of the cells
  * @property {number} top of the cells
+ * @property {number} half from there to the centers of the first row
  * @property {number} rise from a row to the next
  * @property {number} shift of a row to the right of the one above, in cells
  * @property {number} width of the whole drawing
  * @property {number} height of the whole drawing
+ * @property {number} nameSize font size of the names at the edge
  */
 
 /** The side of a cell, in units of the drawing. */
 export const CELL = 100;
-/** The space above a rack, where a stone waits to be dropped. */
-export const CHUTE = 86;
-
-/** The side of a hexagon as wide as a cell, with a corner at its top. */
-export const SIDE = CELL / Math.sqrt(3);
 
 const FEW_CELLS = 25;
+const NAME = 0.031; // font size by the width of the cells: 10 pixels on a phone
 
 /**
  * Choose the style for a game.
@@ -36,7 +35,7 @@ const FEW_CELLS = 25;
  */
 export function styleOf(board) {
   if (!board) return 'text';
-  if (board.look === 'stones' || board.look === 'hexagons') return board.look;
+  if (board.look && board.look !== 'marks') return board.look;
   const targets = Object.values(board.targets);
   if (targets.length && targets.every((cells) => isColumn(cells, board.rows))) return 'rack';
   const single = targets.every((cells) => cells.length === 1);
@@ -64,26 +63,24 @@ function isColumn(cells, rows) {
 }
 
 /**
- * @param {Style} style not text
+ * @param {number} width of the cells
+ * @returns {number} font size of the names at their edge
+ */
+export const toNameSize = (width) => Math.max(14, NAME * width);
+
+/**
+ * Lay out square cells, with room for the names around them.
+ * @param {Style} style
  * @param {Board} board
+ * @param {{left: number, top: number, bottom: number}} [room] around the cells, by default for names if there are any
  * @returns {Geometry}
  */
-export function geometryOf(style, {rows, columns}) {
-  const [left, top, bottom] = {
-    rack: [26, CHUTE + 26, 92],
-    lines: [14, 14, 14],
-    grid: [8, 8, 8],
-    stones: [8, 8, 8],
-    hexagons: [38, 36, 12],
-    text: [0, 0, 0],
-  }[style];
-  if (style === 'hexagons') {
-    const [rise, shift] = [1.5 * SIDE, 0.5];
-    const width = (columns + shift * (rows - 1)) * CELL + 2 * left;
-    return {style, rows, columns, left, top, rise, shift, width, height: top + rows * rise + SIDE / 2 + bottom};
-  }
-  const width = columns * CELL + 2 * left;
-  return {style, rows, columns, left, top, rise: CELL, shift: 0, width, height: top + rows * CELL + bottom};
+export function layOutSquares(style, {rows, columns, column_names: names}, room) {
+  const nameSize = toNameSize(columns * CELL);
+  const margin = names ? 1.7 * nameSize : 8;
+  const {left, top, bottom} = room ?? {left: margin, top: margin, bottom: margin};
+  const [width, height] = [columns * CELL + 2 * left, top + rows * CELL + bottom];
+  return {style, rows, columns, left, top, half: CELL / 2, rise: CELL, shift: 0, width, height, nameSize};
 }
 
 /**
@@ -91,15 +88,12 @@ export function geometryOf(style, {rows, columns}) {
  * @param {Cell} cell
  * @returns {[x: number, y: number]} its center
  */
-export function center({style, left, top, rise, shift}, [row, column]) {
-  const first = style === 'hexagons' ? SIDE : CELL / 2;
-  return [left + (column + shift * row + 0.5) * CELL, top + first + row * rise];
+export function center({left, top, half, rise, shift}, [row, column]) {
+  return [left + (column + shift * row + 0.5) * CELL, top + half + row * rise];
 }
 
 /**
  * @param {Style} style
  * @returns {boolean} whether its pieces are discs
  */
-export function hasStones(style) {
-  return style === 'rack' || style === 'stones' || style === 'hexagons';
-}
+export const hasStones = (style) => ['rack', 'stones', 'hexagons', 'crossings'].includes(style);

@@ -88,8 +88,8 @@ export function drawOpinion(geometry, cell, {main, sub, weight, tone, best}, abo
     {transform: `translate(${x} ${y})`, class: `opinion ${tone}${best ? ' best' : ''}`},
     svg('circle', {r, class: 'tint', 'fill-opacity': tint}),
     best ? svg('circle', {r: r - 2, class: 'ring'}) : null,
-    svg('text', {y: above ? -7 : sub ? -5 : 2, class: main.length > 4 ? 'main long' : 'main'}, main),
-    sub && !above ? svg('text', {y: 19, class: 'sub'}, sub) : null,
+    svg('text', {y: above ? -7 : sub ? -8 : 2, class: main.length > 4 ? 'main long' : 'main'}, main),
+    sub && !above ? svg('text', {y: 20, class: 'sub'}, sub) : null,
   );
 }
 

@@ -1,7 +1,8 @@
 /** The buttons over a board: one per cell, or per column of a rack; without a board, one per move. */
 
 import {html, keepFocus} from '../shared/dom.js';
-import {CELL, center, sourceOf} from './geometry.js';
+import {announce} from '../shared/notices.js';
+import {CELL, hasStones, sourceOf} from './geometry.js';
 
 /**
  * @typedef {import('../shared/types.js').Board} Board
@@ -19,6 +20,7 @@ export class Targets {
   /** Buttons of moves that no cell names, by action. @type {Map<number, HTMLButtonElement>} */
   #moves = new Map();
   #columns = 0; // buttons in a row
+  #visited = false; // whether a button of the board had the focus
   /** Names of cells that a legal move has named so far. @type {Map<string, string>} */
   #cellNames = new Map();
   #onchoose;
@@ -53,6 +55,7 @@ export class Targets {
    */
   build(board, geometry) {
     this.#chosen = [];
+    this.#visited = false;
     this.#buttons = [];
     this.#moves.clear();
     this.others.replaceChildren();
@@ -61,7 +64,7 @@ export class Targets {
     this.element.className = `targets ${geometry?.style ?? 'text'}`;
     if (!board || !geometry) return;
     const rack = geometry.style === 'rack';
-    const top = rack ? 0 : center(geometry, [0, 0])[1] - geometry.rise / 2;
+    const top = rack ? 0 : geometry.top + geometry.half - geometry.rise / 2;
     this.#columns = board.columns;
     this.#cellNames.clear();
     Object.assign(this.element.style, {
@@ -78,7 +81,6 @@ export class Targets {
       for (const [index, button] of this.#buttons.entries())
         button.style.transform = `translateX(${100 * geometry.shift * Math.floor(index / board.columns)}%)`;
     }
-    this.#buttons[rack ? Math.floor(board.columns / 2) : Math.floor(this.#buttons.length / 2)].tabIndex = 0;
     this.element.append(...this.#buttons);
   }
 
@@ -99,27 +101,50 @@ export class Targets {
       for (const [action, cells] of Object.entries(known?.targets ?? {}))
         this.#cellNames.set(cells[0].join(), labels[action]);
     }
+    const pieces = hasStones(style) ? names : board.marks;
     this.#buttons.forEach((button, index) => {
       const cell = /** @type {Cell} */ ([Math.floor(index / this.#columns), index % this.#columns]);
       const legal = this.#actionsAt(cell).length > 0;
       button.setAttribute('aria-disabled', String(!(playable && legal)));
       button.setAttribute(
         'aria-label',
-        style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell),
+        style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell, pieces),
       );
     });
+    if (!this.#visited) this.#setStop(this.#nearest());
+  }
+
+  /** @returns {HTMLButtonElement} the one nearest to the middle, if possible of a legal move */
+  #nearest() {
+    const [row, column] = [this.#buttons.length / this.#columns, this.#columns].map((count) => Math.floor(count / 2));
+    const distance = (/** @type {number} */ index) =>
+      Math.hypot(Math.floor(index / this.#columns) - row, (index % this.#columns) - column);
+    const indexes = [...this.#buttons.keys()];
+    const legal = indexes.filter((index) => this.#buttons[index].ariaDisabled === 'false');
+    const near = (legal.length ? legal : indexes).sort((one, other) => distance(one) - distance(other));
+    return this.#buttons[near[0]];
+  }
+
+  /** @param {HTMLButtonElement} stop the one that the tab key leads to */
+  #setStop(stop) {
+    for (const button of this.#buttons) button.tabIndex = button === stop ? 0 : -1;
   }
 
   /**
-   * Update the buttons of moves that no cell names. If the one that has the focus is gone, another button gets it.
+   * Update the buttons of moves that no cell names, or all cells of which are selected, as of a promotion. If the one
+   * that has the focus is gone, another button gets it.
    * @param {Shown} shown
+   * @param {number[]} [open] the actions that the selected cells name
    */
-  #updateMoves({board, labels}) {
-    const actions = Object.keys(labels).map(Number).filter((action) => !board?.targets[action]);
+  #updateMoves({board, labels}, open = []) {
+    const complete = open.filter((action) => board?.targets[action].length === this.#chosen.length);
+    const others = Object.keys(labels).map(Number).filter((action) => !board?.targets[action]);
+    const actions = [...complete, ...others];
+    if (complete.length > 1) announce('Choose one of the moves below the board');
     const buttons = actions.map((action) => this.#moveButton(action));
     for (const [index, button] of buttons.entries()) {
       const label = labels[actions[index]];
-      button.textContent = board ? `${label[0].toUpperCase()}${label.slice(1)}` : label;
+      button.textContent = board && /pass$/i.test(label) ? 'Pass' : label; // OpenSpiel says who passes
       button.setAttribute('aria-disabled', String(!this.#playable));
     }
     const box = board ? this.others : this.element;
@@ -162,8 +187,9 @@ export class Targets {
       onpointerenter: () => this.#point(cell),
       onpointerleave: () => this.#onhover(null),
       onfocus: (/** @type {FocusEvent} */ event) => {
-        const focused = /** @type {HTMLElement} */ (event.target);
-        for (const button of this.#buttons) button.tabIndex = button === focused ? 0 : -1;
+        const focused = /** @type {HTMLButtonElement} */ (event.target);
+        this.#visited = true;
+        this.#setStop(focused);
         if (focused.matches(':focus-visible')) this.#point(cell);
       },
       onblur: () => this.#onhover(null),
@@ -193,10 +219,20 @@ export class Targets {
       chosen = [];
       actions = this.#actionsAt(cell);
     }
+    if (!actions.length) announce(`${this.#nameOf(cell)} is not legal`);
     if (actions.length === 1 && (chosen.length || !this.#isSource(cell, actions[0]))) {
       this.#onhover(null);
       this.#onplay(actions[0]);
     } else this.#setChosen(actions.length ? [...chosen, cell] : []);
+  }
+
+  /**
+   * @param {Cell} cell
+   * @returns {string} `b2`, `Column 4`
+   */
+  #nameOf([row, column]) {
+    const label = this.#buttons[(row * this.#columns + column) % this.#buttons.length].ariaLabel ?? '';
+    return label.split(/[:,]/)[0];
   }
 
   /** @param {Cell[]} cells */
@@ -212,6 +248,7 @@ export class Targets {
       button.classList.toggle('chosen', chosen);
       button.classList.toggle('landing', !chosen && landings.some((other) => isSame(other, cell)));
     }
+    if (this.#shown) this.#updateMoves(this.#shown, open);
     this.#onchoose();
   }
 
@@ -241,14 +278,15 @@ export class Targets {
   /**
    * @param {Board} board
    * @param {Cell} cell
+   * @param {string[]} pieces what to call them
    * @returns {string} `b2: X`
    */
-  #describeCell(board, [row, column]) {
+  #describeCell(board, [row, column], pieces) {
     const mark = board.cells[row][column];
     const {row_names: rows, column_names: columns} = board;
     const own = rows && columns ? columns[column] + rows[row] : this.#cellNames.get([row, column].join());
     const name = own ?? `row ${row + 1}, column ${column + 1}`;
-    return `${name}: ${mark < 0 ? 'empty' : board.marks[mark]}`;
+    return `${name}: ${mark < 0 ? 'empty' : pieces[mark]}`;
   }
 
   /**

@@ -95,6 +95,7 @@ function showBoard(animate) {
     playable: scheduler.isHumanTurn,
     animate,
     last: position.last,
+    before: node.parent?.position?.board ?? null,
     initial: initial ?? position,
   });
   showAnalysis();

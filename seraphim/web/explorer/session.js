@@ -2,7 +2,7 @@
 
 import {readAddress, readMoves, writeAddress, writeMoves} from '../shared/address.js';
 import {GameTree} from './game_tree.js';
-import {styleOf} from '../board/geometry.js';
+import {loadStyle} from '../board/styles.js';
 
 /**
  * @typedef {import('../shared/address.js').Address} Address
@@ -67,7 +67,7 @@ export class Session {
         ? await this.#follow(address, game.labels)
         : game.name === this.game?.name ? this.tree.copy() : new GameTree();
       if (!tree.start) tree.root.position = initial;
-      const style = styleOf(initial.board);
+      const style = await loadStyle(initial.board);
       if (turn === this.#turn) await this.#show({model, snapshot, game, program, engineText, initial, style, tree});
     };
     this.#opening = this.#opening.catch(() => {}).then(open);

@@ -43,8 +43,8 @@ async function choose(id) {
   const game = await fetchJson(`api/models/${encodeURIComponent(model)}/games/${encodeURIComponent(id)}`);
   if (choice !== choices) return;
   clearNotices();
-  replay.open(model, game);
   games.mark(id);
+  await replay.open(model, game);
 }
 
 /** @param {string} text in place of the curves */

@@ -7,7 +7,7 @@ import {formatResult, formatValue, playerNames} from '../shared/format.js';
 import {ValueGraph} from '../analysis/graph.js';
 import {toPolicyOpinions} from '../board/marks.js';
 import {announce} from '../shared/notices.js';
-import {styleOf} from '../board/geometry.js';
+import {loadStyle} from '../board/styles.js';
 
 /**
  * @typedef {object} Recorded a position of a game
@@ -44,10 +44,12 @@ export class Replay {
    * @param {string} model
    * @param {RecordedGame} game
    */
-  open(model, game) {
+  async open(model, game) {
     this.#model = model;
     this.#game = game;
-    this.#style = styleOf(game.positions[0].board);
+    const style = await loadStyle(game.positions[0].board);
+    if (this.#game !== game) return;
+    this.#style = style;
     document.documentElement.dataset.style = this.#style;
     byId('replay').hidden = false;
     byId('board-legend').hidden = this.#style === 'text'; // which shows no shares
@@ -70,11 +72,12 @@ export class Replay {
     const stepped = to === this.#at + 1;
     this.#at = Math.max(0, Math.min(positions.length - 1, to));
     const position = positions[this.#at];
-    const before = this.#at > 0 ? positions[this.#at - 1].action : null;
+    const before = this.#at > 0 ? positions[this.#at - 1] : null;
     const names = playerNames(this.#style, position.board, false);
+    const last = {last: before?.action ?? null, before: before?.board};
     this.board.show(
       {...position, line: []},
-      {style: this.#style, names, playable: false, animate: stepped, last: before, initial: positions[0]},
+      {style: this.#style, names, playable: false, animate: stepped, ...last, initial: positions[0]},
     );
     this.board.write({opinions: opinionsOf(position)});
     this.#describe(position, names);

@@ -73,13 +73,14 @@ export function gameTitle(name) {
 }
 
 /**
- * Name the players by what one sees: the colors of their stones, else their marks.
+ * Name the players by what one sees: as their board does, by the colors of their stones, else by their marks.
  * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
  * @param {boolean} flipped whether the colors are swapped
  * @returns {[string, string]}
  */
 export function playerNames(style, board, flipped) {
+  if (board?.players) return flipped ? [board.players[1], board.players[0]] : board.players;
   if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
   if (style === 'hexagons') return flipped ? ['Orange', 'Blue'] : ['Blue', 'Orange'];
   if (style === 'stones') return flipped ? ['White', 'Black'] : ['Black', 'White'];

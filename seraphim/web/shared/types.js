@@ -7,12 +7,13 @@
  * @property {number} rows
  * @property {number} columns
  * @property {number[][]} cells index into marks, -1 for an empty cell
- * @property {string[]} marks what stands in a cell: the piece of player 0, of player 1
+ * @property {string[]} marks what stands in a cell: a piece of player 0, one of player 1, and so on
  * @property {Record<string, Cell[]>} targets the cells of each legal action: the piece lands in the first; a piece that
  *     moves comes from the second
  * @property {string[]} [row_names]
  * @property {string[]} [column_names] a cell's name is its column, then its row
- * @property {'marks' | 'stones' | 'hexagons'} [look] how it is drawn, by default marks
+ * @property {'marks' | 'stones' | 'hexagons' | 'pieces' | 'crossings'} [look] how it is drawn, by default marks
+ * @property {[string, string]} [players] what to call players 0 and 1
  *
  * @typedef {object} GameInfo
  * @property {string} name

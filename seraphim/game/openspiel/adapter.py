@@ -1,4 +1,4 @@
-"""The games of OpenSpiel for two players who move in turns, with perfect information and without chance.
+"""A game of OpenSpiel as one of ours.
 
 A game has OpenSpiel's name behind `openspiel:`, for instance `openspiel:hex(board_size=5)`. Its rules are called one
 position at a time, which takes some microseconds each.
@@ -7,8 +7,7 @@ position at a time, which takes some microseconds each.
 import functools
 import math
 import re
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -16,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError, NotInstalledError, how_to_install, shown
-from seraphim.game import Array, Symmetries, identity_symmetry
+from seraphim.game import Array, Board, Symmetries, identity_symmetry
+from seraphim.game.openspiel.boards import PIECES, Pieces, read_board, read_diagram, rows_of_line
+from seraphim.game.openspiel.cache import StateCache
 
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
@@ -25,9 +26,6 @@ MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter; of one like `max_moves`
 SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
 HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
 CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
-# The memory of a state of OpenSpiel, measured for every game: up to 8,500 bytes in Go, and up to 100 for each ply of
-# its history.
-_STATE_BYTES, _PLY_BYTES = 9_000, 100
 _LONGEST_NUMBER = 4  # digits
 _SAMPLES = 8  # random games in which fractions are looked for
 _SAMPLED_PLIES = 100
@@ -66,6 +64,9 @@ class OpenSpielGame:
         channels, *board = self._planes
         self.observation_shape = (*board, channels + 1) if board else (channels + 1,)
         self._scale = self._fractions()
+        self._pieces = PIECES.get(self._game.get_type().short_name)
+        if self._pieces and not read_diagram(str(self._game.new_initial_state())).has_cell_names:
+            self._pieces = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as the name."""
@@ -185,6 +186,22 @@ class OpenSpielGame:
         """Return OpenSpiel's text, with a drawing before it if the text is one line, as in chess."""
         return _drawn(str(self._state(state)))
 
+    @property
+    def board(self) -> Callable[[Array], Board] | None:
+        """See `GameFeatures`: of the games whose pieces are known, where OpenSpiel names cells by letter and number."""
+        return None if self._pieces is None else functools.partial(self._board, self._pieces)
+
+    def _board(self, pieces: Pieces, row: Array) -> Board:
+        state = self._state(row)
+        moves = {action: self._cells_of(state, action) for action in state.legal_actions()}
+        return read_board(pieces, self._first, str(state), moves)
+
+    def _cells_of(self, state: Any, action: int) -> str:
+        # A legal action as text with the names of its cells.
+        if self._game.get_type().short_name == "chess":
+            return str(_pyspiel().chess.action_to_move(action, state.board()).to_lan())
+        return str(state.action_to_string(state.current_player(), action))
+
     def action_label(self, action: int) -> str:
         """Return the number of an action, because OpenSpiel's names for one depend on the position: `label_in`."""
         return str(action)
@@ -205,9 +222,9 @@ class OpenSpielGame:
         """Return the name of a legal action in UCI, in the games that have a `uci_variant`."""
         state = self._state(row)
         if self.uci_variant == "chess":
-            return str(_pyspiel().chess.action_to_move(action, state.board()).to_lan())
+            return self._cells_of(state, action)
         # In UCI the first player moves upward. OpenSpiel marks a capture by a star.
-        name = state.action_to_string(state.current_player(), action).rstrip("*")
+        name = self._cells_of(state, action).rstrip("*")
         return re.sub(r"\d", lambda rank: str(9 - int(rank[0])), name)
 
     def parse_action(self, text: str) -> int:
@@ -216,48 +233,12 @@ class OpenSpielGame:
         return int(text)
 
 
-class StateCache:
-    """States of OpenSpiel by the words of ours, up to a number of bytes; the least recently used go first.
-
-    Threads can share it.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._states: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
-        self._bytes, self._max_bytes = 0, max_bytes
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        """Return how many states are kept."""
-        return len(self._states)
-
-    def find(self, key: bytes) -> Any:
-        """Return the state, or None if it is not kept."""
-        with self._lock:
-            if key not in self._states:
-                return None
-            self._states.move_to_end(key)
-            return self._states[key][0]
-
-    def keep(self, key: bytes, state: Any, plies: int) -> None:
-        """Keep a state after `plies` moves; one that is kept already stays."""
-        size = _STATE_BYTES + _PLY_BYTES * plies + len(key)
-        with self._lock:
-            if key in self._states:
-                return
-            self._bytes += size
-            self._states[key] = state, size
-            while self._bytes > self._max_bytes:
-                self._bytes -= self._states.popitem(last=False)[1][1]
-
-
 def _drawn(text: str) -> str:
     # In such a line, rows have / between them, and a number stands for that many empty cells.
-    rows = text.partition(" ")[0].split("/")
+    rows = rows_of_line(text)
     if len(rows) == 1 or "\n" in text:
         return text
-    cells = [re.sub(r"\d+", lambda number: "." * int(number[0]), row) for row in rows]
-    return "\n".join([*(" ".join(re.findall(r"\+?.", row)) for row in cells), "", text])
+    return "\n".join([*(" ".join(re.findall(r"\+?.", row)) for row in rows), "", text])
 
 
 def _labels(state: Any) -> dict[int, str]:
