@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import games
 import numpy as np
@@ -163,6 +164,11 @@ def focused(page: Page) -> str:
     return page.evaluate("(({textContent, ariaLabel}) => ariaLabel ?? textContent)(document.activeElement)")
 
 
+def choose_metric(page: Page, name: str) -> None:
+    """Choose the numbers on the board."""
+    page.locator("#metric").get_by_label(name, exact=True).check()
+
+
 def two_people(page: Page) -> None:
     choose(page, player_0="human", player_1="human")
 
@@ -180,6 +186,95 @@ def replay(game: Game, moves: list[str]) -> str:
         -1.0: {"connectfour": "Yellow wins", "tictactoe": "O wins"},
     }
     return f"{names[float(results[0])][game.name] if results[0] else 'Draw'} after {len(moves)} moves"
+
+
+# ---------------------------------------------------------------- the first visit
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "goal"),
+    [
+        ("connectfour", ["Red", "Yellow"], "Connect four of your discs in a row: across, down or diagonally."),
+        ("hexagons", ["Blue", "Orange"], "Connect the two sides of the board in your color."),
+        ("stones", ["Black", "White"], "Enclose your opponent's discs in a line to turn them over: most discs win."),
+        ("fresh", ["X", "O"], "Get three of your marks in a row."),
+    ],
+)
+def test_the_first_visit_says_the_goal_and_who_one_is_and_keeps_numbers_away(
+    visitor: Visitor, model: str, names: list[str], goal: str
+) -> None:
+    page = visitor.open(f"#model={model}")
+    analyzed(page)
+    assert [page.locator(f"#name-{player}").inner_text() for player in (0, 1)] == names
+    expect(page.locator("#goal")).to_have_text(f"{goal} You are {names[0]}.")
+    assert page.locator("#board .opinion").count() == 0
+    assert page.locator("#strength option:checked").inner_text() == "Beginner"
+    expect(page.locator("#engine")).not_to_be_visible()
+    page.click("#swap")
+    expect(page.locator("#goal")).to_have_text(f"{goal} You are {names[1]}.")
+    page.click("#help")
+    expect(page.locator("#engine")).to_be_visible()
+
+
+def test_a_game_without_a_goal_says_none(visitor: Visitor) -> None:
+    page = visitor.open("#model=named")
+    two_people(page)
+    expect(page.locator("#status")).to_have_text("First to move")
+    expect(page.locator("#goal")).not_to_be_visible()
+
+
+def test_a_page_that_loads_looks_as_if_it_loads(visitor: Visitor) -> None:
+    page = visitor.context().new_page()
+    waiting: list[WebSocketRoute] = []
+    page.route_web_socket("**/api/engine", lambda route: waiting.append(route))  # nobody answers
+    page.goto(f"{visitor.url}#model=connectfour")
+    expect(page.locator("#status")).to_have_text("Loading …")
+    expect(page.locator("#expectation")).to_have_class("expectation unknown")
+    assert page.locator("#explorer").evaluate("(element) => element.inert")
+    assert [page.locator(f"#name-{player}").inner_text() for player in (0, 1)] == ["", ""]
+    assert page.locator("#board").bounding_box()["height"] > 300  # room for the board, which pushes nothing down
+
+
+def test_a_beginner_plays_otherwise_each_time(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh")
+    played = set()
+    for _ in range(3):
+        choose(page, player_0="computer", player_1="computer", strength="0")
+        expect(page.locator("#status")).to_have_text(ENDED)
+        played.add(shared(page)["moves"])
+        page.click("#new")
+    assert len(played) > 1
+
+
+def test_analysis_is_a_switch(visitor: Visitor) -> None:
+    page = visitor.open("#model=fresh")
+    choose_metric(page, "Visits")
+    analyzed(page)
+    analysis = page.get_by_role("switch", name="Analysis")
+    expect(analysis).to_be_checked()
+    expect(page.locator("#board .opinion")).to_have_count(9)
+    page.keyboard.press("a")
+    expect(analysis).not_to_be_checked()
+    expect(page.locator("#nothing")).to_have_text("Switch the analysis on to see what the model thinks of each move.")
+    expect(page.locator("#board .opinion")).to_have_count(0)
+    expect(page.locator("#candidates tbody tr")).to_have_count(0)
+    analysis.check()
+    expect(page.locator("#board .opinion")).to_have_count(9)
+
+
+@pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 900}}, {**PHONE}])
+def test_few_moves_are_listed_and_the_others_on_demand(visitor: Visitor, device: dict[str, Any]) -> None:
+    page = visitor.open("#model=hexagons&moves=d4", **device)
+    review = page.locator("#course-title")
+    before = review.bounding_box()["y"]
+    analyzed(page)
+    rows = page.locator("#candidates tbody tr")
+    expect(rows).to_have_count(10)
+    page.get_by_role("button", name="38 more").click()
+    expect(rows).to_have_count(48)
+    assert review.bounding_box()["y"] - before < device["viewport"]["height"]
+    page.get_by_role("button", name="Fewer").click()
+    expect(rows).to_have_count(10)
 
 
 # ---------------------------------------------------------------- playing
@@ -443,6 +538,15 @@ def test_stones_are_flipped_and_a_player_passes(visitor: Visitor) -> None:
     expect(page.get_by_role("button", name="Pass", exact=True)).to_have_count(0)
     expect(page.locator(".piece")).to_have_count(12)
     assert shared(page)["moves"].endswith(",c1,pass")
+
+
+def test_legal_cells_are_hinted_at_where_they_are_few_unless_numbers_are_there(visitor: Visitor) -> None:
+    page = visitor.open("#model=stones&moves=d3")
+    two_people(page)
+    expect(page.locator("#board .hint")).to_have_count(3)
+    choose_metric(page, "Visits")
+    expect(page.locator("#board .opinion")).to_have_count(3)
+    expect(page.locator("#board .hint")).to_have_count(0)
 
 
 def test_hexagons_are_played_where_they_are_drawn(visitor: Visitor) -> None:

@@ -1,7 +1,7 @@
 /** A board that shows a position and takes moves by mouse, touch and keyboard. */
 
 import {html, svg} from '../shared/dom.js';
-import {drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
+import {drawHint, drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
 import {center, sourceOf} from './geometry.js';
 import {animateTurn, mayAnimate, toPiece} from './pieces.js';
 import {drawingOf, layOut} from './styles.js';
@@ -204,6 +204,9 @@ export class BoardView {
     if (landed && !shown.line.length) drawn.push(drawLast(geometry, landed));
     if (!steps.length) {
       const board = shown.board;
+      // On a board of stones only some of the empty cells are legal.
+      if (!opinions.size && setting.playable && geometry.style === 'stones')
+        drawn.push(...Object.values(targets).map(([landing]) => drawHint(geometry, landing)));
       for (const [action, opinion] of opinions) {
         const source = this.#isOpen(action) ? sourceOf(board, targets[action]) : null;
         if (source) drawn.push(drawArrow(geometry, source, targets[action][0], opinion));

@@ -147,6 +147,16 @@ export function drawStep(piece, geometry, cell, number) {
 
 /**
  * @param {Geometry} geometry
+ * @param {Cell} cell where a piece may land
+ * @returns {SVGElement}
+ */
+export function drawHint(geometry, cell) {
+  const [cx, cy] = center(geometry, cell);
+  return svg('circle', {cx, cy, r: 11, class: 'hint'});
+}
+
+/**
+ * @param {Geometry} geometry
  * @param {Cell} cell where the last piece landed
  * @returns {SVGElement}
  */
