@@ -322,6 +322,10 @@ def test_a_link_that_the_page_cannot_follow_leaves_it_usable(serve: Any, browser
         ("#model=connectfour&moves=4444444", "move 7, 4, is not legal"),
         ("#model=connectfour&moves=449", "not a move of this game"),
         ("#model=nobody", "no model “nobody”"),
+        (
+            "game: tictactoe\nA: b2 a1\nat: A2",
+            "saved games and SGF are read by the server’s page (seraphim serve): paste",
+        ),
         ("b2 " * 30_000, "at most 65,536 can be sent"),
     ):
         page.click("#load")
@@ -337,6 +341,33 @@ def test_a_link_that_the_page_cannot_follow_leaves_it_usable(serve: Any, browser
     page.wait_for_function("document.querySelectorAll('#moves button').length === 2")
     assert OVER.search(play_whole_game(page))
     assert page.complaints == []
+
+
+TALK = """(messages) => new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('engine/worker.js', document.baseURI), {type: 'module'});
+    const {models} = globalThis.SERAPHIM;
+    const answers = {};
+    worker.onmessage = ({data}) => {
+        if (data.done !== false) answers[data.id] = data;
+        if (Object.keys(answers).length === messages.length) worker.terminate(), resolve(answers);
+    };
+    setTimeout(() => reject(new Error(`only ${Object.keys(answers)} were answered`)), 60_000);
+    for (const message of [{type: 'config', base: document.baseURI, models}, ...messages]) worker.postMessage(message);
+})"""
+
+
+@pytest.mark.slow
+def test_a_small_game_is_solved_while_it_is_searched(serve: Any, browser: Any) -> None:
+    page = open_page(browser, f"http://127.0.0.1:{serve().server_port}/deep/site/#model=connectfour")
+    assert not page.is_visible("#solution-choice")
+    told: list[dict[str, Any]] = [
+        {"id": 1, "type": "open", "model": "fresh", "snapshot": None},
+        {"id": 2, "type": "think", "readouts": 3000},
+        {"id": 3, "type": "solve"},
+    ]
+    _, found, solved = page.evaluate(TALK, told).values()
+    assert found["readouts"] >= 400 or found["proven"]
+    assert len(solved["actions"]) == 9
 
 
 class Incomplete(Host):

@@ -1228,9 +1228,9 @@ def test_a_game_without_a_board_is_replayed_without_buttons_of_moves(visitor: Vi
 
 def test_the_history_of_another_model_than_the_linked_one_says_so(visitor: Visitor) -> None:
     page = visitor.open("history#model=nobody")
-    name = page.locator("#model").input_value()
-    expect(page.locator(".notice")).to_contain_text(f"There is no model “nobody” here: this is {name}.")
-    expect(page.locator("#title")).to_have_text(f"Learning history of {name}")
+    expect(page.locator(".notice")).to_contain_text("There is no model “nobody” here: this is connectfour.")
+    expect(page.locator("#title")).to_have_text("Learning history of connectfour")
+    expect(page.locator("#model")).to_have_value("connectfour")
 
 
 # ---------------------------------------------------------------- accessibility and speed
