@@ -108,7 +108,7 @@ function showAnalysis() {
   if (!position) return;
   const playable = scheduler.isHumanTurn;
   const solution = hasSolution() ? node.solution : null;
-  const judged = preferences.analyzing && !position.ended ? analysis : null;
+  const judged = position.ended ? null : analysis;
   board.write({opinions: judged ? toOpinions(judged, preferences.metric) : new Map(), solution});
   table.show(judged, solution, playable);
   bar.show(valueOf(node), names());
@@ -146,10 +146,10 @@ function figures({readouts, readouts_per_second: speed, seconds, proven}) {
 
 /** @returns {string} the reason for an empty table */
 function emptyText() {
-  const {position} = session.node;
+  const {position, analysis} = session.node;
   if (scheduler.failure) return sentence(scheduler.failure);
   if (position?.ended) return 'The game is over: nothing to analyze.';
-  return preferences.analyzing ? '' : 'Switch the analysis on to see what the model thinks of each move.';
+  return analysis || scheduler.busy ? '' : 'Switch the analysis on to see what the model thinks of each move.';
 }
 
 /** @returns {string} the rules in a sentence, and whom the user plays */
@@ -315,7 +315,9 @@ async function begin() {
 
 function start() {
   engine.onstatus = (status, reason) => showConnection(status === 'lost', reason);
-  byId('to-history').hidden = readConfig() !== null;
+  const alone = readConfig() !== null;
+  byId('to-history').hidden = alone;
+  if (alone) byId('load-what').textContent = 'Moves, a board diagram, or a link to this page';
   const save = () => {
     writePreferences(preferences);
     document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
