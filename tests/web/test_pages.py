@@ -226,7 +226,7 @@ def test_a_game_without_a_goal_says_none(visitor: Visitor) -> None:
 def test_a_page_that_loads_looks_as_if_it_loads(visitor: Visitor) -> None:
     page = visitor.context().new_page()
     waiting: list[WebSocketRoute] = []
-    page.route_web_socket("**/api/engine", lambda route: waiting.append(route))  # nobody answers
+    page.route_web_socket("**/api/engine", lambda route: waiting.append(route))  # noqa: PLW0108  # nobody answers
     page.goto(f"{visitor.url}#model=connectfour")
     expect(page.locator("#status")).to_have_text("Loading …")
     expect(page.locator("#expectation")).to_have_class("expectation unknown")
