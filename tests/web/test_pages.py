@@ -1,5 +1,6 @@
 """The explorer and the history page in a real browser, against the real server."""
 
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import games
 import numpy as np
 import pytest
 from browser import PHONE, ROOT, Visitor, needs_axe, needs_chromium, serving, violations
+from PIL import Image
 from playwright.sync_api import Browser, Page, Response, Route, WebSocket, WebSocketRoute, expect
 
 import connectfour
@@ -1334,6 +1336,60 @@ def test_axe_finds_nothing_wrong(visitor: Visitor, path: str) -> None:
     page = visitor.open(path)
     shown(page)
     assert violations(page) == []
+
+
+@needs_axe
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("board", BOARDS)
+def test_axe_finds_nothing_wrong_with_any_board(visitor: Visitor, board: str, width: int) -> None:
+    page = visitor.open(f"#model={board}", viewport={"width": width, "height": 900})
+    choose_metric(page, "Visits")
+    analyzed(page)
+    page.click("#analyze")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("board", BOARDS)
+def test_numbers_and_players_stand_out(visitor: Visitor, board: str, scheme: str) -> None:
+    page = visitor.open(f"#model={board}", color_scheme=scheme)
+    for metric in ("Prior", "Visits", "Q"):
+        choose_metric(page, metric)
+        analyzed(page)
+        texts = page.locator("#board .opinion text").evaluate_all(
+            """(texts) => texts.map((text) => {
+              const [{x, y, width, height}, {fill, stroke}] = [text.getBoundingClientRect(), getComputedStyle(text)];
+              text.style.visibility = 'hidden';
+              const [color, halo] = [fill, stroke].map((each) => each.match(/[0-9.]+/g)?.map(Number) ?? [0, 0, 0, 0]);
+              return [text.textContent, x + width / 2, y + height / 2, color, halo];
+            })"""
+        )
+        assert texts
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        low = []
+        for text, x, y, color, halo in texts:
+            share = halo[3] if len(halo) == 4 else 1  # of the color around the letters, over what is behind
+            ground = share * np.array(halo[:3]) + (1 - share) * np.array(picture.getpixel((x, y)))
+            if contrast(color, ground) < 4.5:
+                low.append((text, color, ground))
+        assert low == []
+    grounds = page.evaluate(
+        """() => ['--outline', '--panel', '--page'].map((name) => {
+          document.documentElement.style.color = `var(${name})`;
+          return getComputedStyle(document.documentElement).color.match(/[0-9.]+/g).map(Number);
+        })"""
+    )
+    assert min(contrast(grounds[0], ground) for ground in grounds[1:]) >= 3  # around the dots and the bar
+
+
+def contrast(one: Any, other: Any) -> float:
+    """The contrast of two colors, each of 0 to 255, by the Web Content Accessibility Guidelines."""
+    linear = [
+        [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in np.array(color[:3]) / 255]
+        for color in (one, other)
+    ]
+    low, high = sorted(float(np.dot([0.2126, 0.7152, 0.0722], each)) for each in linear)
+    return (high + 0.05) / (low + 0.05)
 
 
 @needs_axe

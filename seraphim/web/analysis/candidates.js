@@ -24,6 +24,8 @@ export class CandidateTable {
   #rows = new Map();
   #order = '';
   #all = false; // whether the moves that the search left aside are shown, too
+  /** What is shown. @type {[Analysis | null, Solution | null, boolean]} */
+  #shown = [null, null, false];
 
   /**
    * @param {HTMLTableElement} table with a head and an empty body
@@ -39,10 +41,9 @@ export class CandidateTable {
     this.on = on;
     /** @type {Map<number, Candidate>} */
     this.candidates = new Map();
-    this.shown = /** @type {Parameters<CandidateTable['show']>} */ ([null, null, false]);
     more.addEventListener('click', () => {
       this.#all = !this.#all;
-      this.show(...this.shown);
+      this.show(...this.#shown);
     });
   }
 
@@ -52,7 +53,7 @@ export class CandidateTable {
    * @param {boolean} playable whether the user may play one of the moves
    */
   show(analysis, solution, playable) {
-    this.shown = [analysis, solution, playable];
+    this.#shown = [analysis, solution, playable];
     const found = analysis?.candidates ?? [];
     const visited = found.filter(({visits}) => visits);
     const few = (visited.length ? visited : found).slice(0, MOST_ROWS);
