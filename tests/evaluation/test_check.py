@@ -287,7 +287,7 @@ def test_values_for_illegal_actions_are_refused(tmp_path: Path, monkeypatch: pyt
     name = game_module(tmp_path, monkeypatch, "liberal", "np.array([[1, 0]]), np.zeros((1, 9))")
     with pytest.raises(GameError, match="a value for each legal action and NaN for all others") as caught:
         load_position_sets(name)
-    assert str(caught.value).endswith("a X · ·\nb · · ·\nc · · ·")
+    assert str(caught.value).endswith("1 X · ·\n2 · · ·\n3 · · ·")
 
 
 def test_finished_positions_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

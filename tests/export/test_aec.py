@@ -171,7 +171,7 @@ def test_the_state_is_one_that_a_model_takes() -> None:
     for action in (4, 1):
         env.step(action)
     model = seraphim.load("tictactoe")
-    assert model.analyze(env.state()).value == model.analyze("b2 a2").value
+    assert model.analyze(env.state()).value == model.analyze("b2 b1").value
     env.state()[:] = 0
     assert env.state().any()
     assert env.state_space.contains(env.state())
