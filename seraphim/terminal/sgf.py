@@ -1,14 +1,16 @@
 """Games of Go, Othello and Hex in the Smart Game Format (FF[4], Hollosi 2006), with their branches.
 
 A move is written as its game's programs do: two letters in Go, column and row from the top left; `d3` in Othello and
-Hex. Both are read in all three. Where the setup of a board precedes the moves, the game is refused.
+Hex. Both are read in all three. A file that sets up another board than the initial one is refused.
 """
 
 import re
 from types import ModuleType
 
+import numpy as np
+
 from seraphim.errors import NotInstalledError, RecordError, SeraphimError, how_to_install
-from seraphim.game import Game
+from seraphim.game import EMPTY, Game, board_of, cell_name
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
 
@@ -74,16 +76,35 @@ def from_sgf(game: Game, text: str) -> GameTree:
         branch, node = todo.pop()
         tree.go(node)
         for properties in branch.sequence:
-            if _SETUP & set(properties):
-                raise RecordError("this file sets up a board before the moves, which is not supported")
+            if _SETUP & set(properties) and not (tree.node is tree.root and _is_initial(game, kind, properties)):
+                raise RecordError("this file sets up a board that is not the initial one, which is not supported")
             for color in ("B", "W"):
                 if color in properties:
-                    _play(tree, kind, color, properties[color][0].decode(errors="replace").strip().lower())
+                    _play(tree, kind, color, _word(properties[color][0]))
         todo += [(child, tree.node) for child in reversed(branch.children)]
     tree.go(tree.root)
     while tree.node.children:
         tree.go(tree.node.children[0])
     return tree
+
+
+def _is_initial(game: Game, kind: str, properties: dict[str, list[bytes]]) -> bool:
+    # Whether what a node sets up is the initial position.
+    start = game.initial(1)
+    board, words = (
+        board_of(game, start[0]),
+        {name: [_word(each) for each in properties.get(name, [])] for name in _SETUP},
+    )
+    if board is None or words["AE"] or words["PL"] not in ([], ["bw"[int(game.to_play(start)[0])]]):
+        return False
+    size = board_size(game) or 0
+    set_up = {_vertex(each, kind, size): player for player, name in enumerate(("AB", "AW")) for each in words[name]}
+    pieces = np.argwhere(board.cells != EMPTY).tolist()
+    return set_up == {cell_name(board, row, column): int(board.cells[row, column]) for row, column in pieces}
+
+
+def _word(value: bytes) -> str:
+    return value.decode(errors="replace").strip().lower()
 
 
 def _play(tree: GameTree, kind: str, color: str, value: str) -> None:

@@ -113,8 +113,28 @@ def test_passes_after_the_end_are_no_moves() -> None:
 
 
 @pytest.mark.parametrize(
+    ("game", "head", "setup", "moves"),
+    [
+        ("othello", "GM[2]SZ[8]", "AB[ed][de]AW[dd][ee]", "B[dc];W[cc]"),
+        ("othello", "GM[2]SZ[8]", "AB[d5][e4]AW[e5][d4]PL[B]", "B[d3];W[c3]"),
+        ("hex:3", "GM[11]SZ[3]", "PL[B]", "B[a1];W[b2]"),
+        (GO, "GM[1]SZ[9]", "PL[B]", "B[aa];W[bb]"),
+    ],
+)
+def test_a_file_may_set_up_the_initial_position(game: str, head: str, setup: str, moves: str) -> None:
+    rules = load_game(game)
+    assert from_sgf(rules, f"(;{head}{setup};{moves})").actions() == from_sgf(rules, f"(;{head};{moves})").actions()
+    assert from_sgf(rules, f"(;{head};{setup};{moves})").actions() == from_sgf(rules, f"(;{head};{moves})").actions()
+
+
+@pytest.mark.parametrize(
     ("game", "text", "message"),
     [
+        ("othello", "(;GM[2]SZ[8]AB[ed][de]AW[dd];B[f5])", "sets up a board that is not the initial one"),
+        ("othello", "(;GM[2]SZ[8]AB[ed][de]AW[dd][ee]PL[W];W[f5])", "sets up a board"),
+        ("othello", "(;GM[2]SZ[8]AB[ed][de]AW[dd][ee]AE[aa];B[f5])", "sets up a board"),
+        ("othello", "(;GM[2]SZ[8]AB[dd][ee]AW[ed][de];B[f5])", "sets up a board"),
+        ("othello", "(;GM[2]SZ[8];B[f5];AB[ed][de]AW[dd][ee])", "sets up a board"),
         ("othello", "f5d6", "this is not an SGF file"),
         ("othello", "(;GM[2]SZ[8];B[f5]", "this is not an SGF file"),
         ("othello", "(;GM[1]SZ[8];B[f5])", "game number 1 of SGF, not othello, which is 2"),
