@@ -71,6 +71,32 @@ function cellsOf(text) {
   return Int8Array.from([...marks], (mark) => MARKS.indexOf(mark));
 }
 
+/**
+ * Whether some order of moves leads to the stones: takes them off again, the last player's first. Only the last stone
+ * can complete a line, so no line may be left without it.
+ */
+function canBePlayed(cells) {
+  const top = (column, height) => (ROWS - height) * COLUMNS + column;
+  const full = Array.from({length: COLUMNS}, (_, column) => ROWS - 1 - Math.floor(landing(cells, column) / COLUMNS));
+  const seen = new Set();
+  const pending = [full];
+  for (let heights = pending.pop(); heights; heights = pending.pop()) {
+    const stones = heights.reduce((sum, height) => sum + height);
+    if (!stones) return true;
+    const player = stones % 2 ? 0 : 1;
+    for (const [column, height] of heights.entries()) {
+      if (!height || cells[top(column, height)] !== player) continue;
+      const before = heights.with(column, height - 1);
+      const key = before.reduce((sum, each) => STRIDE * sum + each);
+      const rest = heights === full ? cells.with(top(column, height), EMPTY) : null;
+      if (seen.has(key) || rest?.some((each, cell) => each === player && cellsOfLines(rest, cell).length)) continue;
+      seen.add(key);
+      pending.push(before);
+    }
+  }
+  return false;
+}
+
 export default {
   name: 'connectfour',
   goal: 'Connect four of your discs in a row: across, down or diagonally.',
@@ -182,6 +208,7 @@ export default {
     if (cells.some((mark, cell) => mark === state.toPlay && cellsOfLines(cells, cell).length)) {
       throw new Error('four in a row of the player who did not move last: the game was over before');
     }
+    if (!canBePlayed(cells)) throw new Error('no order of moves leads to these stones');
     return state;
   },
 };

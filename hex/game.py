@@ -8,7 +8,7 @@ from hex import rules
 from hex.rules import BITS, connects, has_stone, mover
 from seraphim.errors import GameError
 from seraphim.game import Array, Symmetries
-from seraphim.game.grid import LETTERS, Grid, move_cells
+from seraphim.game.grid import LETTERS, Grid, bits_of, move_cells
 
 SIZE, SMALLEST, LARGEST = 7, 2, 11
 
@@ -93,3 +93,16 @@ class Hex(Grid):
 
 
 GAME = Hex()
+
+
+def state_from_board(text: str) -> Array:
+    """Return the state int64 [2] that a drawing shows, written as `GAME.render` does; `.` is an empty cell as well.
+
+    Raises:
+        GameError: the drawing does not have seven rows of seven cells, or play cannot lead to the position.
+    """
+    cells = GAME.read_stones(text)
+    state = np.array([bits_of(cells, player) for player in (0, 1)], np.int64)
+    if not GAME.is_position(state):
+        raise GameError("the sides were connected before the last stone: the game was over before")
+    return state

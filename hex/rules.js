@@ -130,6 +130,9 @@ export default {
     }
     const state = toState(cells);
     if (connects(cells, state.toPlay)) throw new Error('the player to move connects two sides: the game was over before');
+    const last = 1 - state.toPlay;
+    const needed = (mark, cell) => mark === last && !connects(cells.with(cell, EMPTY), last);
+    if (connects(cells, last) && !cells.some(needed)) throw new Error('the sides were connected before the last stone');
     return state;
   },
 };

@@ -11,6 +11,7 @@ const PASS = CELLS;
 const EMPTY = -1;
 const PLANES = 4; // of an observation
 const D4 = 27;
+const CENTER = [D4, D4 + 1, D4 + SIZE, D4 + SIZE + 1];
 const LATE = 8; // empty cells at most, of a position whose result `knownResult` tells
 const MARKS = ['X', 'O'];
 const ROW_NAMES = ['1', '2', '3', '4', '5', '6', '7', '8'];
@@ -70,6 +71,23 @@ function solve(cells, empty, player, alpha, beta, passed = false) {
 function toState(cells, toPlay) {
   const ended = !movesOf(cells, toPlay).length && !movesOf(cells, 1 - toPlay).length;
   return {cells, toPlay, result: ended ? Math.sign(countOf(cells, 0) - countOf(cells, 1)) : null};
+}
+
+/** Whether the center is full and the other stones are in touch with these: play leads to no other states. */
+function canBePlayed(cells) {
+  const reached = CENTER.filter((cell) => cells[cell] !== EMPTY);
+  if (reached.length < CENTER.length) return false;
+  const seen = new Set(reached);
+  for (const cell of reached) {
+    for (const [down, right] of DIRECTIONS) {
+      const [row, column] = [Math.floor(cell / SIZE) + down, (cell % SIZE) + right];
+      const other = SIZE * row + column;
+      if (row < 0 || row >= SIZE || column < 0 || column >= SIZE || cells[other] === EMPTY || seen.has(other)) continue;
+      seen.add(other);
+      reached.push(other);
+    }
+  }
+  return cells.every((player, cell) => player === EMPTY || seen.has(cell));
 }
 
 export default {
@@ -179,6 +197,7 @@ export default {
     }
     const cells = Int8Array.from([...marks.join('')], (mark) => MARKS.indexOf(mark));
     if (cells[D4] === EMPTY) throw new Error('the cell d4 is empty: the game begins with a stone there');
+    if (!canBePlayed(cells)) throw new Error('the four cells of the center are not full, or stones do not touch those there');
     const stones = cells.filter((cell) => cell !== EMPTY).length;
     return toState(cells, told ? MARKS.indexOf(told[1].toUpperCase()) : stones % 2);
   },

@@ -41,7 +41,10 @@ class GameFeatures:
 
 def features_of(game: object) -> GameFeatures:
     """Return the optional members of a game, batched or plain."""
-    return GameFeatures(**{field.name: getattr(game, field.name, None) for field in fields(GameFeatures)})
+    offered = {field.name: getattr(game, field.name, None) for field in fields(GameFeatures)}
+    if not isinstance(offered["goal"], str):  # something of the game's own
+        offered["goal"] = None
+    return GameFeatures(**offered)
 
 
 def board_of(game: Game, state: Array) -> Board | None:

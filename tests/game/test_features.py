@@ -26,6 +26,14 @@ def test_optional_members_are_looked_up_in_one_module() -> None:
     assert {path.name for path in files if looked_up.search(path.read_text())} == {"loading.py"}
 
 
+@pytest.mark.parametrize("goal", [(1, 2), 4, lambda state: "Win."])
+def test_a_goal_that_is_no_text_is_the_games_own(goal: object) -> None:
+    plain = games.Nim()
+    plain.goal = goal  # type: ignore[attr-defined]
+    assert features_of(plain).goal is None
+    assert features_of(PlainRules(plain)).goal is None
+
+
 def test_a_game_that_offers_everything_is_read_as_it_is() -> None:
     features = load_features("connectfour")
     assert all(getattr(features, field.name) is not None for field in fields(features))

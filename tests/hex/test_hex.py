@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hex.game import GAME, Hex
+from hex.game import GAME, Hex, state_from_board
 from hex.plain import PlainHex
 from seraphim.errors import GameError
-from seraphim.game import Array, PlainRules, load_game
+from seraphim.game import Array, PlainRules, load_game, random_actions
 from seraphim.game.conformance import check_game
 from seraphim.game.exhaustive import solve
 
@@ -113,3 +113,17 @@ def test_sizes_are_games() -> None:
 def test_a_row_of_thousands_of_digits_is_no_cell() -> None:
     with pytest.raises(GameError, match="is not a move of hex:5: expected one such as a1 or e5"):
         Hex(5).parse_action("a" + 5000 * "9")
+
+
+def test_a_position_is_read_as_it_is_drawn() -> None:
+    states, generator = GAME.initial(20), np.random.default_rng(1)
+    for _ in range(30):
+        for state in states:
+            assert (state_from_board(GAME.render(state)) == state).all()
+        ended = GAME.outcome(states)[0]
+        states = GAME.step(states[~ended], random_actions(GAME.legal(states[~ended]), generator))
+    column = "X . . . . . ./" * 7
+    with pytest.raises(GameError, match="7 X and 0 O"):
+        state_from_board(column)
+    with pytest.raises(GameError, match="the game was over before"):  # and O plays no further stone
+        state_from_board("X O . . . . ./" * 7)

@@ -79,6 +79,7 @@ def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
         "num_actions": 9,
         "max_plies": 9,
         "labels": [GAME.action_label(action) for action in range(9)],
+        "reads_drawings": True,
         "labels_vary": False,
         "solved": True,
     }

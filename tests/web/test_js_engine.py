@@ -9,7 +9,8 @@ from node import GAMES, HashNetwork, ask_node, in_words, needs_node, random_game
 from reference import random_states
 
 import tictactoe
-from seraphim.game import load_game, load_game_module, solved
+from seraphim.errors import GameError
+from seraphim.game import load_game, load_game_module, saved_games, solved
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import Analysis
 from seraphim.server.searcher import messages
@@ -242,3 +243,41 @@ def test_the_engine_imports_only_its_own_folder() -> None:
     for file in (Path(__file__).parents[2] / "seraphim/web/engine").glob("*.js"):
         imports = [line for line in file.read_text().splitlines() if line.startswith("import ")]
         assert all("'./" in line for line in imports), file.name
+
+
+NO_POSITIONS = {  # though each player has as many stones as in a game
+    "connectfour": ["......./......./......./......./XX.XX../OO.OO.."],
+    "othello": ["X......./......../......../...XO.../...OX.../......../......../.......O"],
+    "hex": ["/".join(["XOO..OX"] * 4 + ["X...O.X"] + ["X.....X"] * 2)],
+}
+
+
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex"])
+def test_a_drawing_is_taken_where_the_servers_page_takes_it(name: str) -> None:
+    """Positions of random games, and what is left of them when some cells exchange what stands there."""
+    game, random = GAMES[name][0], np.random.default_rng(1)
+    texts = []
+    for moves in random_games(game, 100, seed=2):
+        state = game.initial(1)
+        for action in moves[: random.choice([len(moves), random.integers(len(moves) + 1)])]:
+            state = game.step(state, np.array([action]))
+        drawn = list(game.render(state[0]))
+        cells = [place for place, each in enumerate(drawn) if each in "XO·" and drawn[place - 1 : place] == [" "]]
+        for _ in range(random.integers(5)):
+            one, other = random.choice(cells, 2, replace=False)
+            drawn[one], drawn[other] = drawn[other], random.choice([drawn[one], *"XO"])
+        texts.append("".join(drawn))
+    texts += NO_POSITIONS.get(name, [])
+    told = [{"id": place, "type": "load", "text": text} for place, text in enumerate(texts, start=2)]
+    taken = {True: 0, False: 0}
+    for text, answer in zip(texts, talk(name, *told), strict=True):
+        try:
+            start = saved_games.read_position(name, text).start
+        except GameError:
+            taken[False] += 1
+            assert answer["type"] == "error", text
+        else:
+            taken[True] += 1
+            words = game.initial(1)[0] if start is None else start
+            assert answer["start"] == [str(word) for word in words], text
+    assert min(taken.values()) >= 5

@@ -210,6 +210,7 @@ def test_the_first_visit_says_the_goal_and_who_one_is_and_keeps_numbers_away(
     assert [page.locator(f"#name-{player}").inner_text() for player in (0, 1)] == names
     expect(page.locator("#goal")).to_have_text(f"{goal} You are {names[0]}.")
     assert page.locator("#board .opinion").count() == 0
+    assert [page.locator(f"#discs-{player}").inner_text() for player in (0, 1)] == ["2" * (model == "stones")] * 2
     assert page.locator("#strength option:checked").inner_text() == "Beginner"
     expect(page.locator("#engine")).not_to_be_visible()
     page.click("#swap")
@@ -313,7 +314,7 @@ def test_another_program_plays_on_the_page(browser: Browser, small_settings: Set
         page.click("#pause")
         said = "GTP GRhino follows games from the initial position only: begin a new game"
         expect(page.locator("#notices")).to_contain_text(said)
-        expect(page.locator("#status")).to_have_text("White to move, GTP GRhino is waiting")
+        expect(page.locator("#status")).to_have_text("GTP GRhino is waiting")
         expect(page.locator("#pause")).to_have_text("Resume")
         choose(page, model="marks")
         expect(page.locator("#player-1 option")).to_have_text(["You", "Computer"])
@@ -357,7 +358,9 @@ def test_a_whole_game_is_played_by_mouse(visitor: Visitor) -> None:
         page.locator(".targets button:not([aria-disabled=true])").first.click()
         expect(page.locator("#moves button").nth(2 * turn)).to_be_visible()
     expect(page.locator("#status")).to_have_text(ENDED)
-    assert status(page) == replay(connectfour.GAME, list(shared(page)["moves"]))
+    said, _, verdict = status(page).partition(": ")
+    assert said == replay(connectfour.GAME, list(shared(page)["moves"]))
+    assert verdict == {"Red": "you win!", "Yel": "you lose", "Dra": ""}[said[:3]]
 
 
 def test_a_whole_game_is_played_by_touch_on_a_phone(visitor: Visitor) -> None:
@@ -397,7 +400,7 @@ def test_the_computer_plays_itself_to_the_end_after_a_pause(visitor: Visitor) ->
     page = visitor.open("#model=fresh")
     choose(page, strength="10", player_1="computer", player_0="computer")
     page.click("#pause")
-    expect(page.locator("#status")).to_contain_text("the computer is waiting")
+    expect(page.locator("#status")).to_contain_text("is waiting")
     page.click("#pause")
     expect(page.locator("#status")).to_have_text(ENDED)
     assert status(page) == replay(tictactoe.GAME, shared(page)["moves"].split(","))
@@ -535,7 +538,7 @@ def test_stones_are_flipped_and_a_player_passes(visitor: Visitor) -> None:
         }"""
     )
     page.get_by_role("button", name="c1: empty").click()
-    expect(page.locator("#status")).to_have_text("Black to move")
+    expect(page.locator("#status")).to_have_text("Black must pass")
     expect(page.locator(".piece.player-1")).to_have_count(4)
     assert page.evaluate("() => window.animated.sort()") == ["scale(0.6)", "scaleX(0)", "scaleX(1)"]
     page.get_by_role("button", name="Pass", exact=True).click()

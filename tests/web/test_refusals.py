@@ -345,7 +345,7 @@ def test_a_move_that_the_engine_refuses_is_asked_for_again_by_the_user_only(visi
     analyzed(page)
     wire.refuse_once("think")
     page.keyboard.press("5")
-    expect(page.locator("#status")).to_have_text("O to move, the computer is waiting")
+    expect(page.locator("#status")).to_have_text("O is waiting")
     expect(page.locator("#nothing")).to_have_text("No: try again later.")
     asked = len(wire.sent)
     page.wait_for_timeout(1500)

@@ -188,7 +188,7 @@ class ContractWalk:
         if not isinstance(drawing, str) or not drawing.strip():
             self._calls.fail("render must return a drawing as text", f"returned {drawing!r}")
         goal = features_of(self._game).goal
-        if goal is not None and (not isinstance(goal, str) or not goal.strip() or "\n" in goal):
+        if goal is not None and (not goal.strip() or "\n" in goal):
             self._calls.fail("goal must be a sentence, the rules in a line of text", f"it is {goal!r}", 0)
         if self._read_board is not None:
             self._check_reading(self._read_board, drawing)

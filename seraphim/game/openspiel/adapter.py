@@ -67,6 +67,7 @@ class OpenSpielGame:
         self._pieces = PIECES.get(self._game.get_type().short_name)
         if self._pieces and not read_diagram(str(self._game.new_initial_state())).has_cell_names:
             self._pieces = None
+        self.goal = self._pieces.goal if self._pieces else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as the name."""

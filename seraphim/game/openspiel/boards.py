@@ -17,16 +17,17 @@ class Pieces(NamedTuple):
     """The pieces of a game and what they are in its drawings, by OpenSpiel's numbers of the players."""
 
     look: Look
+    goal: str
     players: tuple[str, str]
     letters: str  # a piece of player 0, the same of player 1, and so on
     marks: str
 
 
 PIECES = {
-    "breakthrough": Pieces("pieces", ("Black", "White"), "bw", "♟♙"),
-    "checkers": Pieces("pieces", ("White", "Black"), "o+8*", "⛀⛂⛁⛃"),
-    "chess": Pieces("pieces", ("Black", "White"), "pPnNbBrRqQkK", "♟♙♞♘♝♗♜♖♛♕♚♔"),
-    "go": Pieces("crossings", ("Black", "White"), "XO", "●○"),
+    "breakthrough": Pieces("pieces", "Get a piece to the far side.", ("Black", "White"), "bw", "♟♙"),
+    "checkers": Pieces("pieces", "Leave your opponent no piece, or no move.", ("White", "Black"), "o+8*", "⛀⛂⛁⛃"),
+    "chess": Pieces("pieces", "Checkmate the king.", ("Black", "White"), "pPnNbBrRqQkK", "♟♙♞♘♝♗♜♖♛♕♚♔"),
+    "go": Pieces("crossings", "Surround more of the board than your opponent.", ("Black", "White"), "XO", "●○"),
 }
 """By the short name of the game."""
 

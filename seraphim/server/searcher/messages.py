@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Board, Game, board_of
+from seraphim.game import Array, Board, Game, board_of, load_features
 from seraphim.game.features import features_of
 from seraphim.game.notation import label_in, labels_along, labels_vary
 from seraphim.game.saved_games import check_position
@@ -71,6 +71,7 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
         "num_actions": game.num_actions,
         "max_plies": game.max_plies,
         "labels": [game.action_label(action) for action in range(game.num_actions)],
+        "reads_drawings": load_features(game).state_from_board is not None,
         "labels_vary": labels_vary(game),  # if they do, each position comes with its own
         "solved": solved,
     }

@@ -219,7 +219,7 @@ export class Targets {
       chosen = [];
       actions = this.#actionsAt(cell);
     }
-    if (!actions.length) announce(`${this.#nameOf(cell)} is not legal`);
+    if (!actions.length) this.#refuse(cell);
     if (actions.length === 1 && (chosen.length || !this.#isSource(cell, actions[0]))) {
       this.#onhover(null);
       this.#onplay(actions[0]);
@@ -233,6 +233,16 @@ export class Targets {
   #nameOf([row, column]) {
     const label = this.#buttons[(row * this.#columns + column) % this.#buttons.length].ariaLabel ?? '';
     return label.split(/[:,]/)[0];
+  }
+
+  /**
+   * Say that a cell is no legal move.
+   * @param {Cell} cell
+   */
+  #refuse(cell) {
+    announce(`${this.#nameOf(cell)} is not legal`);
+    const frames = [{boxShadow: 'inset 0 0 0 4px var(--bad)'}, {boxShadow: 'inset 0 0 0 4px transparent'}];
+    this.#buttons[this.#buttons.length > this.#columns ? cell[0] * this.#columns + cell[1] : cell[1]].animate(frames, 600);
   }
 
   /** @param {Cell[]} cells */

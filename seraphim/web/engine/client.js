@@ -13,6 +13,7 @@ import {isAnswer} from './connection.js';
  * @property {(answer: any) => void} resolve
  * @property {(error: Error) => void} reject
  * @property {(analysis: Analysis) => void} [onpart]
+ * @property {object | null} at the message of the position in which it was asked
  * @property {number} lost connections since it was sent, or since a part of its answer came
  */
 
@@ -27,6 +28,8 @@ export class Engine {
   #waiting = new Map();
   /** The last messages that set up the session; a new connection repeats them first. */
   #session = /** @type {Record<'open' | 'position', object | null>} */ ({open: null, position: null});
+  /** The message of the last position that was asked for. @type {object | null} */
+  #at = null;
 
   #refusal = ''; // what the server said instead of taking requests
   #connected = false;
@@ -109,8 +112,9 @@ export class Engine {
       const [most, size] = [MOST_BYTES, bytes].map((count) => count.toLocaleString('en'));
       return Promise.reject(new Error(`this is too long: it takes ${size} bytes, and at most ${most} can be sent`));
     }
+    if (type === 'open' || type === 'position') this.#at = type === 'open' ? null : message;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(message.id, {message, resolve, reject, onpart, lost: 0});
+      this.#waiting.set(message.id, {message, resolve, reject, onpart, at: this.#at, lost: 0});
       this.#connection.send(message);
     });
   }
@@ -154,7 +158,14 @@ export class Engine {
     this.#connected = true;
     this.#refusal = '';
     const {open, position} = this.#session;
-    const asked = [...this.#waiting.values()].map((question) => question.message);
-    for (const message of [open, position, ...asked]) if (message) this.#connection.send(message);
+    for (const message of [open, position]) if (message) this.#connection.send(message);
+    let at = position;
+    for (const question of this.#waiting.values()) {
+      const {type} = question.message;
+      if (['think', 'move', 'solve'].includes(type) && question.at && question.at !== at) this.#connection.send(question.at);
+      this.#connection.send(question.message);
+      at = type === 'open' ? null : question.at;
+    }
+    if (this.#at && this.#at !== at) this.#connection.send(this.#at);
   }
 }

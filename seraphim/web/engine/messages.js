@@ -83,6 +83,7 @@ export const toGameInfo = (game) => ({
   num_actions: game.numActions,
   max_plies: game.maxPlies,
   labels: game.labels,
+  reads_drawings: Boolean(game.fromDrawing),
   labels_vary: false,
   solved: game.numActions ** game.maxPlies <= MOST_LINES, // by exhaustive search, which has to end soon
 });

@@ -187,6 +187,8 @@ export function showControls({session, scheduler, preferences, models, names, so
   const position = node.position;
   for (const player of [0, 1]) {
     byId(`name-${player}`).textContent = names[player];
+    const discs = position?.board?.cells.flat().filter((mark) => mark === player).length ?? 0;
+    byId(`discs-${player}`).textContent = session.style === 'stones' ? String(discs) : '';
     showPlayers(select(`player-${player}`), session.program);
     select(`player-${player}`).value = scheduler.players[player];
     select(`player-${player}`).setAttribute('aria-label', `${names[player]} is played by`);

@@ -9,7 +9,7 @@ import {placeMessages, sentence} from '../shared/notices.js';
  * @property {(text: string) => Promise<void>} load parses moves or a board diagram
  * @property {(address: import('../shared/address.js').Address) => Promise<void>} follow a link
  * @property {() => {link: string, moves: string, drawing: string}} share
- * @property {() => string} example of what can be loaded
+ * @property {() => {what: string, example: string}} loadable what can be loaded
  * @property {(on: boolean) => void} setShortcuts
  */
 
@@ -32,12 +32,14 @@ export function prepareDialogs(actions, shortcuts) {
 }
 
 /** @param {DialogActions} actions */
-function prepareLoad({load, follow, example}) {
+function prepareLoad({load, follow, loadable}) {
   const [text, error] = [/** @type {HTMLTextAreaElement} */ (byId('load-text')), byId('load-error')];
   const dialog = /** @type {HTMLDialogElement} */ (byId('load-dialog'));
   byId('load').addEventListener('click', () => {
     error.textContent = '';
-    text.placeholder = example();
+    const {what, example} = loadable();
+    byId('load-what').textContent = what;
+    text.placeholder = example;
     open('load-dialog');
     text.select();
   });

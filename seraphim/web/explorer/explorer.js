@@ -32,6 +32,7 @@ const session = new Session(engine, showPosition);
 const scheduler = new Scheduler(session, showAnalysis, fail);
 /** @type {Model[]} */
 let models = [];
+let shownGame = '';
 let solutionWanted = false;
 let solutionAsked = false; // and not answered yet
 let addressTimer = 0;
@@ -67,6 +68,7 @@ function showPosition() {
   const {node} = session;
   const {position} = node;
   if (!position) return;
+  if (shownGame !== session.game?.name) beginGame();
   const stepped = node.parent === before;
   before = node;
   document.documentElement.dataset.style = session.style;
@@ -78,9 +80,20 @@ function showPosition() {
   showBoard(stepped);
   clearTimeout(addressTimer);
   addressTimer = window.setTimeout(() => history.replaceState(null, '', session.address()), ADDRESS_DELAY);
+  byId('to-history').setAttribute('href', `history.html${session.address()}`);
   const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
   announce(last + statusText());
   if (premove?.node === node) makeMove(premove.action);
+}
+
+/** Let the user begin in a game that follows another one. */
+function beginGame() {
+  if (shownGame) {
+    scheduler.players = ['human', 'computer'];
+    preferences.flipped = false;
+    document.documentElement.removeAttribute('data-flipped');
+  }
+  shownGame = session.game?.name ?? '';
 }
 
 /** @param {boolean} animate */
@@ -154,21 +167,35 @@ function emptyText() {
 
 /** @returns {string} the rules in a sentence, and whom the user plays */
 function goalText() {
-  const you = scheduler.players.indexOf('human');
-  const alone = you >= 0 && you === scheduler.players.lastIndexOf('human');
-  return [session.game?.goal, alone ? `You are ${names()[you]}.` : ''].filter(Boolean).join(' ');
+  const you = soleHuman();
+  return [session.game?.goal, you === null ? '' : `You are ${names()[you]}.`].filter(Boolean).join(' ');
 }
 
 /** @returns {string} */
 function statusText() {
   const {position} = session.node;
   if (!position) return 'Loading …';
-  if (position.ended) return `${formatResult(position.result, names())} after ${session.node.ply} moves`;
+  if (position.ended) return `${formatResult(position.result, names())} after ${session.node.ply} moves${verdict()}`;
   const name = names()[position.to_play];
   if (scheduler.review) return `Analyzing move ${scheduler.review.done + 1} of ${scheduler.review.of} …`;
-  if (scheduler.players[position.to_play] === 'human') return `${name} to move`;
-  const who = scheduler.players[position.to_play] === 'program' ? session.program : 'the computer';
-  return scheduler.running ? `${name}: ${who} is thinking …` : `${name} to move, ${who} is waiting`;
+  const mustPass = position.legal.length === 1 && position.labels[position.legal[0]] === 'pass';
+  if (scheduler.players[position.to_play] === 'human') return mustPass ? `${name} must pass` : `${name} to move`;
+  if (scheduler.players[position.to_play] === 'computer') return `${name} ${scheduler.running ? 'is thinking …' : 'is waiting'}`;
+  return scheduler.running ? `${session.program} is thinking …` : `${session.program} is waiting`;
+}
+
+/** @returns {string} what the end of a game means to the user who played it */
+function verdict() {
+  const {result} = /** @type {import('../shared/types.js').Position} */ (session.node.position);
+  const you = soleHuman();
+  if (!result || you === null) return '';
+  return result > 0 === (you === 0) ? ': you win!' : ': you lose';
+}
+
+/** @returns {number | null} the player that the user plays; null if that is both or none */
+function soleHuman() {
+  const you = scheduler.players.indexOf('human');
+  return you >= 0 && you === scheduler.players.lastIndexOf('human') ? you : null;
 }
 
 /** @param {number} action of the user; played as soon as the position is known */
@@ -294,11 +321,16 @@ function share() {
   return {link: new URL(address, location.href).href, moves: session.moves(), drawing};
 }
 
-/** @returns {string} example text for the load dialog */
-function example() {
+/** @returns {{what: string, example: string}} what can be loaded */
+function loadable() {
   const {moves, drawing} = share();
   const first = Object.values(session.initial?.labels ?? {}).slice(0, 3).join(' ');
-  return `${moves || first}\n\n${drawing}`;
+  const files = readConfig() ? [] : ['a saved game', 'SGF'];
+  const drawings = session.game?.reads_drawings;
+  return {
+    what: ['Moves', ...files, ...(drawings ? ['a board diagram'] : []), 'or a link to this page'].join(', '),
+    example: `${moves || first}${drawings ? `\n\n${drawing}` : ''}`,
+  };
 }
 
 /** Show what the page's link leads to; if that is not possible, say why, and offer to try again. */
@@ -315,9 +347,7 @@ async function begin() {
 
 function start() {
   engine.onstatus = (status, reason) => showConnection(status === 'lost', reason);
-  const alone = readConfig() !== null;
-  byId('to-history').hidden = alone;
-  if (alone) byId('load-what').textContent = 'Moves, a board diagram, or a link to this page';
+  byId('to-history').hidden = readConfig() !== null;
   const save = () => {
     writePreferences(preferences);
     document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
@@ -350,7 +380,7 @@ function start() {
     preferences.shortcuts = on;
     save();
   };
-  prepareDialogs({load, follow, share, example, setShortcuts}, preferences.shortcuts);
+  prepareDialogs({load, follow, share, loadable, setShortcuts}, preferences.shortcuts);
   document.documentElement.toggleAttribute('data-flipped', preferences.flipped);
   addEventListener('hashchange', () => (session.game ? follow(readAddress(location.hash)).catch(fail) : begin()));
   void begin();

@@ -188,6 +188,8 @@ export class Session {
    * @returns {Promise<import('../shared/types.js').Opened>}
    */
   async #open(model, snapshot) {
+    this.#engines = '';
+    this.synced = null; // from now on: what is asked meanwhile is no question about a node
     const opened = await this.engine.open(model, snapshot);
     this.#engines = this.#key(model, snapshot);
     this.synced = null;

@@ -56,9 +56,10 @@ export class GameList {
     this.#offset = offset;
     this.total = answer.total;
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
+    /** @type {HTMLElement} */ (this.body.parentElement).hidden = byId('pages').hidden = !this.total;
     byId('total').textContent = this.total
       ? `${formatCount(this.total)} stored`
-      : 'none stored: seraphim generate plays some';
+      : `none stored: play some by “seraphim generate ${this.#model}”`;
     byId('range').textContent = this.total ? `${formatCount(offset + 1)}–${formatCount(offset + games.length)}` : '';
     /** @type {HTMLButtonElement} */ (byId('newer')).disabled = offset === 0;
     /** @type {HTMLButtonElement} */ (byId('older')).disabled = offset + games.length >= this.total;

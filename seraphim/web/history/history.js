@@ -75,8 +75,10 @@ function drawAll() {
 /** @param {string} name of the model */
 async function show(name) {
   byId('title').textContent = `Learning history of ${name}`;
-  byId('to-explorer').setAttribute('href', `./#model=${encodeURIComponent(name)}`);
-  history.replaceState(null, '', `#model=${encodeURIComponent(name)}`);
+  const came = readAddress(location.hash).model === name ? location.hash : ''; // with the game that is played there
+  const address = came || `#model=${encodeURIComponent(name)}`;
+  byId('to-explorer').setAttribute('href', `./${address}`);
+  history.replaceState(null, '', address);
   const [answer, first] = await Promise.all([
     fetchJson(`api/models/${encodeURIComponent(name)}/curves`),
     games.show(name),

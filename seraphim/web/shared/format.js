@@ -68,7 +68,7 @@ export function formatExact({result, plies, proven}) {
  */
 export function gameTitle(name) {
   const titles = /** @type {Record<string, string>} */ ({connectfour: 'Connect four', tictactoe: 'Tic-tac-toe'});
-  const last = name.split('.').at(-1) ?? name;
+  const last = name.replace(/^openspiel:|\(.*/g, '').split('.').at(-1) ?? name;
   return titles[name] ?? last.charAt(0).toUpperCase() + last.slice(1).replaceAll('_', ' ');
 }
 

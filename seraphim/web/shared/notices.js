@@ -2,6 +2,8 @@
 
 import {byId, html} from './dom.js';
 
+const LONGEST_OFFER = 15_000; // milliseconds
+
 /** @param {unknown} error */
 export const textOf = (error) => (error instanceof Error ? error.message : String(error));
 
@@ -36,7 +38,8 @@ export function offer(text, label, act, closes = true) {
   byId('notices').querySelector('.act')?.parentElement?.remove();
   const onclick = () => (notice.remove(), act());
   const notice = notify(text, html('button', {type: 'button', class: 'act', onclick}, label));
-  if (!closes) notice.lastChild?.remove();
+  if (closes) setTimeout(() => notice.remove(), LONGEST_OFFER); // undo does the same
+  else notice.lastChild?.remove();
 }
 
 /**

@@ -21,6 +21,7 @@
  * @property {number} num_actions
  * @property {number} max_plies
  * @property {string[]} labels of all actions
+ * @property {boolean} reads_drawings whether `load` takes a board diagram
  * @property {boolean} labels_vary whether labels depend on the position
  * @property {boolean} solved whether the engine can solve positions
  *
