@@ -1,5 +1,7 @@
 """The browser's engine, run by node: its answers to a page's messages, compared with the server's."""
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +283,10 @@ def test_a_drawing_is_taken_where_the_servers_page_takes_it(name: str) -> None:
             words = game.initial(1)[0] if start is None else start
             assert answer["start"] == [str(word) for word in words], text
     assert min(taken.values()) >= 5
+
+
+def test_what_is_asked_again_is_asked_in_its_position() -> None:
+    script = Path(__file__).parent / "js/resume.js"
+    done = subprocess.run(["node", str(script)], capture_output=True, text=True, check=True)
+    expected = ["open", "position 2", "position 1", "solve", "position 3", "move"]
+    assert json.loads(done.stdout) == expected
