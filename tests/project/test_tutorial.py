@@ -201,6 +201,7 @@ def test_a_piece_is_moved_in_the_explorer_by_its_cell_and_then_where_it_goes(add
         page = visitor.open(f"#model={MODEL}")
         cell = {name: page.get_by_role("button", name=re.compile(f"^{name}: ")) for name in ("b3", "c2", "c3", "d3")}
         expect(cell["c2"]).to_have_attribute("aria-disabled", "false")
+        page.locator("#metric").get_by_label("Visits", exact=True).check()
         expect(page.locator(".opinion")).to_have_count(5)  # one where pieces land
         assert 10 <= page.locator(".arrow").count() <= 13  # one for each of thirteen moves that the search looked at
         cell["c2"].click()
