@@ -7,10 +7,11 @@ import numpy as np
 from hex import rules
 from hex.rules import BITS, connects, has_stone, mover
 from seraphim.errors import GameError
-from seraphim.game import Array, Symmetries
+from seraphim.game import Array, Board, Symmetries
 from seraphim.game.grid import LETTERS, Grid, bits_of, move_cells
 
 SIZE, SMALLEST, LARGEST = 7, 2, 11
+_NEIGHBORS = (0, 1), (0, -1), (1, 0), (-1, 0), (1, -1), (-1, 1)  # rows down, columns to the right
 
 # Options that differ from the defaults, by section.
 SETTINGS: dict[str, Any] = {
@@ -66,6 +67,12 @@ class Hex(Grid):
         cells = np.arange(self.num_actions, dtype=np.int32)
         return move_cells(np.stack([cells, cells[::-1]]), planes=3)
 
+    def board(self, state: Array) -> Board:
+        """Return the cells, with a shortest chain between the two sides once there is one."""
+        board = super().board(state)
+        chains = [_chain(board.cells == player, player) for player in (0, 1)]
+        return board._replace(line=chains[0] or chains[1])
+
     def is_position(self, state: Array) -> bool:
         """Return whether play leads to a state."""
         words, half = [int(word) for word in state], self.state_words // 2
@@ -90,6 +97,26 @@ class Hex(Grid):
                 if not connects(without, last, self.size, own, reached):
                     return True
         return False
+
+
+def _chain(stones: Array, player: int) -> tuple[tuple[int, int], ...]:
+    # A shortest chain in stones bool [n, n] between the two sides of their player, if there is one.
+    size = len(stones)
+    sides = [(0, each) if player == 0 else (each, 0) for each in range(size)]
+    before: dict[tuple[int, int], tuple[int, int] | None] = {cell: None for cell in sides if stones[cell]}
+    reached = list(before)
+    for cell in reached:
+        if cell[player] == size - 1:
+            chain = [cell]
+            while (previous := before[chain[-1]]) is not None:
+                chain.append(previous)
+            return tuple(chain)
+        for down, right in _NEIGHBORS:
+            other = cell[0] + down, cell[1] + right
+            if min(other) >= 0 and max(other) < size and stones[other] and other not in before:
+                before[other] = cell
+                reached.append(other)
+    return ()
 
 
 GAME = Hex()

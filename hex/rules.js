@@ -15,25 +15,31 @@ const NEIGHBORS = [[0, 1], [0, -1], [1, 0], [-1, 0], [1, -1], [-1, 1]];
 
 const placeOf = (cell) => [Math.floor(cell / SIZE), cell % SIZE];
 
-/** Whether a player's stones connect the player's two sides: top and bottom, or left and right. */
-function connects(cells, player) {
-  const along = ([row, column]) => (player === 0 ? row : column);
-  const open = [...cells.keys()].filter((cell) => cells[cell] === player && along(placeOf(cell)) === 0);
-  const seen = new Set(open);
-  while (open.length) {
-    const [row, column] = placeOf(open.pop());
-    if (along([row, column]) === SIZE - 1) return true;
+/** A shortest chain of a player's stones between the player's two sides, top and bottom or left and right; else []. */
+function chainOf(cells, player) {
+  const along = (cell) => placeOf(cell)[player];
+  const reached = [...cells.keys()].filter((cell) => cells[cell] === player && along(cell) === 0);
+  const before = new Map(reached.map((cell) => [cell, -1]));
+  for (const cell of reached) {
+    if (along(cell) === SIZE - 1) {
+      const chain = [];
+      for (let at = cell; at >= 0; at = before.get(at)) chain.push(at);
+      return chain;
+    }
+    const [row, column] = placeOf(cell);
     for (const [down, right] of NEIGHBORS) {
       const [r, c] = [row + down, column + right];
-      const cell = r * SIZE + c;
-      if (r >= 0 && r < SIZE && c >= 0 && c < SIZE && cells[cell] === player && !seen.has(cell)) {
-        seen.add(cell);
-        open.push(cell);
+      const other = r * SIZE + c;
+      if (r >= 0 && r < SIZE && c >= 0 && c < SIZE && cells[other] === player && !before.has(other)) {
+        before.set(other, cell);
+        reached.push(other);
       }
     }
   }
-  return false;
+  return [];
 }
+
+const connects = (cells, player) => chainOf(cells, player).length > 0;
 
 function toState(cells) {
   const toPlay = cells.filter((cell) => cell !== EMPTY).length % 2;
@@ -94,7 +100,7 @@ export default {
     return [`  ${COLUMN_NAMES.join(' ')}`, ...rows].join('\n');
   },
 
-  line: () => [],
+  line: ({cells, result}) => (result === null ? [] : chainOf(cells, result > 0 ? 0 : 1).map(placeOf)),
 
   fromWords(words) {
     const stones = words.map(BigInt);

@@ -127,3 +127,25 @@ def test_a_position_is_read_as_it_is_drawn() -> None:
         state_from_board(column)
     with pytest.raises(GameError, match="the game was over before"):  # and O plays no further stone
         state_from_board("X O . . . . ./" * 7)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_chain_that_ends_a_game_is_marked(size: int) -> None:
+    game = Hex(size)
+    states, lines = play(game, 4)
+    for state, moves in zip(states, lines, strict=True):
+        board, (ended,) = game.board(state), game.outcome(state[None])[0]
+        assert bool(board.line) == ended
+        if ended:
+            winner = (len(moves) - 1) % 2
+            assert {board.cells[cell] for cell in board.line} == {winner}
+            assert {board.line[0][winner], board.line[-1][winner]} == {0, size - 1}
+            steps = zip(board.line, board.line[1:], strict=False)
+            assert {(b[0] - a[0], b[1] - a[1]) for a, b in steps} <= {
+                (0, 1),
+                (0, -1),
+                (1, 0),
+                (-1, 0),
+                (1, -1),
+                (-1, 1),
+            }

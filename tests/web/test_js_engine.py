@@ -33,7 +33,7 @@ def position(identity: int, *moves: int) -> dict[str, Any]:
     return {"id": identity, "type": "position", "start": None, "moves": list(moves)}
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "connectfour"])
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex"])
 def test_positions_equal_the_servers(name: str) -> None:
     game = GAMES[name][0]
     lines = [moves[:ply] for moves in random_games(game, 6, seed=1) for ply in range(len(moves) + 1)]

@@ -175,7 +175,7 @@ export function drawLast(geometry, cell) {
 export function drawLine(geometry, cells) {
   if (!cells.length) return [];
   const places = cells.map((cell) => center(geometry, cell));
-  if (geometry.style === 'rack') return places.map(([cx, cy]) => svg('circle', {cx, cy, r: 39, class: 'winning'}));
+  if (geometry.style === 'rack' || geometry.style === 'hexagons') return places.map(([cx, cy]) => svg('circle', {cx, cy, r: 39, class: 'winning'}));
   const [[x0, y0], [x1, y1]] = [places[0], places.at(-1) ?? places[0]];
   const [dx, dy] = [Math.sign(x1 - x0) * BEYOND, Math.sign(y1 - y0) * BEYOND];
   return [svg('path', {d: `M ${x0 - dx} ${y0 - dy} L ${x1 + dx} ${y1 + dy}`, class: 'winning', pathLength: 1})];
