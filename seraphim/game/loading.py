@@ -1,16 +1,17 @@
 """What the module of a game offers; finds a game by its name, and the name of a game."""
 
-import ast
 import contextlib
+import dis
 import importlib
 import inspect
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from seraphim.errors import GameError, shown
@@ -125,7 +126,8 @@ def load_game_module(name: AnyGame) -> ModuleType:
         return _family(family)(name)
     if not all(part.isidentifier() for part in name.split(".")):
         raise GameError(f"{shown(name)} is not a game: {cure}")
-    check_game_module(name)  # a settings.json may name any module there is
+    if name not in sys.modules:
+        check_game_module(name)  # a settings.json may name any module there is
     try:
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -235,10 +237,11 @@ def check_game_module(name: str) -> None:
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return  # it is missing, or has no source: importing it raises the error
     try:
-        tree = ast.parse(Path(spec.origin).read_bytes())
+        # Not by ast.parse, which fails at times in Python 3.11 while another thread calls it, as TensorFlow does.
+        code = compile(Path(spec.origin).read_bytes(), spec.origin, "exec", dont_inherit=True)
     except (OSError, SyntaxError, ValueError):
         return
-    if not {"GAME", "*", "__getattr__"} & set(_names(tree)):
+    if not {"GAME", "*", "__getattr__"} & set(_stored_names(code)):
         raise GameError(f"module {name!r} offers no GAME: name a package or module that does, such as tictactoe")
 
 
@@ -255,11 +258,13 @@ def _find(name: str) -> ModuleSpec | None:
     return spec
 
 
-def _names(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).split(".")[0]
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
+def _stored_names(code: CodeType) -> Iterator[str]:
+    # What a module may offer: its globals, __getattr__ among them, and * for all that another module offers.
+    for before, each in itertools.pairwise(dis.get_instructions(code)):
+        if each.opname in ("STORE_NAME", "STORE_GLOBAL"):
+            yield each.argval
+        elif each.opname == "IMPORT_NAME":
+            yield from before.argval or ()
+    for function in code.co_consts:
+        if isinstance(function, CodeType):
+            yield from _stored_names(function)

@@ -21,9 +21,10 @@ from seraphim.game.notation import format_moves, parse_moves
 from seraphim.game.tree import GameTree
 
 HEADER = "# a game, saved by Seraphim; lines that begin with # do not count"
-MOST_BYTES = 1 << 20  # of a saved game that is read
+MOST_CHARACTERS = 8 << 20  # of a saved game, some 60,000 lines of Hex
 
 _POSITION = re.compile(r"([A-Z]+)([0-9]{1,9})")
+_WHOLE = re.compile(r"game: .*\n(start: .*\n)?A:.*\n([A-Z]+ after [A-Z]+[0-9]+:.*\n)*(at: [A-Z]+[0-9]+\n)?")
 _LINE = re.compile(r"([A-Z]+)(?: after ([A-Z]+)([0-9]{1,9}))?: *(.*)")
 
 
@@ -132,6 +133,12 @@ def check_moves(game: Game, actions: list[int]) -> GameTree:
 def is_saved_game(text: str) -> bool:
     """Return whether a text looks like a saved game."""
     return bool(re.search(r"^game: ", text, flags=re.MULTILINE))
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a saved game and nothing else: every line is one that `to_text` writes, in its order."""
+    rows = [row.strip() for row in text.splitlines() if row.strip() and not row.startswith("#")]
+    return _WHOLE.fullmatch("".join(f"{row}\n" for row in rows)) is not None
 
 
 def to_text(tree: GameTree) -> str:

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
-from seraphim.game import Game, load_game
-from seraphim.game.saved_games import MOST_BYTES, Position, begin_at, from_text, is_saved_game, read_position, to_text
+from seraphim.game import Game, load_game, saved_games
+from seraphim.game.saved_games import Position, begin_at, from_text, is_saved_game, read_position
 from seraphim.game.tree import GameTree
 from seraphim.records.examples import decode
 from seraphim.records.viewer import read_payloads, record_files
-from seraphim.storage.atomic import replace_file
-from seraphim.terminal.sgf import from_sgf, is_sgf, to_sgf
+from seraphim.storage.atomic import check_regular, replace_file
+from seraphim.terminal.sgf import from_sgf, is_sgf, is_whole_sgf, to_sgf
 
 
 def find(name: str, text: str) -> Position | GameTree:
@@ -65,18 +65,23 @@ def _read_record(game: Game, path: Path, record: int) -> Position:
 
 
 def save(tree: GameTree, file: Path) -> None:
-    """Write a game with all its branches atomically into a text file, .sgf in that format; overwrites only games.
+    """Write a game with all its branches atomically into a text file, .sgf in that format.
+
+    Overwrites only files that are a saved game or an SGF file and nothing else: see `is_whole` and `is_whole_sgf`.
 
     Raises:
-        RecordError: the file exists and is not a saved game, or cannot be written.
+        RecordError: the file exists and is not a saved game, or cannot be written; or the game is too large.
     """
     try:
         file = file.expanduser()
         if file.exists():
-            with file.open(errors="replace") as stream:
-                if not (is_saved_game(before := stream.read(MOST_BYTES)) or is_sgf(before)):
-                    raise RecordError(f"{file} exists and is not a saved game: choose another name")
-        replace_file(file, (to_sgf(tree) if file.suffix == ".sgf" else to_text(tree)).encode())
+            check_regular(file)
+            before = _read_text(file)
+            if not (saved_games.is_whole(before) or is_whole_sgf(before)):
+                raise RecordError(f"{file} exists and is not a saved game: choose another name")
+        text = to_sgf(tree) if file.suffix == ".sgf" else saved_games.to_text(tree)
+        _check_length(file, text)
+        replace_file(file, text.encode())
     except (OSError, ValueError, RuntimeError) as error:  # no such folder, not a file name, no such user
         raise RecordError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from error
 
@@ -85,12 +90,11 @@ def load(name: str, file: Path) -> Position | GameTree:
     """Read a saved game, an SGF file, or a text file of moves or of a board diagram.
 
     Raises:
-        RecordError: the file cannot be read, or is of another game.
+        RecordError: the file cannot be read, is too large, or is of another game.
         GameError: the file holds neither.
     """
     try:
-        with file.expanduser().open(errors="replace") as stream:  # SGF files may be in ISO 8859
-            text = stream.read(MOST_BYTES)
+        text = _read_text(file.expanduser())
     except (OSError, RuntimeError) as error:
         raise RecordError(f"cannot read {file}: {error}") from error
     try:
@@ -99,3 +103,15 @@ def load(name: str, file: Path) -> Position | GameTree:
         return from_text(load_game(name), text) if is_saved_game(text) else read_position(name, text)
     except SeraphimError as error:
         raise type(error)(f"{file}: {error}") from error
+
+
+def _read_text(file: Path) -> str:
+    with file.open(errors="replace") as stream:  # SGF files may be in ISO 8859
+        text = stream.read(saved_games.MOST_CHARACTERS + 1)
+    _check_length(file, text)
+    return text
+
+
+def _check_length(file: Path, text: str) -> None:
+    if len(text) > (most := saved_games.MOST_CHARACTERS):
+        raise RecordError(f"{file} would be too large for a game: one may have {most:,} characters")

@@ -49,6 +49,11 @@ def is_sgf(text: str) -> bool:
     return re.match(r"\s*\(\s*;", text) is not None
 
 
+def is_whole_sgf(text: str) -> bool:
+    """Return whether a text looks like an SGF file from the property that it begins with to its last parenthesis."""
+    return re.match(r"\s*\(\s*;\s*[A-Z]{1,2}\s*\[", text) is not None and text.rstrip().endswith(")")
+
+
 def from_sgf(game: Game, text: str) -> GameTree:
     """Return the first game in the text of an SGF file, at the end of its main line.
 

@@ -1,6 +1,8 @@
 """Games of OpenSpiel as ours: the contract, the same play as OpenSpiel itself, and what is refused."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,45 @@ def test_every_game_that_qualifies_is_offered() -> None:
 def test_games_keep_the_contract(name: str) -> None:
     report = check_game(load_game(f"openspiel:{name}"), games=3)
     assert report.games == 3
+
+
+def with_switches() -> list[str]:
+    """Each game, and each game with one of its parameters that are true or false turned over."""
+    found = []
+    for kind in (each for each in pyspiel.registered_games() if each.short_name in playable_games()):
+        switches = {key: value for key, value in kind.parameter_specification.items() if isinstance(value, bool)}
+        found += [kind.short_name, *(f"{kind.short_name}({key}={not value})" for key, value in switches.items())]
+    return found
+
+
+@pytest.mark.parametrize("name", with_switches())
+def test_two_players_move_by_turns_or_the_game_is_refused(name: str) -> None:
+    # By play: OpenSpiel declares kinds of games, before it knows the parameters.
+    theirs, random = pyspiel.load_game(name).new_initial_state(), np.random.default_rng(1)
+    if theirs.current_player() not in (0, 1):
+        with pytest.raises(GameError, match="is not supported: it has chance$"):
+            load_game(f"openspiel:{name}")
+        assert name in ("chess(chess960=True)", "crazyhouse(chess960=True)")
+        return
+    game, first = load_game(f"openspiel:{name}"), theirs.current_player()
+    state = game.initial(1)
+    while not (theirs.is_terminal() or state[0, 0] == game.max_plies):
+        assert game.to_play(state)[0] == (theirs.current_player() != first)
+        assert theirs.current_player() in (0, 1)
+        action = int(random.choice(theirs.legal_actions()))
+        state = game.step(state, np.array([action]))
+        theirs.apply_action(action)
+    if theirs.is_terminal():
+        assert sum(theirs.returns()) == 0
+        assert game.outcome(state)[1][0] == theirs.returns()[first] / theirs.get_game().max_utility()
+
+
+def test_chance_that_comes_during_a_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = OpenSpielGame("tic_tac_toe")
+    monkeypatch.setattr(game, "_game", pyspiel.load_game("pig"))  # whose player rolls a die after the first action
+    for refused in (lambda: game.step(game.initial(1), np.array([0])), lambda: game.legal(np.array([[1, 0]]))):
+        with pytest.raises(GameError, match="openspiel:tic_tac_toe is not supported: it has chance$"):
+            refused()
 
 
 @pytest.mark.parametrize("name", ["breakthrough(rows=6,columns=6)", "checkers", "ultimate_tic_tac_toe"])
@@ -193,6 +234,34 @@ def test_moves_of_chess_have_their_usual_names() -> None:
 def test_numbers_that_openspiel_cannot_bear_are_refused(parameters: str) -> None:
     with pytest.raises(GameError, match=r"expected \w+ to be from 1 to|expected numbers below 10,000"):
         load_game(f"openspiel:{parameters}")
+
+
+@pytest.mark.parametrize("parameters", ["size=50,dims=5", "dims=50", "size=50,dims=3", " dims= +4"])
+def test_a_board_of_too_many_cells_is_refused_before_memory_is_taken(
+    parameters: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspiel, "load_game", lambda name: pytest.fail(f"{name} was loaded"))
+    with pytest.raises(GameError, match="is too large: expected 2,500 cells at most$"):
+        load_game(f"openspiel:gomoku({parameters})")
+
+
+def test_the_largest_games_take_little_memory() -> None:
+    # Every whole number of each game as large as one may be, alone and with the others.
+    code = (
+        "import resource\nfrom seraphim.errors import SeraphimError\nfrom seraphim.game import load_game\n"
+        "for name in {names}:\n"
+        "    try: load_game('openspiel:' + name)\n"
+        "    except SeraphimError: pass\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    names = []
+    for kind in (each for each in pyspiel.registered_games() if each.short_name in playable_games()):
+        sizes = [f"{key}=50" for key, value in kind.parameter_specification.items() if type(value) is int]
+        names += [f"{kind.short_name}({parameters})" for parameters in (*sizes, ",".join(sizes)) if parameters]
+    done = subprocess.run(
+        [sys.executable, "-c", code.format(names=names)], check=True, capture_output=True, text=True, timeout=300
+    )
+    assert int(done.stdout) < 1024  # MiB
 
 
 @pytest.mark.parametrize("parameters", ["checkers(rows=1)", "checkers(columns=1)"])
@@ -386,6 +455,7 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
         ("openspiel:backgammon", "it has chance"),
         ("openspiel:phantom_ttt", "it has hidden information"),
         ("openspiel:hex(board_size=x)", "OpenSpiel cannot load 'hex"),
+        ("openspiel:gomoku(size=x)", "OpenSpiel cannot load 'gomoku"),
         (
             "openspiel:hex(board_size=40)",
             "OpenSpiel cannot play 'hex(board_size=40)', try other parameters: ",
@@ -394,7 +464,7 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
         ("openspiel:hex(board_size=-1)", "openspiel:hex(board_size=-1): expected board_size to be from 1 to 50"),
         (
             "openspiel:gomoku(size=10,dims=6)",
-            "openspiel:gomoku(size=10,dims=6) is not supported: it has 1,000,000 actions",
+            "openspiel:gomoku(size=10,dims=6) is too large: expected 2,500 cells at most",
         ),
         ("openspiel:go(board_size=30)", "board size up to 19"),
         ("openspiel:breakthrough(rows=1)", "OpenSpiel cannot play 'breakthrough(rows=1)', try other parameters: "),

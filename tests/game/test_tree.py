@@ -1,6 +1,7 @@
 """A game with branches: what one can walk to, what is kept, and how it is written and read again."""
 
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -268,6 +269,69 @@ def test_only_saved_games_are_written_over(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="game.txt exists and is not a saved game: choose another name"):
         game_files.save(played("4"), file)
     assert file.read_text() == "my diary"
+
+
+NO_SAVED_GAMES = [
+    "game: connectfour\nlearning_rate: 0.1\n# my notes\n",  # YAML
+    "game: connectfour\nA: 44\nLR: 0.1\n",
+    "game: connectfour\nat: A1\n",
+    "game: connectfour\nA: 44\nat: A1\nA: 44\n",
+    "title: hers\ngame: connectfour\nA: 44\n",
+    "game: connectfour\nA: 44\nB after A1: 3\n\nA letter to you.\n",
+    "game: connectfour\nstart: 1 2\nstart: 1 2\nA: 44\n",
+    "game: connectfour\nA: 44\nat: A1" + 9 * "\n" + (8 << 20) * "#",
+    *("(; a comment in Scheme ;)", "(;;; about this list\n 1)", "(;GM[2] and then a letter", "( ;let ((a 1)) a)"),
+]
+
+
+@pytest.mark.parametrize("text", NO_SAVED_GAMES, ids=range(len(NO_SAVED_GAMES)))
+def test_what_is_nearly_a_saved_game_is_not_written_over(text: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(RecordError, match="exists and is not a saved game: choose another name|too large for a game"):
+        game_files.save(played("4"), tmp_path / "file")
+    assert (tmp_path / "file").read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "game: hex\n\nA:\n# notes\n",
+        "# first\ngame: hex\r\nstart: 1 2\r\n  A: a1\r\nB after A0: b1\r\nat: B1",
+        "\n(;GM[1]SZ[9]\n;B[aa](;W[bb])(;W[cc]))\n",
+        "(\n;\nGM [2])",
+    ],
+)
+def test_a_saved_game_that_others_wrote_is_written_over(text: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(text)
+    game_files.save(played("4"), tmp_path / "file")
+    assert "A: 4\n" in (tmp_path / "file").read_text()
+
+
+def test_a_pipe_is_not_written_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RecordError, match="cannot write .*pipe: not a regular file"):
+        game_files.save(played("4"), tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["game.txt", "game.sgf"])
+def test_a_game_that_is_too_large_is_neither_read_nor_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, tree = tmp_path / name, GameTree(HEX)
+    for action in tree.legal()[:20]:
+        tree.play(action)
+    game_files.save(tree, file)
+    written = file.read_text()
+    monkeypatch.setattr(saved_games, "MOST_CHARACTERS", len(written))
+    assert game_files.load("hex", file)
+    tree.play(tree.legal()[0])
+    refused = [lambda: game_files.save(tree, file), lambda: game_files.save(tree, tmp_path / f"other.{name}")]
+    monkeypatch.setattr(saved_games, "MOST_CHARACTERS", len(written) - 1)
+    for attempt in (*refused, lambda: game_files.load("hex", file)):
+        with pytest.raises(RecordError, match=r"too large for a game: one may have \d+ characters$"):
+            attempt()
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    assert file.read_text() == written
 
 
 @pytest.mark.parametrize("name", ["missing/game.txt", ".", "/", "nul\0", "~nobodyatall/game"])

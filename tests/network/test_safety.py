@@ -1,5 +1,6 @@
 """Models of unknown origin: the graph is not run, the archive is checked, and Seraphim's own models pass."""
 
+import ast
 import contextlib
 import os
 import shutil
@@ -10,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import keras
 import numpy as np
@@ -398,7 +400,32 @@ def test_a_module_that_is_not_a_game_is_not_imported(tmp_path: Path, monkeypatch
     assert not (tmp_path / "done").exists()
 
 
-@pytest.mark.parametrize("source", ["GAME = 7", "from tictactoe.game import GAME", "from tictactoe.game import *"])
+def test_a_module_that_only_speaks_of_a_game_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "speaks.py").write_text("import tictactoe\nprint(tictactoe.GAME, ['GAME'], ('*',))")
+    with pytest.raises(GameError, match="module 'speaks' offers no GAME"):
+        load_game("speaks")
+    assert "speaks" not in sys.modules
+
+
+def test_a_game_is_found_while_another_thread_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python 3.11 then raises this at times, which is too rare to wait for; TensorFlow parses functions in its threads.
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "parsed.py").write_text("from tictactoe import GAME")
+    with monkeypatch.context() as patch:
+        patch.setattr(ast, "parse", Mock(side_effect=SystemError("AST constructor recursion depth mismatch")))
+        found = load_game("parsed")
+    assert found is load_game("tictactoe")
+
+
+SOURCES = [
+    *("GAME = 7", "from tictactoe.game import GAME", "from tictactoe.game import *", "def GAME(): pass"),
+    *("import tictactoe as GAME", "class GAME: pass", "if True:\n    GAME: int = 7", "def __getattr__(name): return 7"),
+    "def offer():\n    global GAME\n    GAME = 7\noffer()",
+]
+
+
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_game_may_come_from_anywhere_in_its_module(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

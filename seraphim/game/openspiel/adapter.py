@@ -8,7 +8,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +22,7 @@ from seraphim.game.openspiel.cache import StateCache
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
 MOST_ACTIONS = 2**16  # that a search has room for
-MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter; of one like `max_moves`
+MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter, where its square bounds the cells; of one like `max_moves`
 SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
 HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
 CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
@@ -52,7 +52,7 @@ class OpenSpielGame:
         longest = self._game.max_game_length()
         self.max_plies = min(longest, MOST_PLIES)
         self._horizon = min(longest, MOST_PLIES + SPARE_PLIES)  # plies that a state has room for
-        self._first = self._game.new_initial_state().current_player()
+        self._first = self._turn_of(self._game.new_initial_state())
         self._bits = max(1, math.ceil(math.log2(self.num_actions)))
         self._per_word = 63 // self._bits
         self.state_words = 1 + -(-self._horizon // self._per_word)
@@ -72,6 +72,20 @@ class OpenSpielGame:
     def __reduce__(self) -> tuple[Any, ...]:
         """Be pickled as the name."""
         return OpenSpielGame, (self.name.removeprefix(PREFIX),)
+
+    def _turn_of(self, state: Any) -> int:
+        # OpenSpiel's number of the player to move. What a game is declared to be does not say what parameters make it.
+        player = int(state.current_player())
+        if player not in (0, 1) and not state.is_terminal():
+            reason = "has chance" if state.is_chance_node() else "is not played in turns by players 0 and 1"
+            raise GameError(f"{self.name} is not supported: it {reason}")
+        return player
+
+    def _after(self, state: Any, action: int) -> Any:
+        # The same state of OpenSpiel, after an action.
+        state.apply_action(action)
+        self._turn_of(state)
+        return state
 
     def _fractions(self) -> Array:
         # The factor of each plane: HUNDREDTHS, if fractions are found in it.
@@ -116,7 +130,7 @@ class OpenSpielGame:
         for action in self._actions(row):
             if action not in state.legal_actions():
                 return None
-            state.apply_action(action)
+            self._after(state, action)
             self._append(again, action)
         return state if np.array_equal(row, again) else None
 
@@ -142,8 +156,7 @@ class OpenSpielGame:
     def step(self, states: Array, actions: Array) -> Array:
         successors = states.copy()
         for row, action in zip(successors, actions.tolist(), strict=True):
-            state = self._state(row).clone()
-            state.apply_action(action)
+            state = self._after(self._state(row).clone(), action)
             self._append(row, action)
             self.cache.keep(row.tobytes(), state, int(row[0]))
         return successors
@@ -295,7 +308,7 @@ def _load(name: str) -> Any:
     short_name = name.partition("(")[0]
     if short_name not in known:
         raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
-    _check_parameters(name)
+    _check_parameters(name, known[short_name].parameter_specification)
     obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)
     if obstacle:
         raise GameError(f"openspiel:{name} is not supported: it {obstacle}")
@@ -310,8 +323,9 @@ def _load(name: str) -> Any:
     return game
 
 
-def _check_parameters(name: str) -> None:
+def _check_parameters(name: str, defaults: Mapping[str, Any]) -> None:
     # OpenSpiel's C++ crashes, or takes gigabytes, with some numbers that make no sense.
+    numbers = dict(defaults)
     for parameter, value in re.findall(r"([a-z_]+)=([^,)]*)", name.partition("(")[2]):
         most = MOST_LENGTH if parameter.startswith("max_") else MOST_SIZE
         is_whole = re.fullmatch(r"\s*[-+]?\d+\s*", value)
@@ -322,6 +336,10 @@ def _check_parameters(name: str) -> None:
             )
         if any(len(number) > _LONGEST_NUMBER for number in re.findall(r"\d+", value)):
             raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected numbers below 10,000")
+        if is_whole:
+            numbers[parameter] = int(value)
+    if "dims" in numbers and numbers["size"] ** numbers["dims"] > MOST_SIZE**2:
+        raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected {MOST_SIZE**2:,} cells at most")
 
 
 def _obstacle(pyspiel: ModuleType, kind: Any, needs_defaults: bool = True) -> str:
