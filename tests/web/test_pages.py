@@ -219,6 +219,28 @@ def test_the_first_visit_says_the_goal_and_who_one_is_and_keeps_numbers_away(
     expect(page.locator("#engine")).to_be_visible()
 
 
+def test_the_history_leads_back_to_the_game(visitor: Visitor) -> None:
+    page = visitor.open("#model=hexagons&moves=d4")
+    analyzed(page)
+    page.click("#to-history")
+    expect(page.locator("#title")).to_have_text("Learning history of hexagons")
+    page.click("#to-explorer")
+    expect(page.locator("#moves button")).to_have_count(1)
+    assert shared(page)["moves"] == "d4"
+
+
+def test_another_game_is_begun_by_the_user_in_its_own_colors(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour")
+    analyzed(page)
+    page.click("#flip")
+    page.click("#swap")
+    expect(page.locator("#player-0")).to_have_value("computer")
+    choose(page, model="stones")
+    expect(page.locator("#name-0")).to_have_text("Black")
+    expect(page.locator("#player-0")).to_have_value("human")
+    expect(page.locator("#goal")).to_contain_text("You are Black.")
+
+
 def test_a_game_without_a_goal_says_none(visitor: Visitor) -> None:
     page = visitor.open("#model=named")
     two_people(page)
