@@ -33,6 +33,7 @@ export class Session {
   synced = null;
   #turn = 0; // counts what is asked to be shown: what is not the last is left out
   #opening = Promise.resolve();
+  #settled = Promise.resolve(); // once no other model is being opened
   #engines = ''; // the model that the engine has open
 
   /**
@@ -61,17 +62,35 @@ export class Session {
     const turn = ++this.#turn;
     const open = async () => {
       if (turn !== this.#turn) return;
-      const {game, program, engine: engineText} = await this.#open(model, snapshot);
-      const initial = await this.engine.position(null, []);
-      const tree = address
-        ? await this.#follow(address, game.labels)
-        : game.name === this.game?.name ? this.tree.copy() : new GameTree();
-      if (!tree.start) tree.root.position = initial;
-      const style = await loadStyle(initial.board);
-      if (turn === this.#turn) await this.#show({model, snapshot, game, program, engineText, initial, style, tree});
+      let settle = () => {};
+      this.#settled = new Promise((resolve) => (settle = resolve));
+      try {
+        await this.#take(model, snapshot, address, () => turn === this.#turn);
+      } finally {
+        settle();
+      }
+      if (turn === this.#turn) await this.go(this.tree.current);
     };
     this.#opening = this.#opening.catch(() => {}).then(open);
     return this.#opening;
+  }
+
+  /**
+   * Let the engine open a model and a position, and take them as what is shown.
+   * @param {string} model
+   * @param {string | null} snapshot
+   * @param {Address | null} address
+   * @param {() => boolean} isWanted whether nothing else was asked for meanwhile
+   */
+  async #take(model, snapshot, address, isWanted) {
+    const {game, program, engine: engineText} = await this.#open(model, snapshot);
+    const initial = await this.engine.position(null, []);
+    const tree = address
+      ? await this.#follow(address, game.labels)
+      : game.name === this.game?.name ? this.tree.copy() : new GameTree();
+    if (!tree.start) tree.root.position = initial;
+    const style = await loadStyle(initial.board);
+    if (isWanted()) this.#replace({model, snapshot, game, program, engineText, initial, style, tree});
   }
 
   /** Show again what was shown before, and keep what is shown now in its place. */
@@ -130,6 +149,8 @@ export class Session {
    */
   async sync(node) {
     const {tree} = this;
+    await this.#settled;
+    if (this.tree !== tree) return; // another one was opened meanwhile
     if (this.synced === node && node.position) return;
     if (this.#engines !== this.#key()) await this.#reopen();
     await this.#locate(node, tree);
@@ -176,9 +197,14 @@ export class Session {
   }
 
   /** @param {Shown} shown */
-  async #show(shown) {
+  #replace(shown) {
     if (this.tree.root.children.length) this.before = this.#shown();
     Object.assign(this, shown);
+  }
+
+  /** @param {Shown} shown */
+  async #show(shown) {
+    this.#replace(shown);
     await this.go(this.tree.current);
   }
 
