@@ -133,17 +133,14 @@ def test_the_search_proves_what_the_game_does_not_tell() -> None:
 
 
 def test_results_that_the_rules_know_are_exact() -> None:
-    actions = random_game(KNOWS_THE_END, 3)
-    states = states_along(KNOWS_THE_END, actions)
-    known, results = KNOWS_THE_END.known_results(np.stack(states[:-1]))
     model = seraphim.Model("knows_the_end", readouts=1, solver=False, known_results=False)
-    assert known[-1]
-    for place in np.flatnonzero(known):
-        review = model.review(actions[:place])  # the last position is unfinished
-        assert (review.values[-1], review.exact[-1]) == (results[place], True)
-    review = model.review(actions)
-    for place in np.flatnonzero(known):
-        assert (review.values[place], review.exact[place]) == (results[place], True)
+    for seed in range(6):
+        actions = random_game(KNOWS_THE_END, seed)
+        states = states_along(KNOWS_THE_END, actions)
+        known, results = KNOWS_THE_END.known_results(np.stack(states[:-1]))
+        for place in np.flatnonzero(known & (KNOWS_THE_END.legal(np.stack(states[:-1])).sum(axis=1) > 1)):
+            review = model.review(actions[:place], seconds=0)  # unfinished
+            assert (review.values[-1], review.exact[-1]) == (results[place], True)
 
 
 def test_a_position_is_worth_what_a_move_in_it_is_known_to_be() -> None:
@@ -155,6 +152,10 @@ def test_a_position_is_worth_what_a_move_in_it_is_known_to_be() -> None:
     drawn = model.review("b2 a1 c3 a2 a3 c1 b1 b3 c2", readouts=2, seconds=0)
     assert drawn.values[-1] == 0
     assert drawn.exact[-2:] == (True, True)  # the last move is forced
+    review = model.review("a1 b2 b1 c1 a3 a2 c2 b3 c3", readouts=2, seconds=0)  # a draw
+    forced, choice = review.values[-2], review.values[-3]
+    assert (forced, choice) == (0, 0)  # O could at least draw, by b3
+    assert review.exact[-3:] == (False, True, True)
 
 
 def test_a_forced_move_loses_nothing() -> None:
@@ -194,12 +195,11 @@ def test_values_are_those_of_the_search_of_each_position(name: str) -> None:
 
 def test_what_is_better_is_the_most_visited_other_move_that_promises_more() -> None:
     game = load_game("connectfour")
-    model, found = seraphim.Model(game, ArbitraryNetwork(game, 3), readouts=60, solver=False), 0
-    for seed in range(4):
-        actions = random_game(game, seed)[:12]
+    model, found = seraphim.Model(game, ArbitraryNetwork(game, 3), readouts=12, solver=False), 0
+    for seed in range(20):
+        actions = random_game(game, seed)[:6]  # nobody can have won
         states = states_along(game, actions)
         for move in model.review(actions, threshold=0.05, seconds=0).mistakes:
-            found += 1
             sign = -1 if move.player else 1
             after = sign * model.analyze(states[move.ply]).to_dict()["value_first"]
             searched = model.analyze(states[move.ply - 1])
@@ -207,9 +207,22 @@ def test_what_is_better_is_the_most_visited_other_move_that_promises_more() -> N
                 each for each in searched.moves if each.action != move.action and each.visits and each.value > after
             ]
             assert move.better == promising[0].label
+            found += 1
             (state,) = game.step(states[move.ply - 1][None], np.array([promising[0].action]))
             assert move.line == (move.better, *model.analyze(state).moves[0].variation)
     assert found > 5
+
+
+def test_a_move_is_no_mistake_where_nothing_better_is_known() -> None:
+    def only_the_middle(states: Array) -> tuple[Array, Array]:
+        """One move of X is worth more than the others, until it has been made."""
+        first, _ = states.T
+        values = np.where(first == 1 << 4, -0.5, 0.9)
+        return np.where(np.arange(9) == 4, 1.0, 0.0) * np.ones((len(states), 1)), values
+
+    review = seraphim.Model("tictactoe", only_the_middle, solver=False).review("b2", 2, threshold=0.05, seconds=0)
+    assert review.moves[0].lost > 0.05
+    assert not review.mistakes
 
 
 def test_fewer_moves_are_mistakes_by_a_higher_threshold() -> None:
