@@ -41,9 +41,11 @@ from seraphim import errors as errors
 if TYPE_CHECKING:
     from seraphim.api import evaluate, learn, match, new, prove, read_games, self_play
     from seraphim.players.model import Model, load
+    from seraphim.players.review import GameReview
     from seraphim.search.analysis import Move, PositionAnalysis
 
 __all__ = [
+    "GameReview",
     "Model",
     "Move",
     "PositionAnalysis",

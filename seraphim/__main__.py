@@ -9,7 +9,7 @@ from seraphim.errors import CLONE, how_to_install, version
 from seraphim.machine import end_on_interrupt, prepare_streams
 
 COMMANDS = (
-    *("learn", "generate", "train", "view", "play", "serve", "engine", "evaluate", "arena", "curve", "prove"),
+    *("learn", "generate", "train", "view", "play", "review", "serve", "engine", "evaluate", "arena", "curve", "prove"),
     *("check-proof", "export", "doctor", "benchmark", "check-game", "generate-positions"),
 )
 """Each is a module of `seraphim.commands`."""

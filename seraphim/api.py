@@ -24,6 +24,7 @@ from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose
 from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model, load, model_folder
+from seraphim.players.review import GameReview
 from seraphim.players.roster import Roster
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from seraphim.training.loop import LearnResult
 
 __all__ = [
+    "GameReview",
     "Model",
     "Move",
     "PositionAnalysis",

@@ -17,6 +17,7 @@ it with the arguments that are no flags. `seraphim.__main__` imports the one tha
     learn                 the whole loop
     play                  a game at the terminal
     prove                 what a player can force
+    review                a whole game: the chance of winning by move, and the mistakes
     serve                 the page in the browser
     train                 a new model, or one training
     view                  game records

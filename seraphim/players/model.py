@@ -11,12 +11,13 @@ import numpy as np
 
 from seraphim.effects import find_idle
 from seraphim.errors import GameError, ModelError, SettingsError, shown
-from seraphim.game import AnyGame, Array, load_game, module_name
+from seraphim.game import AnyGame, Array, load_game, load_game_module, module_name
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
-from seraphim.options import Count, Natural, Part, SearchOptions, Threads
+from seraphim.options import Count, Natural, NotNegative, Part, PositiveShare, SearchOptions, Threads
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose, raw_player, search_player
+from seraphim.players.review import MISTAKE, SOLVER_SECONDS, GameMoves, GameReview, review_line, to_tree
 from seraphim.search.analysis import LEAVES, Analysis, PositionAnalysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
 from seraphim.search.traversal import TreePolicy
@@ -132,8 +133,10 @@ class Model:
             GameError: it is no position, or the game is over in it.
             SettingsError: the readouts are out of range.
         """
-        state = self._unfinished(position)
-        options = replace(self._search(readouts), root="puct")
+        return self._analyze(self._unfinished(position), self._search(readouts))
+
+    def _analyze(self, state: Array, options: SearchOptions) -> PositionAnalysis:
+        options = replace(options, root="puct")
         leaves = LEAVES if self.tree_policy is None else 1  # so that a policy need not know leaves under way
         analysis = Analysis(self.game, self.inference, options, leaves, self.tree_policy)
         analysis.start(state)
@@ -144,6 +147,45 @@ class Model:
     def play(self, position: str | Array = "", readouts: int | None = None) -> str:
         """Return the label of the move to play; arguments and errors as `analyze`."""
         return self.analyze(position, readouts).best
+
+    @checked(readouts=Count, threshold=PositiveShare, seconds=NotNegative)
+    def review(
+        self,
+        moves: GameMoves,
+        readouts: int | None = None,
+        threshold: float = MISTAKE,
+        seconds: float = SOLVER_SECONDS,
+    ) -> GameReview:
+        """Review a game, finished or not: search each of its positions, and find the moves that lost much.
+
+        Values are exact where the game has ended, the search proved them, or the game's solver finds them in time.
+        Each position is searched as `analyze` does, so that a review is the same each time; only how far back from
+        the end the solver gets depends on the machine. Where values become exact, a move may seem to lose what the
+        search had misjudged before it.
+
+        Args:
+            moves: text such as `4453`, a list of labels or of actions, or a `seraphim.game.tree.GameTree`, whose line
+                through its current position is taken.
+            readouts: of each search, at least 1; by default the model's own number.
+            threshold: expected points that a mistake loses at least, where a win counts 1 and a draw 0.5; by default
+                0.2, which is a drop of the value by 0.4.
+            seconds: of the game's solver for each position; 0: it is not asked.
+
+        Raises:
+            GameError: these are no moves, or one of them is not legal.
+            SettingsError: a number is out of range.
+
+        Examples:
+            >>> import seraphim
+            >>> review = seraphim.Model("tictactoe", readouts=50).review("b2 b1 a1 c3", threshold=0.5)
+            >>> review.values
+            (0.0, 0.0, 1.0, 1.0, 1.0)
+            >>> [(move.label, move.lost, move.better) for move in review.mistakes]
+            [('b1', 0.5, 'a1')]
+        """
+        tree, options = to_tree(self.origin, moves), self._search(readouts)
+        module, analyze = load_game_module(self.origin), partial(self._analyze, options=options)
+        return review_line(tree, module, analyze, options.readouts, threshold, seconds)
 
     def network(self, positions: Sequence[str | Array]) -> tuple[Array, Array]:
         """Return what the network says about positions, without a search.

@@ -38,6 +38,21 @@ def find(name: str, text: str) -> Position | GameTree:
     return load(name, Path(text))
 
 
+def find_game(name: str, text: str) -> GameTree:
+    """Return the game that a text describes, as `find` takes it; of a record, the whole game.
+
+    Raises:
+        GameError, RecordError: as `find`.
+    """
+    found = find(name, text)
+    if isinstance(found, GameTree):
+        return found
+    tree = GameTree(load_game(name), found.start)
+    for action in (*found.actions, *found.ahead):
+        tree.play(action)
+    return tree
+
+
 def _exists(name: str) -> bool:
     try:
         return Path(name).expanduser().exists()
