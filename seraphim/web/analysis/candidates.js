@@ -17,7 +17,8 @@ import {formatCount, formatExact, formatShare, formatShort, formatValue} from '.
  * @property {HTMLElement} variation
  */
 
-const MOST_ROWS = 10; // unless all moves are asked for
+/** The most rows, unless all moves are asked for. */
+export const MOST_ROWS = 10;
 
 export class CandidateTable {
   /** @type {Map<number, Row>} by action */

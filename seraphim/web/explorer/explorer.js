@@ -2,7 +2,7 @@
 
 import {readAddress} from '../shared/address.js';
 import {BoardView} from '../board/board.js';
-import {CandidateTable} from '../analysis/candidates.js';
+import {CandidateTable, MOST_ROWS} from '../analysis/candidates.js';
 import {listModels, openConnection, readConfig} from '../engine/connection.js';
 import {prepareControls, showControls, showModels} from './controls.js';
 import {isDoubtful, playerOf, valueOf} from '../analysis/values.js';
@@ -72,6 +72,7 @@ function showPosition() {
   const stepped = node.parent === before;
   before = node;
   document.documentElement.dataset.style = session.style;
+  byId('analysis').style.setProperty('--rows', String(Math.min(session.game?.num_actions ?? 0, MOST_ROWS)));
   const title = gameTitle(session.game?.name ?? '');
   byId('title').textContent = `${title}, Explorer`;
   document.title = `${title} · Seraphim`;
