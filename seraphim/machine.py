@@ -227,8 +227,12 @@ def no_root_handler() -> Iterator[None]:
 def prepare_streams() -> None:
     """Let this program print whatever the terminal can show, and read what it cannot decode; open closed streams.
 
-    In place of a character that the terminal lacks, it gets one that looks alike, or a question mark.
+    In place of a character that the terminal lacks, it gets one that looks alike, or a question mark. A width or height
+    of 0 in the environment counts as none.
     """
+    for variable in ("COLUMNS", "LINES"):  # with 0 of which Rich would show nothing
+        if not os.environ.get(variable, "0").strip("0"):
+            os.environ.pop(variable, None)
     codecs.register_error(_LIKE, _in_plain_letters)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         stream = getattr(sys, name)

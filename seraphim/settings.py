@@ -10,6 +10,7 @@ self-play; in a `settings.json` without it none does.
 
 import ast
 import dataclasses
+import errno
 import functools
 import inspect
 import itertools
@@ -41,6 +42,8 @@ def read_json(path: Path) -> dict[str, Any]:
         OSError: it cannot be read.
         ValueError: there is anything else in it.
     """
+    if path.exists() and not path.is_file():  # a pipe has no end
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb") as file:
         data = file.read(_MOST_JSON + 1)
     if len(data) > _MOST_JSON:

@@ -188,7 +188,7 @@ def main(arguments: list[str]) -> int:
         if Path(path).is_char_device() or Path(path).is_block_device():
             raise RefusedError("it is a device, which may have no end")
         for line in check(Path(path).read_bytes(), GAME.value):
-            print(line.encode(name := getattr(sys.stdout, "encoding", "utf-8"), "replace").decode(name), flush=True)
+            print(line.encode(by := getattr(sys.stdout, "encoding", None) or "utf-8", "replace").decode(by), flush=True)
     except Exception as error:  # noqa: BLE001  # of the rules, and of the module that the file names, too
         print(f"{arguments[0]}: {arguments[1:]} proves nothing: {error}", file=sys.stderr)
         return 1

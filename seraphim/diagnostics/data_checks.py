@@ -15,7 +15,7 @@ from seraphim.game import Game, load_game
 from seraphim.inference import SavedNetwork
 from seraphim.network import safety, saved_model
 from seraphim.records.examples import GameRecord, decode, encode
-from seraphim.records.files import PARTIAL, published_files, read_examples, whole_games
+from seraphim.records.files import PARTIAL, published_files, read_examples, rescued_games
 from seraphim.records.index import index_files
 from seraphim.records.tfrecord import FRAME_BYTES, DamageError, count_frames
 from seraphim.search.analysis import LEAVES
@@ -85,9 +85,9 @@ def check_game_data(folder: Path, thorough: bool, diagnosis: Diagnosis, game: Ga
                 diagnosis.problems.append(f"{path} is damaged ({damage}): training skips it; remove it")
     size = sum(path.stat().st_size for path in files)
     diagnosis.facts["game data"] = f"{len(files)} files, {size / MIB:,.1f} MiB" if files else "none yet"
-    partial = [path for path in folder.glob(f".*{PARTIAL}") if not atomic.is_locked(path)]
+    partial = [path for path in folder.glob(f".*{PARTIAL}") if path.is_file() and not atomic.is_locked(path)]
     with diagnosis.checking():
-        if games := sum(len(whole_games(path.read_bytes())) for path in partial):
+        if games := sum(len(rescued_games(path.read_bytes())[0]) for path in partial):
             diagnosis.facts["left by a killed writer"] = f"{games} games, which seraphim generate will publish"
 
 

@@ -15,7 +15,7 @@ from seraphim.proof.claims import Claim
 from seraphim.proof.graph import PROVEN, UNDECIDED
 from seraphim.proof.prover import Counts, Prover
 from seraphim.search.evaluator import Inference
-from seraphim.storage.atomic import replacing
+from seraphim.storage.atomic import check_regular, replacing
 
 _FORMAT = "part 2"  # of the file
 
@@ -90,6 +90,7 @@ class Question:
         """
         begin_anew = "remove it, and the proof begins anew"
         try:
+            check_regular(path)
             with zipfile.ZipFile(path) as archive:
                 size = sum(member.file_size for member in archive.infolist())
             too_large = size > (self._megabytes + 1) * 2**20

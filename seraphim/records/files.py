@@ -2,6 +2,7 @@
 
     batch-0000001.tfrecord   published and complete; a longer file replaces the newest one until that is full
     .ID.partial              finished games of one process that are not published yet; locked while the process lives
+    ID-CHECKSUM.damaged      a copy of such a file that was damaged; nothing reads it
     .new                     the next published file, while it is written
     .removed.json            what retention has removed: see `seraphim.records.index`
     .writers.lock            held while a file is published or partial files are examined
@@ -19,10 +20,10 @@ from pathlib import Path
 
 from seraphim.errors import SettingsError
 from seraphim.records.schema import END_OF_FILE, END_OF_GAME, end_of, is_cut_off, with_end
-from seraphim.records.tfrecord import DamageError, frame, frames, parse_example
+from seraphim.records.tfrecord import CHECKSUM, HEADER_BYTES, DamageError, frame, frame_bounds, frames, parse_example
 from seraphim.storage import atomic
 
-PARTIAL = ".partial"
+PARTIAL, DAMAGED = ".partial", ".damaged"
 _FILE_NAME = re.compile(r"batch-(\d{7,})\.tfrecord")
 _WRITERS, _READERS = ".writers.lock", ".readers.lock"
 _LARGE = 16 << 20  # bytes: a file of this size is not written again to hold more games
@@ -47,6 +48,7 @@ def read_examples(path: Path) -> list[bytes]:
         DamageError: the file is truncated or corrupt, holds something else, or cannot be read.
     """
     try:
+        atomic.check_regular(path)
         examples = list(frames(path.read_bytes()))
     except OSError as error:
         raise DamageError(f"unreadable: {error.strerror}") from error
@@ -86,6 +88,33 @@ def whole_games(content: bytes) -> list[list[bytes]]:
             if end_of(example):
                 games.append([])
     return games[:-1]
+
+
+def rescued_games(content: bytes) -> tuple[list[list[bytes]], str]:
+    """Return the examples of each game in a partial file's content that is whole, and what is damaged; "" if nothing.
+
+    An incomplete game at its end is no damage: a process was killed. What follows damage counts from the next end of a
+    game on, so that no two games are taken for one.
+    """
+    games: list[list[bytes]] = []
+    game: list[bytes] | None = []
+    damage = ""
+    try:
+        for start, stop in frame_bounds(content, verify=True):
+            try:
+                (example,) = frames(content[start - HEADER_BYTES : stop + CHECKSUM.size])
+            except DamageError:
+                damage, game = damage or f"the checksum of the record at byte {start - HEADER_BYTES:,} is wrong", None
+                continue
+            if game is not None:
+                game.append(example)
+            if end_of(example):
+                games += [game] if game is not None else []
+                game = []
+    except DamageError as error:
+        if not error.is_cut_off:
+            damage = damage or str(error)
+    return games, damage
 
 
 def publish(folder: Path, games: Sequence[Sequence[bytes]], games_per_file: int, first_number: int) -> None:

@@ -128,6 +128,7 @@ def index_files(folder: Path) -> list[FileIndex]:
 
 def _index_file(path: Path) -> FileIndex | None:
     try:
+        atomic.check_regular(path)
         status = path.stat()
         state = status.st_ino, status.st_mtime_ns, status.st_size
         if path not in _cache or _cache[path][0] != state:

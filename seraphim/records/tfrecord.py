@@ -32,7 +32,16 @@ FeatureKind = Literal["bytes_list", "float_list", "int64_list", "empty"]
 
 
 class DamageError(RecordError):
-    """A file is damaged, or is not what its name says; it is skipped as a whole."""
+    """A file is damaged, or is not what its name says; it is skipped as a whole.
+
+    Attributes:
+        is_cut_off: whether its beginning is that of a whole file, as after a kill.
+    """
+
+    def __init__(self, text: str, is_cut_off: bool = False) -> None:
+        """See above."""
+        super().__init__(text)
+        self.is_cut_off = is_cut_off
 
 
 class Feature(NamedTuple):
@@ -70,19 +79,21 @@ def frame_bounds(data: Any, verify: bool = False) -> Iterator[tuple[int, int]]:
     while position < size:
         header = data[position : position + HEADER_BYTES]
         if len(header) < HEADER_BYTES:
-            raise DamageError(f"truncated: the header at byte {position:,} is cut short")
+            raise DamageError(f"truncated: the header at byte {position:,} is cut short", is_cut_off=True)
         if verify and header[LENGTH.size :] != _checksum(header[: LENGTH.size]):
             raise DamageError(f"corrupt: the checksum of the length at byte {position:,} is wrong")
         start = position + HEADER_BYTES
         stop = start + LENGTH.unpack_from(header)[0]
         if stop + CHECKSUM.size > size:
-            raise DamageError(f"truncated: the record at byte {position:,} is cut short")
+            raise DamageError(f"truncated: the record at byte {position:,} is cut short", is_cut_off=True)
         yield start, stop
         position = stop + CHECKSUM.size
 
 
 def count_frames(path: Path) -> int:
     """Return the number of records of a file by their lengths alone, unverified; 0 if these do not add up."""
+    if not path.is_file():
+        return 0
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return sum(1 for _ in frame_bounds(content))

@@ -9,14 +9,16 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from seraphim.errors import RecordError
+from seraphim.machine import say
 from seraphim.options import RecordOptions
-from seraphim.records.files import PARTIAL, publish, whole_games, writing
+from seraphim.records.files import DAMAGED, PARTIAL, publish, rescued_games, writing
 from seraphim.records.index import NumberSet, id_of, next_number, played_numbers, remove_surplus, stream_and_number
 from seraphim.records.schema import END_OF_GAME, end_of
 from seraphim.records.tfrecord import frame
@@ -46,6 +48,7 @@ class Journal:
         """
         self._folder = folder
         self.path = folder / f".{name}{PARTIAL}"
+        atomic.check_regular(self.path)
         with writing(folder):
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
             try:
@@ -63,9 +66,9 @@ class Journal:
             os.ftruncate(self._file, size)
             raise
 
-    def games(self) -> list[list[bytes]]:
-        """Return the examples of each game that it holds."""
-        return whole_games(os.pread(self._file, os.fstat(self._file).st_size, 0))
+    def content(self) -> bytes:
+        """Return what it holds."""
+        return os.pread(self._file, os.fstat(self._file).st_size, 0)
 
     def clear(self) -> None:
         """Drop the games, which are stored elsewhere."""
@@ -91,12 +94,17 @@ class GameWriter:
     """
 
     def __init__(
-        self, folder: Path, options: RecordOptions, stream: str = "", max_positions: int | None = None
+        self,
+        folder: Path,
+        options: RecordOptions,
+        stream: str = "",
+        max_positions: int | None = None,
+        notify: Callable[[str], None] = say,
     ) -> None:
         """Open a folder, created if necessary, and publish the finished games of processes that were killed.
 
         If a stream is named, no other writer may write its games at the same time. Files are removed once no window of
-        `max_positions` reads them.
+        `max_positions` reads them. `notify` receives a sentence on each journal that is damaged or none.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -106,6 +114,7 @@ class GameWriter:
         self._options = options
         self._stream = stream
         self._max_positions = max_positions
+        self._notify = notify
         self._games = 0  # not published yet
         self._oldest = 0.0  # when the first of these was added
         self._positions = 0  # written since the last check for files to remove
@@ -124,7 +133,7 @@ class GameWriter:
             ) from None
         try:
             with writing(folder):
-                self.rescued = self._publish_new(self._journal.games())
+                self.rescued = self._publish_new(self._games_in(self._journal.path, self._journal.content()))
                 self._journal.clear()
                 self.rescued += self._rescue("")
         except BaseException:
@@ -186,7 +195,7 @@ class GameWriter:
                 raise
 
     def _publish(self) -> None:
-        games = self._journal.games()
+        games = self._games_in(self._journal.path, self._journal.content())
         if not games:
             return
         with writing(self._folder):
@@ -199,6 +208,16 @@ class GameWriter:
             self._games, self._failed = 0, False
             if self._max_positions and self._positions * _CHECKS > self._max_positions:
                 self._remove_surplus()
+
+    def _games_in(self, path: Path, content: bytes) -> list[list[bytes]]:
+        # The whole games of a journal; of a damaged one a copy stays, named by its content, so that it is one copy.
+        games, damage = rescued_games(content)
+        if damage:
+            name = path.name.removeprefix(".").removesuffix(PARTIAL)
+            aside = path.with_name(f"{name}-{zlib.crc32(content):08x}{DAMAGED}")
+            atomic.replace_file(aside, content)
+            self._notify(f"{path} is damaged ({damage}): its {len(games)} whole games are published, {aside} keeps it")
+        return games
 
     def _publish_all(self, games: Sequence[Sequence[bytes]]) -> None:
         publish(self._folder, games, self._options.games_per_file, next_number(self._folder))
@@ -225,10 +244,13 @@ class GameWriter:
             is_ours = bool(self._stream) and partial.name.startswith(f".{self._stream}.w")
             if partial == self._journal.path or (stream and not is_ours):
                 continue
+            if partial.is_symlink() or not partial.is_file():
+                self._notify(f"skipped {partial}, which is not a regular file: remove it")
+                continue
             file = os.open(partial, os.O_RDWR)
             try:
                 atomic.lock_file(file, wait=is_ours and not stream)
-                rescued += self._publish_new(whole_games(partial.read_bytes()))
+                rescued += self._publish_new(self._games_in(partial, partial.read_bytes()))
                 partial.unlink()
             except BlockingIOError:
                 pass  # its process lives

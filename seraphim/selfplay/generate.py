@@ -98,7 +98,7 @@ def generate_games(
         pool.stop()
 
     with (
-        GameWriter(folder.game_data, settings.records, stream, settings.training.max_window) as writer,
+        GameWriter(folder.game_data, settings.records, stream, settings.training.max_window, notify) as writer,
         on_interrupt(stop),
         _progress_bar() as progress,
     ):

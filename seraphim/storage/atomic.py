@@ -180,8 +180,9 @@ def replace_file(path: Path, content: bytes, unfinished: str | None = None) -> N
 @contextlib.contextmanager
 def replacing(path: Path, unfinished: str | None = None) -> Iterator[BinaryIO]:
     """Yield a file to write; as `replace_file`, when the block ends without an error."""
-    check_regular(path)
     temporary = path.with_name(unfinished or f".{path.name}.unfinished")
+    check_regular(path)
+    check_regular(temporary)
     try:
         with temporary.open("wb") as file:
             yield file
@@ -240,6 +241,7 @@ def lock_file(file: int, shared: bool = False, wait: bool = True) -> None:
 @contextlib.contextmanager
 def locked(path: Path, shared: bool = False, wait: bool = True) -> Iterator[None]:
     """Hold the lock of a file, which is created if necessary, during the block; see `lock_file`."""
+    check_regular(path)
     file = os.open(path, os.O_CREAT | (os.O_RDONLY if shared else os.O_RDWR), 0o666)
     try:
         lock_file(file, shared, wait)
@@ -260,6 +262,7 @@ def hold(path: Path, remove: bool = False) -> Iterator[None]:
         HeldError: another process holds it, or this one already does.
         OSError: the file cannot be written.
     """
+    check_regular(path)
     with path.open("a+", encoding="utf-8", errors="backslashreplace") as file:  # of arguments that may be anything
         try:
             lock_file(file.fileno(), wait=False)
@@ -283,6 +286,7 @@ def hold(path: Path, remove: bool = False) -> Iterator[None]:
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock of a file; a file that cannot be read counts as free."""
     try:
+        check_regular(path)
         with path.open("rb") as file:
             lock_file(file.fileno(), shared=True, wait=False)
     except BlockingIOError:

@@ -128,6 +128,15 @@ os._exit(9)
     assert report.facts["unfinished"].startswith("00000007-20250101T000000Z: ")
 
 
+def test_pipes_in_a_model_are_not_waited_for(folder: ModelFolder) -> None:
+    add_games(folder)
+    os.mkfifo(folder.game_data / ".x.partial")
+    os.mkfifo(folder.game_data / "batch-0000099.tfrecord")
+    for thorough in (False, True):
+        (problem,) = check_model(folder, FREE, thorough).problems
+        assert "batch-0000099.tfrecord is damaged" in problem
+
+
 def test_a_running_program_is_reported(folder: ModelFolder) -> None:
     folder.recover()
     with (folder.path / ".lock").open("w") as file:

@@ -1,6 +1,8 @@
 """The checker accepts proofs, and refuses whatever is none: by the definition of a proof, written naively."""
 
+import contextlib
 import hashlib
+import io
 import json
 import re
 import subprocess
@@ -8,6 +10,7 @@ import sys
 import tracemalloc
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -119,6 +122,20 @@ def test_a_proof_is_accepted(draw: bytes, capsys: pytest.CaptureFixture[str], tm
         "the second player at least draws",
         "the first player at least draws",
     ]
+
+
+def test_a_proof_is_accepted_wherever_its_lines_go(
+    draw: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "draw.proof").write_bytes(draw)
+    monkeypatch.setattr(check_proof, "GAME", SimpleNamespace(value=None))
+    for stream in (
+        io.StringIO(),
+        io.TextIOWrapper(io.BytesIO(), "ascii"),
+        SimpleNamespace(write=len, flush=lambda: None),
+    ):
+        with contextlib.redirect_stdout(stream):  # type: ignore[type-var]
+            assert check_proof.main(["check-proof", str(tmp_path / "draw.proof")]) == 0
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(2_000, marks=pytest.mark.slow)])

@@ -147,6 +147,13 @@ def test_a_file_that_holds_no_search_is_refused(tmp_path: Path, what: int) -> No
         Question(game, [Uniform(game)], claim, start, MEGABYTES).restore(file)
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    game, file = ConnectFour(5, 5), tmp_path / "part"
+    os.mkfifo(file)
+    with pytest.raises(RecordError, match="part is damaged .*not a regular file.*: remove it"):
+        Question(game, [Uniform(game)], Claim(1, wins=True), game.initial(1)[0], MEGABYTES).restore(file)
+
+
 def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     game, file = ConnectFour(5, 5), tmp_path / "part"
     question = Question(game, [Uniform(game)], Claim(1, wins=True), game.initial(1)[0], MEGABYTES)

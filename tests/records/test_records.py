@@ -6,6 +6,7 @@ import sys
 import time
 import zlib
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,11 +18,11 @@ from seraphim.errors import RecordError, SettingsError
 from seraphim.game import PlainRules, load_game
 from seraphim.options import RecordOptions
 from seraphim.records.examples import decode, encode, encode_games
-from seraphim.records.files import published_files, read_examples, reading
+from seraphim.records.files import published_files, read_examples, reading, rescued_games
 from seraphim.records.index import NumberSet, played_numbers, stream_and_number, total_positions
 from seraphim.records.schema import END_OF_FILE, with_end
 from seraphim.records.sparse import SparseRows
-from seraphim.records.tfrecord import DamageError, Feature, frame, frames, parse_example, to_example
+from seraphim.records.tfrecord import DamageError, Feature, count_frames, frame, frames, parse_example, to_example
 from seraphim.records.window import read_window
 from seraphim.records.writer import GameWriter
 from seraphim.storage import atomic
@@ -33,8 +34,8 @@ ALL = 1_000_000
 ONE_EACH = RecordOptions(games_per_file=1)
 
 
-def write(folder, seeds, options=None, game=GAME, plies=None, max_positions=None):
-    with GameWriter(folder, options or RecordOptions(), max_positions=max_positions) as writer:
+def write(folder, seeds, options=None, game=GAME, plies=None, max_positions=None, stream=""):
+    with GameWriter(folder, options or RecordOptions(), stream, max_positions) as writer:
         for seed in seeds:
             writer.add(encode(game, play(seed, game, plies=plies)))
 
@@ -491,6 +492,117 @@ def test_the_whole_games_of_a_killed_writer_are_rescued_without_its_torn_tail(tm
         assert writer.rescued == []
 
 
+def flipped(content, place):
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("where", ["payload", "length", "end", "two", "zeros"])
+@pytest.mark.parametrize("own", [False, True])
+def test_a_damaged_journal_is_kept_aside_and_its_whole_games_are_rescued(tmp_path, own, where):
+    games = [b"".join(map(frame, encode(GAME, play(seed)))) for seed in range(6)]
+    end = frame(encode(GAME, play(1))[-1])
+    start = len(games[0])
+    content, kept = b"".join(games), [0, 2, 3, 4, 5]
+    if where == "payload":  # of a game's first record
+        content = flipped(content, start + 100)
+    elif where == "length":  # after which no record can be told from another
+        content, kept = flipped(content, start), [0]
+    elif where == "end":  # of a game's last record: the next game might be the rest of this one
+        content, kept = flipped(content, start + len(games[1]) - len(end) + 50), [0, 3, 4, 5]
+    elif where == "two":
+        content, kept = flipped(flipped(content, 100), len(content) - 50), [1, 2, 3, 4]
+    else:  # what a file system leaves after a power failure
+        content, kept = content + bytes(100), list(range(6))
+    (tmp_path / (".a.partial" if own else ".a.w0.partial")).write_bytes(content)
+    said = []
+    with GameWriter(tmp_path, RecordOptions(), "a", None, said.append) as writer:
+        assert len(writer.rescued) == len(kept)
+    assert seeds_in(tmp_path) == kept
+    (aside,) = tmp_path.glob("*.damaged")
+    assert aside.read_bytes() == content
+    assert not list(tmp_path.glob(".*.partial"))
+    (sentence,) = said
+    assert ".partial is damaged (" in sentence
+    assert sentence.endswith(f"): its {len(kept)} whole games are published, {aside} keeps it")
+
+
+def test_a_journal_that_is_damaged_while_it_is_written_is_kept_aside_once(tmp_path, monkeypatch):
+    said = []
+    writer = GameWriter(tmp_path, RecordOptions(), "a", None, said.append)
+    for seed in range(3):
+        writer.add(encode(GAME, play(seed)))
+    path = tmp_path / ".a.partial"
+    content = flipped(path.read_bytes(), 100)
+    path.write_bytes(content)
+    with monkeypatch.context() as patch:
+        patch.setattr("seraphim.records.writer.publish", Mock(side_effect=OSError(errno.ENOSPC, "full")))
+        with pytest.raises(OSError, match="full"):
+            writer.close()
+    with GameWriter(tmp_path, RecordOptions(), "a", None, said.append) as writer:
+        assert len(writer.rescued) == 2
+    assert seeds_in(tmp_path) == [1, 2]
+    assert [path.read_bytes() for path in tmp_path.glob("*.damaged")] == [content]
+    assert len(said) == 2
+
+
+def test_every_flipped_bit_of_a_journal_loses_two_games_at_most_or_all_behind_it(tmp_path):
+    games = [encode(GAME, play(seed)) for seed in range(4)]
+    content = b"".join(frame(example) for game in games for example in game)
+    assert rescued_games(content) == (games, "")
+    for place in range(0, len(content), 7):
+        found, damage = rescued_games(flipped(content, place))
+        assert damage
+        assert all(game in games for game in found)
+        assert len(found) >= 2 or "length" in damage or "cut short" in damage
+    for length in range(0, len(content), 11):  # a process was killed: no damage
+        found, damage = rescued_games(content[:length])
+        assert (found, damage) == (games[: len(found)], "")
+
+
+IRREGULAR = {
+    "pipe": os.mkfifo,
+    "dangling": lambda path: path.symlink_to("nowhere"),
+    "folder": lambda path: path.mkdir(),
+    "link": lambda path: path.symlink_to(path.parent.parent / "elsewhere"),
+}
+
+
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_a_journal_that_is_no_regular_file_is_skipped_and_named(tmp_path, kind):
+    folder, said = tmp_path / "games", []
+    folder.mkdir()
+    (tmp_path / "elsewhere").write_bytes(b"".join(map(frame, encode(GAME, play(9)))))
+    IRREGULAR[kind](folder / ".x.partial")
+    with GameWriter(folder, RecordOptions(), notify=said.append) as writer:
+        writer.add(encode(GAME, play(0)))
+    assert said == [f"skipped {folder / '.x.partial'}, which is not a regular file: remove it"]
+    assert seeds_in(folder) == [0]
+    assert os.path.lexists(folder / ".x.partial")
+    assert (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+@pytest.mark.parametrize("name", [".a.partial", ".writers.lock", ".removed.json", ".new"])
+def test_a_writer_refuses_what_is_no_regular_file(tmp_path, kind, name):
+    IRREGULAR[kind](tmp_path / name)
+    with pytest.raises((OSError, RecordError), match=f"not a regular file|{name} is damaged: remove it"):
+        write(tmp_path, [0], stream="a")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_readers_skip_what_is_no_regular_file(tmp_path, kind):
+    write(tmp_path, range(3), ONE_EACH)
+    newest = tmp_path / "batch-0000004.tfrecord"
+    IRREGULAR[kind](newest)
+    (tmp_path / ".readers.lock").unlink(missing_ok=True)
+    IRREGULAR[kind](tmp_path / ".readers.lock")
+    _, report = read_window(tmp_path, GAME, ALL)
+    assert (report.games, report.damaged) == (3, ((newest, "unreadable: not a regular file"),))
+    assert count_frames(newest) == 0
+    write(tmp_path, [3], ONE_EACH)
+    assert read_window(tmp_path, GAME, ALL)[1].games == 4
+
+
 @pytest.mark.parametrize("way", ["kill", "torn", "full"])
 def test_no_finished_game_is_lost_or_doubled_wherever_a_writer_breaks_off(tmp_path, way):
     command = [sys.executable, SUPPORT / "crashing_writer.py", tmp_path, way]
@@ -801,7 +913,7 @@ def test_something_else_under_the_name_of_a_file_is_skipped(tmp_path):
     (tmp_path / "batch-0000002.tfrecord").mkdir()
     write_payloads(tmp_path / "batch-0000003.tfrecord", [b"no example"])
     reasons = [reason for _, reason in read_window(tmp_path, GAME, ALL)[1].damaged]
-    assert reasons == ["a record is not a tf.train.Example", "unreadable: Is a directory"]
+    assert reasons == ["a record is not a tf.train.Example", "unreadable: not a regular file"]
 
 
 def test_another_schema_version_is_skipped_with_its_number(tmp_path):

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from seraphim.storage.atomic import HeldError, hold
+from seraphim.storage.atomic import HeldError, hold, is_locked, locked
 
 HOLDER = """
 import sys, time
@@ -33,6 +34,16 @@ def test_a_second_hold_names_the_process_that_has_it_until_that_is_killed(tmp_pa
     with hold(file):
         assert f"process {os.getpid()} on " in file.read_text()
     assert file.read_text() == ""
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_regular_file_is_neither_held_nor_waited_for(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "file")
+    with pytest.raises(OSError, match="not a regular file"), hold(tmp_path / "file"):
+        pass
+    with pytest.raises(OSError, match="not a regular file"), locked(tmp_path / "file", shared=True):
+        pass
+    assert not is_locked(tmp_path / "file")
 
 
 def test_a_hold_ends_with_its_block_and_with_an_error(tmp_path: Path) -> None:

@@ -324,8 +324,8 @@ FAULTS = (
         "killed-writers-forgotten",
         16,
         "seraphim/records/writer.py",
-        "self._publish_new(whole_games(partial.read_bytes()))",
-        "self._publish_new(whole_games(partial.read_bytes())[:-1])",
+        "self._publish_new(self._games_in(partial, partial.read_bytes()))",
+        "self._publish_new(self._games_in(partial, partial.read_bytes())[:-1])",
         RECORDS,
     ),
     Fault(
