@@ -6,9 +6,10 @@ Needs neither TensorFlow nor Keras, and does not look at the SavedModel. Knows t
 Shape letters: `N` positions, `A` actions, `O` shape of an observation.
 """
 
+import contextlib
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -69,9 +70,11 @@ class JaxModel:
         Raises:
             ModelError: the snapshot has no archive, or it is damaged, or made for another game.
             NotInstalledError: JAX or h5py is not installed.
-            SettingsError: the network has a layer that is not known here.
+            SettingsError: the network has a layer that is not known here; or the configuration of JAX is of no use.
         """
         jax = _jax()
+        with _configuration():
+            device = jax.devices(platform)[0]
         file = snapshot / saved_model.ARCHIVE
         if not file.is_file():
             raise ModelError(
@@ -82,13 +85,14 @@ class JaxModel:
         try:
             self._network = _read_network(snapshot, config["config"], precision)
             weights = {layer.name: _name_weights(layer, stored.get(layer.name, [])) for layer in self._network.layers}
-            _check_shapes(snapshot, game, self._network, config["config"], weights)
+            with _own_arithmetic():
+                _check_shapes(snapshot, game, self._network, config["config"], weights)
         except SeraphimError:
             raise
         except Exception as error:  # Python's and JAX's of whatever a configuration may say
             raise safety.damaged_archive(file, error) from error
-        device = jax.devices(platform)[0]
-        self._weights = jax.device_put(weights, device)
+        with _configuration(), _own_arithmetic():
+            self._weights = jax.device_put(weights, device)
         self._process = os.getpid()
         self.name = str(snapshot)
         self.overlaps = device.platform != "cpu"
@@ -100,27 +104,53 @@ class JaxModel:
         check_process(self._process)
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
-            policies, values = _program()(self._network, self._weights, padded)
-            return np.asarray(policies), np.asarray(values)
+            with _own_arithmetic():
+                policies, values = _program()(self._network, self._weights, padded)
+                return np.asarray(policies), np.asarray(values)
 
         return in_buckets(observations, infer_bucket, fixed_size, FIXED_SIZES[-1])
 
 
 def sees_gpu() -> bool:
     """Return whether JAX is installed and can use a GPU."""
-    return gpu_is_likely() and find_spec("jax") is not None and _jax().default_backend() == "gpu"
+    with contextlib.suppress(SettingsError), _configuration():
+        return gpu_is_likely() and find_spec("jax") is not None and _jax().default_backend() == "gpu"
+    return False
 
 
 def _jax() -> ModuleType:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # errors only
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that processes can share a GPU
     try:
-        import jax
+        with _configuration():
+            import jax
     except ImportError as error:
         raise NotInstalledError(
             f"the runtime jax needs the package jax: {how_to_install('gpu')}, or choose another runtime"
         ) from error
     return jax
+
+
+@contextlib.contextmanager
+def _configuration() -> Iterator[None]:
+    # For what depends on nothing but the machine and the configuration, of whose errors there is no list.
+    try:
+        yield
+    except (ImportError, SeraphimError):
+        raise
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise SettingsError(
+            f"JAX does not start ({reason}): set its environment variables (JAX_*) otherwise, or choose another runtime"
+        ) from error
+
+
+@contextlib.contextmanager
+def _own_arithmetic() -> Iterator[None]:
+    # Whatever else JAX is configured to refuse in the user's own programs.
+    jax = _jax()
+    with jax.transfer_guard("allow"), jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        yield
 
 
 def _read_network(snapshot: Path, config: dict[str, Any], precision: Precision) -> _Network:

@@ -1,12 +1,15 @@
 """The runtime `jax`: it computes what the processor's runtimes do, and says which networks it does not know."""
 
+import functools
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -246,3 +249,72 @@ def test_jax_on_the_processor_sees_no_gpu(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(jax, "gpu_is_likely", lambda: True)
     if jax._jax().default_backend() != "gpu":
         assert not jax.sees_gpu()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("small") / "snapshot"
+    save_snapshot(scattered(build(GAME, NETWORKS["mlp"], seed=2)), path)
+    return path
+
+
+USED = """
+import sys
+from pathlib import Path
+import numpy as np
+from seraphim.errors import SeraphimError
+from seraphim.game import load_game
+from seraphim.inference import jax
+game = load_game("tictactoe")
+try:
+    model = jax.JaxModel(Path(sys.argv[1]), game, "float32")
+    print(*(np.round(output, 3).tolist() for output in model.infer(game.observe(game.initial(3)))))
+except SeraphimError as error:
+    print(type(error).__name__, error)
+"""
+
+
+RARE_VARIABLES = [
+    *(("TRANSFER_GUARD", "disallow"), ("NUMPY_DTYPE_PROMOTION", "strict"), ("ENABLE_X64", "1")),
+    *(("DISABLE_JIT", "1"), ("DEBUG_NANS", "1"), ("CHECK_TRACER_LEAKS", "1")),
+]
+
+
+@functools.cache
+def used(snapshot: Path, variable: str = "SERAPHIM", value: str = "") -> str:
+    command = [sys.executable, "-c", USED, str(snapshot)]
+    done = subprocess.run(command, env=os.environ | {variable: value}, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        *(("JAX_TRANSFER_GUARD", "disallow_explicit"), ("JAX_NUMPY_RANK_PROMOTION", "raise")),
+        *(pytest.param(f"JAX_{variable}", value, marks=pytest.mark.slow) for variable, value in RARE_VARIABLES),
+    ],
+)
+def test_it_computes_the_same_however_jax_is_configured(small: Path, variable: str, value: str) -> None:
+    assert used(small, variable, value) == used(small)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        *(("JAX_PLATFORMS", "cuda"), ("JAX_ENABLE_X64", "maybe")),
+        pytest.param("JAX_PLATFORMS", "nonsense", marks=pytest.mark.slow),
+        pytest.param("JAX_TRANSFER_GUARD", "nonsense", marks=pytest.mark.slow),
+    ],
+)
+def test_a_configuration_of_no_use_is_one_sentence(small: Path, variable: str, value: str) -> None:
+    (line,) = used(small, variable, value).splitlines()
+    assert line.startswith("SettingsError JAX does not start (")
+    assert line.endswith("): set its environment variables (JAX_*) otherwise, or choose another runtime")
+
+
+def test_a_gpu_is_not_looked_for_where_jax_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax, "gpu_is_likely", lambda: True)
+    fails = SimpleNamespace(default_backend=Mock(side_effect=RuntimeError("Unknown backend")))
+    monkeypatch.setattr(jax, "_jax", lambda: fails)
+    assert not jax.sees_gpu()
