@@ -237,7 +237,7 @@ def test_fewer_moves_are_mistakes_by_a_higher_threshold() -> None:
         assert all(move.player == 1 for move in review.worst(1, 1))
 
 
-# ---------------------------------------------------------------- games and what is told
+# ---------------------------------------------------------------- games for these tests
 
 
 def test_moves_are_a_text_a_list_of_labels_or_of_actions_or_a_tree() -> None:

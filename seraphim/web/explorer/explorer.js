@@ -92,6 +92,7 @@ function beginGame() {
   if (shownGame) {
     scheduler.players = ['human', 'computer'];
     preferences.flipped = false;
+    writePreferences(preferences);
     document.documentElement.removeAttribute('data-flipped');
   }
   shownGame = session.game?.name ?? '';
