@@ -1,6 +1,6 @@
 /** Decides what the engine does at each position: choose the computer's move, analyze, or nothing; or asks a program. */
 
-import {mayAnimate} from '../board/pieces.js';
+import {mayAnimate} from '../board/drawing.js';
 import {textOf} from '../shared/notices.js';
 
 /**

@@ -3,7 +3,7 @@
 import {html, svg} from '../shared/dom.js';
 import {drawHint, drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
 import {center, sourceOf} from './geometry.js';
-import {animateTurn, mayAnimate, toPiece} from './pieces.js';
+import {animateTurn, mayAnimate, toPiece} from './drawing.js';
 import {drawingOf, layOut} from './styles.js';
 import {Targets} from './targets.js';
 

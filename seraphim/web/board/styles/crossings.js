@@ -2,7 +2,7 @@
 
 import {svg} from '../../shared/dom.js';
 import {center} from '../geometry.js';
-import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame} from '../pieces.js';
+import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

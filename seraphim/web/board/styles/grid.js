@@ -1,6 +1,6 @@
 /** Squares with marks or tokens. */
 
-import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape, drawSquares} from '../pieces.js';
+import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape, drawSquares} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

@@ -2,7 +2,7 @@
 
 import {svg} from '../../shared/dom.js';
 import {CELL, center, toNameSize} from '../geometry.js';
-import {animateStone as animateEntry, drawDisc as drawShape, drawName} from '../pieces.js';
+import {animateStone as animateEntry, drawDisc as drawShape, drawName} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

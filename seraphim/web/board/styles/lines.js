@@ -2,7 +2,7 @@
 
 import {svg} from '../../shared/dom.js';
 import {CELL} from '../geometry.js';
-import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape} from '../pieces.js';
+import {animateMark as animateEntry, drawEdgeNames, drawMark as drawShape} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

@@ -1,7 +1,7 @@
 /** Squares with pieces of chess or checkers. */
 
 import {svg} from '../../shared/dom.js';
-import {animateMark as animateEntry, drawEdgeNames, drawFrame, drawMark, drawSquares} from '../pieces.js';
+import {animateMark as animateEntry, drawEdgeNames, drawFrame, drawMark, drawSquares} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

@@ -2,7 +2,7 @@
 
 import {svg} from '../../shared/dom.js';
 import {CELL, center, layOutSquares} from '../geometry.js';
-import {drawDisc as drawShape, mayAnimate} from '../pieces.js';
+import {drawDisc as drawShape, mayAnimate} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

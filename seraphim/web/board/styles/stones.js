@@ -1,6 +1,6 @@
 /** Squares with stones that are turned over. */
 
-import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame, drawSquares} from '../pieces.js';
+import {animateStone as animateEntry, drawDisc as drawShape, drawEdgeNames, drawFrame, drawSquares} from '../drawing.js';
 
 /**
  * @typedef {import('../geometry.js').Geometry} Geometry

@@ -2,7 +2,7 @@
 
 import {html, svg} from '../../shared/dom.js';
 import {CELL, layOutSquares} from '../geometry.js';
-import {drawEdgeNames, drawMark, drawSquares, toPiece} from '../pieces.js';
+import {drawEdgeNames, drawMark, drawSquares, toPiece} from '../drawing.js';
 
 /**
  * @typedef {object} Grid
