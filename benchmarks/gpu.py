@@ -41,6 +41,7 @@ from seraphim.search.evaluator import Inference
 from seraphim.search.search import Search
 from seraphim.selfplay.pool import Work
 from seraphim.selfplay.processes import WorkerPool
+from seraphim.selfplay.served import IN_FLIGHT
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training import fit
@@ -59,8 +60,8 @@ _PRECISIONS: tuple[Precision, ...] = ("bfloat16", "float32")
 class Scale(NamedTuple):
     """How large the measured programs are."""
 
-    games: int = 4096  # concurrent ones of each core, half of which move while the others are evaluated
-    batches: tuple[int, ...] = (512, 1536, 6144)  # of the network alone; the second is that of self-play
+    games: int = 2730  # concurrent ones of each core, half of which move while the others are evaluated
+    batches: tuple[int, ...] = (512, 2048, 8192)  # of the network alone; the last is that of self-play
     peer_games: tuple[int, ...] = (1024, 4096)  # concurrent ones of mctx, one measurement each
     training: TrainingOptions = TrainingOptions(batch_size=2048, average_positions=False)
     positions: int = 100_000  # to train on
@@ -109,7 +110,7 @@ def measure(
 
     Args:
         runtime: runs Seraphim's network.
-        num_workers: Seraphim's processes in self-play; 0 is one for each core, or on a GPU one with a thread for each.
+        num_workers: Seraphim's processes in self-play; 0 is one for each core.
         seconds: for each figure.
         report: receives all figures after each step.
         scale: how large the programs are.
@@ -155,7 +156,7 @@ def _run_step(step: Step, run: Run, connection: Any) -> None:
 
 
 def _ratios(figures: Figures, scale: Scale) -> Figures:
-    alone = figures.get(_rate_name(GAME, "bfloat16", scale.batches[1]))
+    alone = figures.get(_rate_name(GAME, "bfloat16", scale.batches[-1]))
     peers = [value for name, value in figures.items() if name.startswith("mctx")]
     ratios: Figures = {}
     for title in ("self-play", "self-play without the cache"):
@@ -320,10 +321,10 @@ def _rate_name(game: str, precision: Precision, batch: int) -> str:
 
 
 def measure_network(inference: Inference, game: Game, batch: int, seconds: float) -> float:
-    """Return the evaluations/s of two threads that each evaluate one batch after another, as self-play does."""
+    """Return the evaluations/s of threads that each evaluate one batch after another, as self-play does."""
     observations = np.random.default_rng(0).integers(0, 2, (batch, *game.observation_shape), np.uint8)
     inference.infer(observations)  # prepares the runtime
-    start, evaluated = time.perf_counter(), [0, 0]
+    start, evaluated = time.perf_counter(), [0] * IN_FLIGHT
 
     def evaluate(thread: int) -> None:
         while time.perf_counter() - start < seconds:

@@ -55,7 +55,7 @@ def measure_workers(
     with WorkerPool(settings, runtime, num_workers) as pool, ExitStack() as measuring:
         marks: list[tuple[float, int, Work]] = []
         # The warm-up ends when as many games are finished as are played at a time: by then they are of all ages.
-        cycle = settings.self_play.concurrent_games * pool.num_workers * pool.threads
+        cycle = settings.self_play.concurrent_games * pool.num_workers
         for games, _ in enumerate(pool.play(snapshot, "benchmark"), 1):
             now = time.perf_counter()
             if games % cycle == 0 and (not marks or now - marks[0][0] > seconds):

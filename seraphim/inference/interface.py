@@ -49,11 +49,12 @@ def in_buckets(
     parts = []
     for start in range(0, len(observations), largest):
         chunk = observations[start : start + largest]
-        padded = np.zeros((size_for(len(chunk)), *observations.shape[1:]), np.uint8)
-        padded[: len(chunk)] = chunk
-        policies, values = infer_bucket(padded)
+        padding = size_for(len(chunk)) - len(chunk)
+        if padding:
+            chunk = np.concatenate([chunk, np.zeros((padding, *chunk.shape[1:]), np.uint8)])
+        policies, values = (output[: len(chunk) - padding] for output in infer_bucket(chunk))
         # Copied because the runtime may reuse its output buffers.
-        parts.append((policies[: len(chunk)].copy(), values[: len(chunk)].copy()))
+        parts.append((policies.copy(), values.copy()))
     if len(parts) == 1:
         return parts[0]
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -93,6 +93,7 @@ class JaxModel:
             raise safety.damaged_archive(file, error) from error
         with _configuration(), _own_arithmetic():
             self._weights = jax.device_put(weights, device)
+            self._program = _program(self._network)
         self._process = os.getpid()
         self.name = str(snapshot)
         self.overlaps = device.platform != "cpu"
@@ -105,8 +106,8 @@ class JaxModel:
 
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
             with _own_arithmetic():
-                policies, values = _program()(self._network, self._weights, padded)
-                return np.asarray(policies), np.asarray(values)
+                outputs = np.asarray(self._program(self._weights, padded))
+            return outputs[:, :-1], outputs[:, -1]
 
         return in_buckets(observations, infer_bucket, fixed_size, FIXED_SIZES[-1])
 
@@ -209,9 +210,16 @@ def _check_shapes(
         raise ValueError(f"there are {values.size // 2} values for a position")
 
 
-@functools.cache
-def _program() -> Any:
-    return _jax().jit(_evaluate, static_argnums=0)
+@functools.lru_cache(maxsize=64)
+def _program(network: _Network) -> Any:
+    # Gives one array float32 [N, A + 1], the logits and the value, because each copy from a GPU takes time.
+    from jax import numpy as jnp
+
+    def evaluate(weights: Mapping[str, Mapping[str, Any]], observations: Any) -> Any:
+        policies, values = _evaluate(network, weights, observations)
+        return jnp.concatenate([policies, values[:, None]], axis=1)
+
+    return _jax().jit(evaluate)
 
 
 def _evaluate(network: _Network, weights: Mapping[str, Mapping[str, Any]], observations: Any) -> tuple[Any, Any]:

@@ -212,14 +212,17 @@ class Search:
             np.subtract.at(self._busy_rows, finished, 1)
             finished = np.unique(finished)
             finished = finished[self._busy_rows[finished] == 0]
-        self.counters.readouts -= int(self.trees.progress["remaining"][finished].sum())  # proven roots stop early
+        self._withdraw(finished)  # proven roots stop early
         return finished
 
     def halt(self, trees: Array) -> None:
         """Start no more readouts in some trees int64 [K]; `advance` finishes those under way."""
-        busy = trees[self._busy_rows[trees] > 0]
-        self.counters.readouts -= int(self.trees.progress["remaining"][busy].sum())
-        self.trees.progress["remaining"][busy] = 0
+        self._withdraw(trees[self._busy_rows[trees] > 0])
+
+    def _withdraw(self, trees: Array) -> None:
+        # Takes readouts back that were not started.
+        self.counters.readouts -= int(self.trees.progress["remaining"][trees].sum())
+        self.trees.progress["remaining"][trees] = 0
 
     def run(self) -> None:
         """Advance until every tree has spent its readouts; raise the errors of `advance`."""

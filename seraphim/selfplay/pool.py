@@ -146,35 +146,42 @@ def load_worker_inference(snapshot: Path | None, game: Game, runtime: Runtime, s
     return SavedNetwork(snapshot, runtime).load(game, settings.self_play.concurrent_games)
 
 
+def groups_of(settings: Settings, overlaps: bool) -> tuple[int, int]:
+    """Return in how many groups the games of a worker are, and how many games are in each.
+
+    Where the network works elsewhere, one group moves while it evaluates the positions of the other.
+    """
+    games = settings.self_play.concurrent_games
+    return (2, max(1, games // 2)) if overlaps else (1, games)
+
+
 def play_games(
-    game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int], threads: int = 1
+    game: Game, inference: Inference, settings: Settings, stream: str, numbers: Iterator[int]
 ) -> Iterator[WorkerReport]:
     """Play the games with these numbers, as one worker; yield a report when games are finished, and every second.
 
     Args:
         game: the rules.
         inference: the model.
-        settings: how many games at a time, for each of the threads, and how they are searched.
+        settings: how many games at a time, and how they are searched.
         stream: seed string of the games' random streams.
         numbers: advanced when a game can be started, by any thread, one at a time.
-        threads: cores that play at the same time, if the model leaves them free; otherwise one plays.
 
     Raises:
         SeraphimError: an error of the search.
     """
-    options = settings.self_play
-    groups = 1
-    if inference.overlaps:  # for each core one group moves while the network works for the other
-        options, groups = replace(options, concurrent_games=max(1, options.concurrent_games // 2)), 2 * threads
+    groups, size = groups_of(settings, inference.overlaps)
+    options = replace(settings.self_play, concurrent_games=size)
     players = [SelfPlay(game, inference, settings.self_play_search, options, stream) for _ in range(groups)]
     started = time.perf_counter()
     for records in play_together(players, numbers):
         encoded = zip(records, encode_games(game, records), strict=True)
         games = [FinishedGame(number_in(record.game_id), examples) for record, examples in encoded]
         work, elapsed = Work(), time.perf_counter() - started
-        for counters in (player.search.counters for player in players):
+        for search in (player.search for player in players):
+            counters = search.counters
             work += Work(
-                readouts=counters.readouts,
+                readouts=counters.readouts - int(search.trees.progress["remaining"].sum()),
                 evaluations=counters.evaluations,
                 batch_capacity=counters.batch_capacity,
                 cache_hits=counters.cache_hits,

@@ -1,7 +1,6 @@
 """A pool of worker processes on this machine, one per core, each with its own search and its own copy of the model.
 
-For a GPU there is one process with a player per core instead: kernels and the GPU's runtime release the interpreter's
-lock, and the model is there once.
+For a GPU one more process has the model, and serves the others (`seraphim.selfplay.served`).
 
 Processes are spawned, never forked, since TensorFlow does not survive a fork. Whole games travel, as serialized
 examples. If a worker dies, the parent's iteration ends with an error. If the parent dies, its workers end as well, once
@@ -16,9 +15,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Generator, Iterator, Set
+from collections.abc import Callable, Generator, Iterator, Set
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -28,21 +27,24 @@ from seraphim.inference import Runtime, uses_gpu
 from seraphim.jit import UNCACHED
 from seraphim.machine import count_cores, environment, held_interrupts
 from seraphim.records.writer import Journal
+from seraphim.search.evaluator import Inference
+from seraphim.search.search import batch_size
 from seraphim.selfplay.pool import (
     ENDLESS,
     SECONDS_TO_STOP,
     FinishedGame,
     Work,
+    groups_of,
     load_worker_inference,
     play_games,
     sum_parallel,
 )
+from seraphim.selfplay.served import GONE, NetworkServer, Seat, ServedNetwork, make_seat
 from seraphim.settings import Settings
 from seraphim.storage.snapshots import step_of
 
 _SECONDS_AFTER_PARENT = 1.0  # that a worker has, when its parent is gone, to write finished games to its journal
 _STARTING = threading.Lock()
-_GONE = (EOFError, BrokenPipeError, ConnectionResetError)
 
 
 @contextlib.contextmanager
@@ -66,7 +68,7 @@ class _Play(NamedTuple):
     stream: str
     skip: Set[int]
     journals: Path | None
-    threads: int
+    served: tuple[str, str] | None  # name and description of the model, if another process has it
 
 
 class _Shared(NamedTuple):
@@ -92,11 +94,10 @@ class WorkerPool:
     # Else they and their resource tracker would find modules of the current folder before those of Python.
     @environment(PYTHONSAFEPATH="1")
     def __init__(self, settings: Settings, runtime: Runtime = "auto", num_workers: int = 0) -> None:
-        """Start the processes: `num_workers`, or if it is 0, one per core, but for a GPU one with a thread per core."""
+        """Start the processes: `num_workers`, or if it is 0, as many as there are cores."""
         context = multiprocessing.get_context("spawn")
-        is_threaded = num_workers == 0 and uses_gpu(runtime)
-        self.threads = count_cores() if is_threaded else 1
-        self.num_workers = num_workers or (1 if is_threaded else count_cores())
+        is_served = uses_gpu(runtime)
+        self.num_workers = num_workers or max(1, count_cores() - is_served)
         self._runtime = runtime
         self._work: dict[Any, Work] = {}
         self._stopped = False
@@ -104,16 +105,26 @@ class WorkerPool:
         self._shared = _Shared(context.Value("q", 0), context.Value("q", 0), context.Array("q", self.num_workers))
         self._connections: list[Connection] = []
         self._processes: list[SpawnProcess] = []
+        seats: list[Seat] = []  # the server's ends
         for index in range(self.num_workers):
-            ours, theirs = context.Pipe()
-            arguments = (theirs, index, settings, self._shared)
-            process = context.Process(target=_run_worker, args=arguments, name=f"worker {index}", daemon=True)
-            with _main_left_out(), held_interrupts():
-                process.start()
+            own = _make_seats(context, settings) if is_served else []
+            seats += [theirs for _, theirs in own]
+            players = [ours for ours, _ in own]
+            self._start(context, _run_worker, f"worker {index}", index, settings, self._shared, players)
+            _close(players)
             self._silent.enter_context(environment(**{UNCACHED: "1"}))  # the first worker says it for all
-            theirs.close()
-            self._connections.append(ours)
-            self._processes.append(process)
+        if is_served:
+            self._start(context, _run_server, "the network's process", settings, runtime, seats)
+            _close(seats)
+
+    def _start(self, context: SpawnContext, target: Callable[..., None], name: str, *arguments: Any) -> None:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=target, args=(theirs, *arguments), name=name, daemon=True)
+        with _main_left_out(), held_interrupts():
+            process.start()
+        theirs.close()
+        self._connections.append(ours)
+        self._processes.append(process)
 
     def __enter__(self) -> Self:
         return self
@@ -143,9 +154,11 @@ class WorkerPool:
         self._shared.end.value = end
         self._work = {}
         self._stopped = False
-        playing: dict[Any, int] = {connection: index for index, connection in enumerate(self._connections)}
-        command = _Play(snapshot, self._runtime, stream, skip, journals, self.threads)
+        workers = self._connections[: self.num_workers]
+        playing: dict[Any, int] = {connection: index for index, connection in enumerate(workers)}
         try:
+            served = self._serve(snapshot)
+            command = _Play(snapshot, self._runtime, stream, skip, journals, served)
             for connection, index in playing.items():
                 self._shared.stored[index] = 0
                 self._send(connection, self._processes[index], command)
@@ -162,12 +175,20 @@ class WorkerPool:
             if playing:  # their finished games are in their journals
                 self._end_workers()
 
+    def _serve(self, snapshot: Path | None) -> tuple[str, str] | None:
+        # Gives the model to the process that serves it, if there is one.
+        if snapshot is None or len(self._processes) == self.num_workers:
+            return None
+        self._send(self._connections[-1], self._processes[-1], snapshot)
+        served: tuple[str, str] = self._receive(self._connections[-1], self._processes[-1])
+        return served
+
     def work(self) -> Work:
         """See `Pool.work`."""
         return sum_parallel(self._work.values())
 
     def process_ids(self) -> list[int]:
-        """Return the workers' process ids."""
+        """Return the processes' ids, the workers' first."""
         return [process.pid for process in self._processes if process.pid is not None]
 
     def finish(self) -> None:
@@ -209,19 +230,50 @@ def _to_error(process: SpawnProcess) -> WorkerError:
     )
 
 
-def _run_worker(connection: Connection, index: int, settings: Settings, shared: _Shared) -> None:
+def _make_seats(context: SpawnContext, settings: Settings) -> list[tuple[Seat, Seat]]:
+    groups, size = groups_of(settings, overlaps=True)
+    return [make_seat(context, load_game(settings.game), batch_size(size)) for _ in range(groups)]
+
+
+def _close(seats: list[Seat]) -> None:
+    # Else the process at the other end would not notice that the one with this end is gone.
+    for seat in seats:
+        seat.connection.close()
+
+
+def _run_worker(connection: Connection, index: int, settings: Settings, shared: _Shared, seats: list[Seat]) -> None:
     # The main function of a worker process.
+    _answer(connection, lambda command: _play(connection, settings, command, shared, index, seats))
+
+
+def _run_server(connection: Connection, settings: Settings, runtime: Runtime, seats: list[Seat]) -> None:
+    # The main function of the process that serves the network.
+    game, servers = load_game(settings.game), list[NetworkServer]()
+
+    def serve(snapshot: Path) -> None:
+        inference = load_worker_inference(snapshot, game, runtime, settings)
+        if servers:
+            servers[0].inference = inference
+        else:
+            servers.append(NetworkServer(game, seats, inference))
+        connection.send((inference.name, inference.description))
+
+    _answer(connection, serve)
+
+
+def _answer(connection: Connection, obey: Callable[[Any], None]) -> None:
+    # Does what the parent commands, until it is gone.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         while True:
-            _play(connection, settings, connection.recv(), shared, index)
-    except _GONE:
+            obey(connection.recv())
+    except GONE:
         pass
     except (SeraphimError, OSError) as error:  # which the user can fix, such as a full disk
         connection.send(error)
     except Exception:  # noqa: BLE001 (the parent has to know of any error)
-        with contextlib.suppress(*_GONE):
+        with contextlib.suppress(*GONE):
             connection.send(WorkerError(f"a worker failed:\n{traceback.format_exc()}"))
 
 
@@ -233,21 +285,27 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _play(connection: Connection, settings: Settings, command: _Play, shared: _Shared, index: int) -> None:
+def _play(
+    connection: Connection, settings: Settings, command: _Play, shared: _Shared, index: int, seats: list[Seat]
+) -> None:
     journal = Journal(command.journals, f"{command.stream}.w{index}") if command.journals else None
     written = 0  # games in the journal since it was begun
     game = load_game(settings.game)
-    inference = load_worker_inference(command.snapshot, game, command.runtime, settings)
+    inference: Inference
+    if command.served is not None:
+        inference = ServedNetwork(game, *command.served, seats)
+    else:
+        inference = load_worker_inference(command.snapshot, game, command.runtime, settings)
     numbers = shared.take_numbers(command.skip)
     settings = settings.at_step(step_of(command.snapshot))
-    for report in play_games(game, inference, settings, command.stream, numbers, command.threads):
+    for report in play_games(game, inference, settings, command.stream, numbers):
         if journal and report.games:
             if shared.stored[index] == written:
                 journal.clear()
             for finished in report.games:
                 journal.add(finished.examples)
             written += len(report.games)
-        with contextlib.suppress(*_GONE):  # without a parent, this process keeps its journal until it ends as well
+        with contextlib.suppress(*GONE):  # without a parent, this process keeps its journal until it ends as well
             connection.send(report)
     if journal:
         while shared.stored[index] < written:  # if the parent dies meanwhile, this process ends as well

@@ -66,7 +66,7 @@ def test_without_a_gpu_the_program_says_so(arguments: tuple[str, ...], message: 
     assert message in line
 
 
-def test_two_threads_evaluate() -> None:
+def test_several_threads_evaluate() -> None:
     game = load_game(gpu.GAME)
     assert gpu.measure_network(Uniform(game), game, batch=8, seconds=0.1) > 1000
 

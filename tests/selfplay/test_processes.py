@@ -43,19 +43,38 @@ def test_one_process_plays_the_same_games_as_two(folder: ModelFolder, small_sett
     assert found[0] == found[1]
 
 
-def test_for_a_gpu_one_process_plays(
-    folder: ModelFolder, small_settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def _gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "uses_gpu", lambda runtime: True)
     monkeypatch.setattr(processes, "count_cores", lambda: 3)
-    with WorkerPool(small_settings) as pool:
-        assert (pool.num_workers, pool.threads) == (1, 3)
-        assert len(list(pool.play(folder.champion().path, "a", end=10))) == 10
-    with WorkerPool(small_settings, num_workers=2) as pool:
-        assert (pool.num_workers, pool.threads) == (2, 1)
-    monkeypatch.setattr(processes, "uses_gpu", lambda runtime: False)
-    with WorkerPool(small_settings) as pool:
-        assert (pool.num_workers, pool.threads) == (3, 1)
+
+
+@pytest.mark.usefixtures("_gpu")
+def test_for_a_gpu_one_more_process_serves_the_workers(folder: ModelFolder, small_settings: Settings) -> None:
+    found = []
+    for num_workers in (0, 1):
+        with WorkerPool(small_settings, num_workers=num_workers) as pool:
+            assert (pool.num_workers, len(pool.process_ids())) == ((2, 3) if num_workers == 0 else (1, 2))
+            games = [sorted(pool.play(folder.champion().path, stream, end=20)) for stream in ("a", "b")]
+            assert pool.work().runtime.startswith("LiteRT")
+            assert len(list(pool.play(None, "c", end=3))) == 3  # needs no network
+        assert [[game.number for game in stream] for stream in games] == [list(range(20))] * 2
+        found.append(games)
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("_gpu")
+def test_the_error_of_the_process_that_serves_is_raised(
+    folder: ModelFolder, small_settings: Settings, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match="holds no SavedModel"), WorkerPool(small_settings) as pool:
+        list(pool.play(tmp_path, "a", end=5))
+    with WorkerPool(small_settings, num_workers=1) as pool:
+        games = pool.play(folder.champion().path, "a")
+        next(games)
+        os.kill(pool.process_ids()[-1], signal.SIGKILL)
+        with pytest.raises(WorkerError, match="the process that runs the network died"):
+            list(games)
 
 
 def test_the_readouts_grow_with_the_steps_of_the_snapshot(
