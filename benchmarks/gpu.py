@@ -60,7 +60,7 @@ _PRECISIONS: tuple[Precision, ...] = ("bfloat16", "float32")
 class Scale(NamedTuple):
     """How large the measured programs are."""
 
-    games: int = 2730  # concurrent ones of each core, half of which move while the others are evaluated
+    games: int = 5460  # concurrent ones of each core, half of which move while the others are evaluated
     batches: tuple[int, ...] = (512, 2048, 8192)  # of the network alone; the last is that of self-play
     peer_games: tuple[int, ...] = (1024, 4096)  # concurrent ones of mctx, one measurement each
     training: TrainingOptions = TrainingOptions(batch_size=2048, average_positions=False)

@@ -44,6 +44,7 @@ from seraphim.settings import Settings
 from seraphim.storage.snapshots import step_of
 
 _SECONDS_AFTER_PARENT = 1.0  # that a worker has, when its parent is gone, to write finished games to its journal
+_NICENESS = 5  # of workers that wait for a server, which goes first
 _STARTING = threading.Lock()
 
 
@@ -243,6 +244,8 @@ def _close(seats: list[Seat]) -> None:
 
 def _run_worker(connection: Connection, index: int, settings: Settings, shared: _Shared, seats: list[Seat]) -> None:
     # The main function of a worker process.
+    if seats and hasattr(os, "nice"):
+        os.nice(_NICENESS)
     _answer(connection, lambda command: _play(connection, settings, command, shared, index, seats))
 
 

@@ -130,21 +130,21 @@ class NetworkServer:
                 with contextlib.suppress(*GONE):
                     request.connection.send(error)
 
-    def _take(self) -> list["_Request"]:
+    def _take(self) -> list["_SeatRequest"]:
         # Waits for requests and returns those of a batch; none if nobody is left to ask.
         with self._taking:
-            asked: list[_Request] = []
+            asked: list[_SeatRequest] = []
             while self._seats and not asked:
                 ready: list[Any] = wait(list(self._seats))
                 for connection in ready[: self._most]:
                     arrays = self._seats.pop(connection)
                     with contextlib.suppress(*GONE):
-                        asked.append(_Request(connection, connection.recv(), *arrays))
+                        asked.append(_SeatRequest(connection, connection.recv(), *arrays))
                         self._seats[connection] = arrays
             return asked
 
 
-class _Request(NamedTuple):
+class _SeatRequest(NamedTuple):
     connection: Any
     size: int  # positions
     observations: Array

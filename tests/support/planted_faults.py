@@ -236,8 +236,8 @@ FAULTS = (
         "padding-before-the-batch",
         10,
         "seraphim/inference/interface.py",
-        "        padded[: len(chunk)] = chunk\n",
-        "        padded[-len(chunk) :] = chunk\n",
+        "np.concatenate([chunk, np.zeros((padding, *chunk.shape[1:]), np.uint8)])",
+        "np.concatenate([np.zeros((padding, *chunk.shape[1:]), np.uint8), chunk])",
         "inference/test_inference.py -k 'buckets or padded'",
     ),
     Fault(
