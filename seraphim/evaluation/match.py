@@ -15,6 +15,7 @@ import numpy as np
 from seraphim.errors import GameError, SettingsError, shown
 from seraphim.evaluation.intervals import score_interval
 from seraphim.game import Array, Game
+from seraphim.game.features import check_two_players
 from seraphim.players.choose import Choose, DrawingPlayer, HistoryPlayer
 from seraphim.search.rng import draw_actions, fork, stream_key
 
@@ -57,8 +58,10 @@ def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings
     Fewer than `count` are returned if the game does not have or hardly ever reaches more.
 
     Raises:
+        GameError: it is a game of chance, or of one player.
         SettingsError: `count` or `plies` is out of range.
     """
+    check_two_players(game)
     if count < 1 or plies < 0:
         raise SettingsError(f"expected at least 1 opening of at least 0 plies, not {count} of {plies}")
     found: dict[bytes, tuple[Array, tuple[int, ...]]] = {}
@@ -111,9 +114,11 @@ def play_games(
     """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
 
     Raises:
-        GameError: a player chose an illegal action, or returned something else.
+        GameError: a player chose an illegal action, or returned something else; or it is a game of chance, or of one
+            player.
         ModelError: the model of a player returned a NaN or an infinity.
     """
+    check_two_players(game)
     states, moves = openings.states.copy(), [list(opening) for opening in openings.moves]
     results, cut_off = np.zeros(len(states), np.int64), 0
     active = np.arange(len(states))

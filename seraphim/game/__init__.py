@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from seraphim.game.interface import (
+    CHANCE,
     EMPTY,
     Array,
     Board,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from seraphim.game.plain import PlainGame, PlainRules
 
 __all__ = [
+    "CHANCE",
     "EMPTY",
     "FAMILIES",
     "AnyGame",

@@ -1,12 +1,15 @@
 """Small games solved: every position that play can reach, and the exact value of each action in it.
 
 Knows the rules and no particular game. Values are for player 0 internally, so the order of the players does not matter.
-A game that is small enough offers the solution as its solved positions:
+Where chance moves, a value is the expectation over its outcomes. Positions that differ in nothing but what is banked
+are one position, whose value is what is still to come. A game that is small enough offers the solution as its solved
+positions:
 
     def position_sets(split):
         return solve(GAME).position_sets(split)
 
-Shape letters: `P` positions, `E` edges (a legal action in a position), and those of `seraphim.game`.
+Shape letters: `P` positions, `E` edges (a legal action in a position, or an outcome of chance), and those of
+`seraphim.game`.
 """
 
 from dataclasses import dataclass
@@ -15,10 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game, PlainGame, PlainRules
+from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
+from seraphim.game.features import features_of
 from seraphim.game.loading import PositionSet, Split
+from seraphim.game.notation import banked_of, followers
 
 MAX_POSITIONS = 1_000_000  # reachable by play
+MAX_ITERATIONS = 10_000
+_SETTLED = 1e-12  # the most that an iteration changes values that have settled
 
 
 class UnsolvedError(GameError):
@@ -27,17 +34,21 @@ class UnsolvedError(GameError):
 
 @dataclass(frozen=True)
 class Solution:
-    """All positions that play can reach, and their values; prints as one line."""
+    """All positions that play can reach, and their values; prints as one line.
+
+    Where a player has points in the bank, a position stands for all that differ in these alone, and the values are
+    those of the one in `states`.
+    """
 
     game: str
     states: Array
     """int64 [P, W]; the first is the initial position."""
     results: Array
-    """float32 [P]: exact, for player 0."""
+    """float32 [P]: exact, for player 0; with chance the expectation, up to 1e-9."""
     action_values: Array
-    """float32 [P, A]: exact, for the player to move; NaN where illegal, and where the game has ended."""
-    longest: int
-    """Plies of the longest game that can be played."""
+    """float32 [P, A]: exact, for the player to move; NaN where illegal, where the game has ended, or chance moves."""
+    longest: int | None
+    """Plies of the longest game that can be played; None if positions recur by chance."""
 
     def position_sets(self, split: Split = "validation") -> list[PositionSet]:
         """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample.
@@ -54,9 +65,10 @@ class Solution:
         verdict = {1.0: "player 0 wins", -1.0: "player 1 wins", 0.0: "a draw"}.get(
             result, f"{result:+.2f} for player 0"
         )
+        length = "games need not end" if self.longest is None else f"no game is longer than {self.longest:,} plies"
         return (
-            f"{self.game} is solved: play can reach {len(self.states):,} positions, no game is longer than "
-            f"{self.longest:,} plies, and best play from the start ends in: {verdict}"
+            f"{self.game} is solved: play can reach {len(self.states):,} positions, {length}, and best play from the "
+            f"start ends in: {verdict}"
         )
 
 
@@ -64,68 +76,85 @@ class _Graph(NamedTuple):
     # Positions in the order of discovery, and the edges between them, ordered by their first position.
     states: Array  # int64 [P, W]
     firsts: Array  # int64 [P + 1]: edges firsts[p] to firsts[p + 1] begin at position p
-    actions: Array  # int64 [E]
+    followers: Array  # int64 [E]: the action, or the outcome
     targets: Array  # int64 [E]: the position that an edge leads to
+    gains: Array  # float64 [E]: what player 0 banks on the way
+    chances: Array  # float64 [E]: the probability of an outcome; 0 of an action
 
 
 def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solution:
     """Return every position that play can reach, with its exact value.
 
     Raises:
-        UnsolvedError: more than `max_positions` can be reached, a position can recur, or games can be cut off.
+        UnsolvedError: more than `max_positions` can be reached, a position can recur without chance, or games can be
+            cut off.
     """
     if isinstance(game, PlainGame):
         game = PlainRules(game)
     graph = _explore(game, max_positions)
-    _, results = game.outcome(graph.states)
-    second = game.to_play(graph.states) == 1
-    longest = _value(game, graph, second, results)
-    action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
+    ended, results = game.outcome(graph.states)
+    banked, to_play = banked_of(game, graph.states), game.to_play(graph.states)
+    values = np.where(ended, results.reshape(len(ended), -1)[:, 0] - banked, 0.0)
+    longest = _value(game, graph, to_play, values)
     sources = np.repeat(np.arange(len(graph.states)), np.diff(graph.firsts))
-    values = results[graph.targets]
-    action_values[sources, graph.actions] = np.where(second[sources], -values, values)
-    return Solution(game.name, graph.states, results, action_values, longest)
+    by_action = to_play[sources] != CHANCE
+    sources, actions, targets = sources[by_action], graph.followers[by_action], graph.targets[by_action]
+    found = banked[sources] + graph.gains[by_action] + values[targets]
+    action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
+    action_values[sources, actions] = np.where(to_play[sources] == 1, -found, found)
+    return Solution(game.name, graph.states, (banked + values).astype(np.float32), action_values, longest)
 
 
 def _explore(game: Game, max_positions: int) -> _Graph:
     # Breadth-first, a layer at a time.
+    kept = game.state_words - (features_of(game).bank_words or 0)  # words that tell positions apart
     states = [game.initial(1)]
-    numbers = {states[0].tobytes(): 0}
-    counts, actions, targets = [], [], []
+    numbers = {states[0][0, :kept].tobytes(): 0}
+    counts, edges, targets = [], [], []
     while len(states[-1]):
-        legal = game.legal(states[-1])
-        rows, chosen = np.nonzero(legal)
+        either = followers(game, states[-1])
+        rows, chosen = np.nonzero(either)
         fresh = []
         successors = game.step(states[-1][rows], chosen)
         for row, state in enumerate(successors):
-            key = state.tobytes()
+            key = state[:kept].tobytes()
             if key not in numbers:
                 numbers[key] = len(numbers)
                 fresh.append(row)
             targets.append(numbers[key])
         if len(numbers) > max_positions:
             raise UnsolvedError(f"{game.name} is not solved: play can reach more than {max_positions:,} positions")
-        counts.append(legal.sum(axis=1))
-        actions.append(chosen)
+        counts.append(either.sum(axis=1))
+        gains = banked_of(game, successors) - banked_of(game, states[-1])[rows]
+        edges.append(np.stack([chosen, gains, _chances(game, states[-1], rows, chosen)]))
         states.append(successors[fresh])
     firsts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
-    return _Graph(np.concatenate(states), firsts, np.concatenate(actions), np.array(targets, np.int64))
+    chosen, gains, chances = np.concatenate(edges, axis=1)
+    return _Graph(np.concatenate(states), firsts, chosen.astype(np.int64), np.array(targets, np.int64), gains, chances)
 
 
-def _value(game: Game, graph: _Graph, second: Array, results: Array) -> int:
-    # Fills in the results float32 [P] of unfinished positions, from the ends backwards: a wave solves the positions
+def _chances(game: Game, states: Array, rows: Array, chosen: Array) -> Array:
+    # The probability of each edge, float64 [E]; 0 of an action.
+    chances = features_of(game).chances
+    if chances is None:
+        return np.zeros(len(rows))
+    by_chance = game.to_play(states)[rows] == CHANCE
+    return np.where(by_chance, chances(states)[rows, np.where(by_chance, chosen, 0)], 0.0)
+
+
+def _value(game: Game, graph: _Graph, to_play: Array, values: Array) -> int | None:
+    # Fills in the values float64 [P] of unfinished positions, from the ends backwards: a wave solves the positions
     # whose successors are all solved. Returns the number of waves, which is the plies of the longest game.
     counts = np.diff(graph.firsts)
     solved, unfinished, waves = counts == 0, np.flatnonzero(counts), 0
-    starts = graph.firsts[unfinished]
-    signs = np.where(second[unfinished], np.float32(-1), np.float32(1))  # player 1 maximizes the negative
-    edge_signs = np.repeat(signs, counts[unfinished])
     while not solved.all():
-        ready = np.logical_and.reduceat(solved[graph.targets], starts) & ~solved[unfinished]
+        ready = np.logical_and.reduceat(solved[graph.targets], graph.firsts[unfinished]) & ~solved[unfinished]
         if not ready.any():
-            raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
-        values = signs * np.maximum.reduceat(results[graph.targets] * edge_signs, starts)
-        results[unfinished[ready]] = values[ready]
+            if not graph.chances.any():
+                raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
+            _iterate(game, graph, to_play, values, unfinished[~solved[unfinished]])
+            return None
+        values[unfinished[ready]] = _backed_up(graph, to_play, values, unfinished)[ready]
         solved[unfinished[ready]] = True
         waves += 1
     if waves > game.max_plies:
@@ -133,3 +162,24 @@ def _value(game: Game, graph: _Graph, second: Array, results: Array) -> int:
             f"{game.name} is not solved: a game can take {waves:,} plies, but is cut off after {game.max_plies:,}"
         )
     return waves
+
+
+def _iterate(game: Game, graph: _Graph, to_play: Array, values: Array, positions: Array) -> None:
+    # Value iteration (Bellman 1957) where a position can recur by chance: values settle, as all games end in the end.
+    for _ in range(MAX_ITERATIONS):
+        before = values[positions]
+        values[positions] = _backed_up(graph, to_play, values, positions)
+        if abs(values[positions] - before).max() < _SETTLED:
+            return
+    raise UnsolvedError(f"{game.name} is not solved: its values do not settle in {MAX_ITERATIONS:,} iterations")
+
+
+def _backed_up(graph: _Graph, to_play: Array, values: Array, positions: Array) -> Array:
+    # The value of each of some positions with edges, by the values of those that follow: the best, or the expectation.
+    counts = np.diff(graph.firsts)[positions]
+    starts = np.cumsum(counts) - counts
+    edges = np.arange(counts.sum()) + np.repeat(graph.firsts[positions] - starts, counts)
+    signs = np.where(to_play[positions] == 1, -1.0, 1.0)  # player 1 maximizes the negative
+    after = graph.gains[edges] + values[graph.targets[edges]]
+    best = signs * np.maximum.reduceat(after * np.repeat(signs, counts), starts)
+    return np.where(to_play[positions] == CHANCE, np.add.reduceat(after * graph.chances[edges], starts), best)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from seraphim.errors import GameError
 from seraphim.game.interface import Array, Board, Game
 
 
@@ -11,8 +12,13 @@ from seraphim.game.interface import Array, Board, Game
 class GameFeatures:
     """The optional members of a game's `GAME`.
 
-    A `PlainGame` takes one of its own states in place of an array. For one state, its `progress` returns a number, and
-    its `known_results` the result for player 0 or None.
+    A `PlainGame` takes one of its own states in place of an array. For one state, its `progress` returns a number, its
+    `known_results` the result for player 0 or None, its `chances` a list of `K`, and its `banked` a number for player
+    0 (of two players, the other has its negative).
+
+    Where chance moves, `legal` is all False although the game has not ended, `step` takes an outcome in place of an
+    action, and `observe` is not asked. What happened before the first move of a player, such as who begins, are such
+    states as well. A move of chance counts as a ply.
     """
 
     board: Callable[[Any], Board] | None
@@ -37,6 +43,24 @@ class GameFeatures:
     """`goal`: the rules and how one wins, in a sentence for people who see the game for the first time."""
     score: Callable[[Array], float] | None
     """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
+    num_players: int | None
+    """`num_players`: 1 or 2; without it 2. Of one player, `outcome` gives results float32 [B, 1]."""
+    num_chance_outcomes: int | None
+    """`num_chance_outcomes`: `K`, how many outcomes chance has at most; nothing to do with the number of actions."""
+    chances: Callable[[Array], Array] | None
+    """`chances(states)`: the probability of each outcome, float64 [B, K]: rows sum to 1 where chance moves, else 0."""
+    chance_label: Callable[[Any, int], str] | None
+    """`chance_label(state, outcome)`: the name of an outcome of a state int64 [W], without spaces or commas; without
+    it, its number."""
+    banked: Callable[[Array], Array] | None
+    """`banked(states)`: what each player already has of the result, such as the score so far, float32 [B, players]."""
+    bank_words: int | None
+    """`bank_words`: how many words at the end of a state are read only by `banked` and `outcome`: positions that differ
+    in nothing else are the same but for what is banked. Without it 0."""
+    value_scale: float | None
+    """`value_scale`: a result is what is banked plus this times the network's value; without it 1."""
+    points: float | None
+    """`points`: how many points a result of 1 is for people; without it 1."""
 
 
 def features_of(game: object) -> GameFeatures:
@@ -45,6 +69,21 @@ def features_of(game: object) -> GameFeatures:
     if not isinstance(offered["goal"], str):  # something of the game's own
         offered["goal"] = None
     return GameFeatures(**offered)
+
+
+def has_chance(game: object) -> bool:
+    """Return whether chance moves in a game."""
+    return features_of(game).chances is not None
+
+
+def check_two_players(game: Game) -> None:
+    """Raise a GameError for a game of chance, or of one player, where only others are played."""
+    kind = "chance" if has_chance(game) else "one player" if features_of(game).num_players == 1 else ""
+    if kind:
+        raise GameError(
+            f"{game.name} is a game of {kind}, which is not played here: seraphim check-game, "
+            "seraphim.game.exhaustive.solve and seraphim.search.naive take it"
+        )
 
 
 def board_of(game: Game, state: Array) -> Board | None:

@@ -57,10 +57,16 @@ def cell_name(board: Board, row: int, column: int) -> str:
 
 EMPTY = -1  # a cell of a board without a piece
 
+CHANCE = -1
+"""The player to move where chance does, such as dice."""
+
 
 @runtime_checkable
 class Game(Protocol):
-    """The rules of a two-player, deterministic, perfect-information game, a batch of positions at a time.
+    """The rules of a perfect-information game, a batch of positions at a time.
+
+    Two players and no chance are what these members describe; `seraphim.game.features.GameFeatures` has those of games
+    of chance and of one player.
 
     A state is a row of `W` int64 words that encodes a position exactly, player to move included: it is the key of
     every cache, so two rows are equal if and only if the positions are. No method modifies its arguments.
@@ -82,7 +88,7 @@ class Game(Protocol):
         """Return the legal actions of each state, bool [B, A]; all False once the game has ended."""
 
     def to_play(self, states: Array) -> Array:
-        """Return the player to move, 0 or 1, int8 [B]; a player may move twice in a row."""
+        """Return the player to move, 0 or 1, int8 [B], or CHANCE; a player may move twice in a row."""
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
         """Return whether each game has ended, bool [B], and its result for player 0, float32 [B] in [-1, 1]."""

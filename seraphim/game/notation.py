@@ -1,7 +1,7 @@
 """Moves as text: the labels of actions, and moves written and read.
 
-An action has one label, or, in a game that offers `label_in(state, action)`, one in each position. Knows the rules of a
-game; knows no history.
+An action has one label, or, in a game that offers `label_in(state, action)`, one in each position. An outcome of chance
+is written and read as a move. Knows the rules of a game; knows no history.
 """
 
 import re
@@ -10,22 +10,43 @@ from collections.abc import Sequence
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game import CHANCE, Array, Game
+from seraphim.game.features import features_of, has_chance
 
 _CELL = re.compile(r"[A-Za-z][0-9]+|pass")
 _CELLS = re.compile(f"({_CELL.pattern}){{2,}}")
 
 
+def followers(game: Game, states: Array) -> Array:
+    """Return what may follow each state, bool [B, max(A, K)]: the legal actions, or the outcomes that chance has."""
+    legal, chances = game.legal(states), features_of(game).chances
+    if chances is None:
+        return legal
+    possible = chances(states) > 0
+    width = max(legal.shape[1], possible.shape[1])
+    either = np.zeros((len(states), width), np.bool_)
+    either[:, : legal.shape[1]] = legal
+    either[:, : possible.shape[1]] |= possible
+    return either
+
+
+def banked_of(game: Game, states: Array) -> Array:
+    """Return what player 0 already has of the result in some states [B, W], float64 [B]."""
+    banked = features_of(game).banked
+    return np.zeros(len(states)) if banked is None else banked(states)[:, 0].astype(np.float64)
+
+
 def labels_vary(game: Game) -> bool:
-    """Return whether the label of an action depends on the position."""
-    return features_of(game).label_in is not None
+    """Return whether the label of an action depends on the position, as it does where chance moves."""
+    return features_of(game).label_in is not None or has_chance(game)
 
 
 def label_in(game: Game, state: Array, action: int) -> str:
-    """Return the label of a legal action in a state int64 [W]."""
-    offered = features_of(game).label_in
-    return game.action_label(action) if offered is None else offered(state, action)
+    """Return the label of a legal action in a state int64 [W], or of an outcome where chance moves."""
+    features = features_of(game)
+    if features.chances is not None and game.to_play(state[None])[0] == CHANCE:
+        return str(action) if features.chance_label is None else features.chance_label(state, action)
+    return game.action_label(action) if features.label_in is None else features.label_in(state, action)
 
 
 def labels_in(game: Game, states: Array, actions: Array) -> list[str]:
@@ -114,7 +135,8 @@ def parse_move(game: Game, text: str, state: Array) -> int:
     """
     if not labels_vary(game):
         return int(game.parse_action(text))
-    labels = {label_in(game, state, int(action)): int(action) for action in np.flatnonzero(game.legal(state[None])[0])}
+    possible = np.flatnonzero(followers(game, state[None])[0]).tolist()
+    labels = {label_in(game, state, action): action for action in possible}
     wanted = text.strip()
     found = {wanted} & set(labels) or {label for label in labels if label.lower() == wanted.lower()}
     if len(found) != 1:

@@ -7,7 +7,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game.features import features_of
-from seraphim.game.interface import Array, Symmetries, identity_symmetry
+from seraphim.game.interface import CHANCE, Array, Symmetries, identity_symmetry
 
 
 class PlainGame:
@@ -36,7 +36,7 @@ class PlainGame:
         raise NotImplementedError
 
     def to_play(self, state: Any) -> int:
-        """Return the player to move, 0 or 1."""
+        """Return the player to move, 0 or 1, or CHANCE."""
         raise NotImplementedError
 
     def outcome(self, state: Any) -> float | None:
@@ -102,7 +102,7 @@ class PlainRules:
 
     def _feature(self, name: str, member: Any) -> Any:
         # An optional member of the plain game, in terms of words and batches.
-        if isinstance(member, str):
+        if isinstance(member, str | int | float):
             return member
         if name == "progress":
             return lambda states: np.array([member(state) for state in self._objects(states)], np.float64)
@@ -113,7 +113,23 @@ class PlainRules:
                 return ~np.isnan(results), np.nan_to_num(results)
 
             return known_results
+        if name == "chances":
+            return self._chances
+        if name == "banked":
+            return lambda states: self._by_player([member(state) for state in self._objects(states)])
         return lambda state, *action: member(self._objects(state[None])[0], *action)
+
+    def _chances(self, states: Array) -> Array:
+        chances = np.zeros((len(states), self.num_chance_outcomes))  # type: ignore[attr-defined]
+        for row, state in enumerate(self._objects(states)):
+            if self.plain.outcome(state) is None and self.plain.to_play(state) == CHANCE:
+                chances[row] = self.plain.chances(state)  # type: ignore[attr-defined]
+        return chances
+
+    def _by_player(self, results: Sequence[float] | Array) -> Array:
+        # Results for player 0, as float32 [B, players].
+        first = np.array(results, np.float32)[:, None]
+        return first if features_of(self.plain).num_players == 1 else np.concatenate([first, -first], axis=1)
 
     def _objects(self, states: Array) -> list[Any]:
         return [self.plain.from_words(tuple(row)) for row in states.tolist()]
@@ -143,7 +159,7 @@ class PlainRules:
     def legal(self, states: Array) -> Array:
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in enumerate(self._objects(states)):
-            if self.plain.outcome(state) is None:
+            if self.plain.outcome(state) is None and self.plain.to_play(state) != CHANCE:
                 legal[row, list(self.plain.legal(state))] = True
         return legal
 
@@ -156,7 +172,7 @@ class PlainRules:
         found = np.array([result or 0.0 for result in results], np.float32)
         if not np.isfinite(found).all():
             raise GameError(f"{self.name}: outcome must be None or from -1 to 1, not one of {found.tolist()}")
-        return ended, found
+        return ended, self._by_player(found) if features_of(self.plain).num_players == 1 else found
 
     def observe(self, states: Array) -> Array:
         observations = np.empty((len(states), *self.observation_shape), np.uint8)

@@ -14,7 +14,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
-from seraphim.game.notation import join_labels, label_in
+from seraphim.game.notation import followers, join_labels, label_in
 
 MAX_MOVES_NAMED = 30  # legal moves in an error message
 
@@ -55,10 +55,10 @@ class GameTree:
         return bool((self.root.state == self.game.initial(1)[0]).all())
 
     def legal(self) -> list[int]:
-        """Return the legal actions here; none once the game has ended, or is cut off at `max_plies`."""
+        """Return the legal actions here, or the outcomes of chance; none once the game has ended or is cut off."""
         if self.node.ply >= self.game.max_plies:
             return []
-        return np.flatnonzero(self.game.legal(self.node.state[None])[0]).tolist()
+        return np.flatnonzero(followers(self.game, self.node.state[None])[0]).tolist()
 
     def play(self, action: int) -> GameNode:
         """Go to the position after an action, which becomes a branch if it was not played here before.

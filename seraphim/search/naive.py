@@ -1,7 +1,8 @@
 """The search in its plainest form: one position at a time, recursive, slow. Read it first.
 
 `search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), evaluate and expand
-what it leads to, and back the value up. `policy_of` is what the network learns from, and `move_of` what is played. The
+what it leads to, and back the value up. Where chance moves, a readout goes on by `Chance.draw`.
+`policy_of` is what the network learns from, and `move_of` what is played. The
 search that plays, `seraphim.search.search`, visits the same edges in the same order, many positions at a time; tests
 compare them.
 
@@ -13,22 +14,51 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seraphim.game import Array, Game
+from seraphim.game import CHANCE, Array, Game
+from seraphim.game.features import features_of
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference
+from seraphim.search.rng import fork, uniform
 from seraphim.search.selection import considered_visits
+
+FIRST_KEY, GOLDEN = np.uint64(0), 0.6180339887498949  # of a root; (√5 - 1) / 2
 
 
 @dataclass
 class Node:
-    """A position: whose turn it is, its result if the game has ended, and one edge for each legal action."""
+    """A position: whose turn it is, its result if the game has ended, and one edge for each legal action.
+
+    Where chance moves, there is a `Chance` instead, and the player who moved last stands in place of a mover.
+    """
 
     state: Array
     mover: int
     result: float | None  # for player 0
-    value: float = 0.0  # the network's, for the mover
+    value: float = 0.0  # the network's and what is banked, for the mover
     visits: int = 0
     edges: list["Edge"] = field(default_factory=list)
+    chance: "Chance | None" = None
+    key: np.uint64 = FIRST_KEY  # a hash of the moves that led here
+    one_player: bool = False
+
+
+@dataclass
+class Chance:
+    """The outcomes of chance at a node."""
+
+    probabilities: Array  # float64 [K]
+    offset: float  # in [0, 1): where it begins to draw
+    children: dict[int, Node] = field(default_factory=dict)
+
+    def draw(self, visits: int) -> int:
+        """The outcome that a readout takes after so many others: at frac(offset + φ·n) of the cumulative probabilities.
+
+        These spread more evenly than random draws (the additive recurrence of the golden ratio: Knuth, The Art of
+        Computer Programming, volume 3, section 6.4).
+        """
+        possible = np.flatnonzero(self.probabilities)
+        starts = np.cumsum(self.probabilities)[possible[:-1]]  # of all but the first
+        return int(possible[np.searchsorted(starts, (self.offset + GOLDEN * visits) % 1, side="right")])
 
 
 @dataclass(eq=False)
@@ -87,22 +117,45 @@ def readout(game: Game, inference: Inference, node: Node, options: SearchOptions
     if known is not None:
         node.visits += 1
         return known[0], node.mover
-    edge = best_edge(node, options, is_root=depth == 0)
-    if edge.child is None:
-        successor = game.step(node.state[None], np.array([edge.action]))[0]
-        edge.child = evaluate(game, inference, successor, options.known_results)
-        if edge.child.result is None and options.leaf == "playout" and depth + 1 >= game.max_plies:
-            edge.child.value = 0.0  # cut off
-        if edge.child.result is None and (options.leaf == "value" or depth + 1 >= game.max_plies):
-            edge.child.visits += 1
-            value, player = edge.child.value, edge.child.mover
-        else:
-            value, player = readout(game, inference, edge.child, options, depth + 1)
+    if node.chance is not None:
+        outcome, children = node.chance.draw(node.visits), node.chance.children
+        found = descend(game, inference, node, outcome, children.get(outcome), options, depth)
+        value, player, children[outcome] = found
     else:
-        value, player = readout(game, inference, edge.child, options, depth + 1)
+        edge = best_edge(node, options, is_root=depth == 0)
+        value, player, edge.child = descend(game, inference, node, edge.action, edge.child, options, depth)
+        edge.returns.append(value if player == node.mover else -value)
     node.visits += 1
-    edge.returns.append(value if player == node.mover else -value)
     return value, player
+
+
+def descend(
+    game: Game, inference: Inference, node: Node, move: int, child: Node | None, options: SearchOptions, depth: int
+) -> tuple[float, int, Node]:
+    """Go on with the child of a node by an action, or an outcome of chance; return value and player, and the child."""
+    if child is None:
+        child = add_child(game, inference, node, move, options.known_results)
+        is_cut_off = depth + 1 >= game.max_plies
+        if child.result is None and options.leaf == "playout" and is_cut_off:
+            child.value = banked_by(game, child.state, child.mover)
+        if child.result is None and (is_cut_off or (options.leaf == "value" and child.chance is None)):
+            child.visits += 1
+            return child.value, child.mover, child
+    return *readout(game, inference, child, options, depth + 1), child
+
+
+def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game: bool) -> Node:
+    """Return the node after an action, or after an outcome of chance."""
+    row = game.step(node.state[None], np.array([move]))
+    key = fork(np.array([node.key]), np.array([move], np.uint64))[0]
+    chances = features_of(game).chances
+    if chances is not None and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
+        # All moves of a position draw the same outcomes in turn, so that they are compared in the same luck.
+        chance = Chance(chances(row)[0], uniform(key if node.chance else node.key, np.uint64(0)))
+        return Node(row[0], node.mover, None, banked_by(game, row[0], node.mover), chance=chance, key=key)
+    child = evaluate(game, inference, row[0], ask_game)
+    child.key = key
+    return child
 
 
 def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = False) -> Node:
@@ -114,8 +167,16 @@ def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = Fa
         actions = np.flatnonzero(game.legal(row)[0])
         priors = softmax(logits[0][actions])
         node.edges = [Edge(int(a), p, p) for a, p in zip(actions, priors, strict=True)]
-        node.value = float(values[0])
+        node.one_player = features_of(game).num_players == 1
+        scale = features_of(game).value_scale
+        node.value = float(values[0]) * (1.0 if scale is None else scale) + banked_by(game, state, node.mover)
     return node
+
+
+def banked_by(game: Game, state: Array, mover: int) -> float:
+    """What a player already has of the result."""
+    banked = features_of(game).banked
+    return 0.0 if banked is None else float(banked(state[None])[0, mover])
 
 
 def result_of(game: Game, state: Array, ask_game: bool) -> float | None:
@@ -124,7 +185,7 @@ def result_of(game: Game, state: Array, ask_game: bool) -> float | None:
     ended, result = game.outcome(row)
     if not ended[0] and ask_game:
         ended, result = game.known_results(row)  # type: ignore[attr-defined]
-    return float(result[0]) if ended[0] else None
+    return float(result.ravel()[0]) if ended[0] else None
 
 
 def softmax(logits: Array) -> Array:
@@ -141,13 +202,21 @@ def best_edge(node: Node, options: SearchOptions, is_root: bool) -> Edge:
 
 
 def puct_edge(node: Node, options: SearchOptions) -> Edge:
-    """Return the edge with the highest Q + U, where U = c·P·√N / (1 + n) (AlphaGo Zero, Methods)."""
+    """Return the edge with the highest Q + U, where U = c·P·√N / (1 + n) (AlphaGo Zero, Methods).
+
+    With one player, whose results may all be close to each other, Q is scaled by those that the node has seen.
+    """
     exploration = options.cpuct * math.sqrt(max(1, node.visits))
 
+    values = [node.value, *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
+    least, most = min(values), max(values)
+
     def score(edge: Edge) -> float:
+        q = q_of(node, edge, options) if edge.visits else least if node.one_player else 0.0
+        if node.one_player:  # from -1 to 1 (mctx: qtransform_by_parent_and_siblings)
+            q = 2 * (q - least) / max(most - least, 1e-8) - 1
         if options.solver and known(node, edge) is not None:
-            return q_of(node, edge, options)
-        q = edge.q if edge.visits else 0.0
+            return q
         return exploration * float(edge.searched_prior) / (1 + edge.visits) + q
 
     return max(candidates(node, options), key=score)
@@ -228,6 +297,8 @@ def exact(node: Node) -> tuple[float, int] | None:
     """The proven value of a node for its mover, and the plies to the end, by looking at the whole tree below it."""
     if node.result is not None:
         return (node.result if node.mover == 0 else -node.result), 0
+    if node.chance is not None:
+        return expected(node.mover, node.chance)
     known = []
     for edge in node.edges:
         below = exact(edge.child) if edge.child is not None else None
@@ -240,6 +311,18 @@ def exact(node: Node) -> tuple[float, int] | None:
         best = max(value for value, _ in known)
         return best, max(plies for value, plies in known if value == best)
     return None
+
+
+def expected(mover: int, chance: Chance) -> tuple[float, int] | None:
+    """The proven value of chance for a player: the expectation, if all its outcomes are proven; and the most plies."""
+    value, plies = 0.0, 0
+    for outcome in np.flatnonzero(chance.probabilities).tolist():
+        child = chance.children.get(outcome)
+        if child is None or (below := exact(child)) is None:
+            return None
+        value += float(chance.probabilities[outcome]) * (below[0] if child.mover == mover else -below[0])
+        plies = max(plies, below[1] + 1)
+    return value, plies
 
 
 def known(node: Node, edge: Edge) -> float | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.features import check_two_players
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
@@ -71,6 +72,7 @@ class Search:
         edges in place of PUCT; it sees leaves under way as `pending`.
 
         Raises:
+            GameError: it is a game of chance, or of one player.
             SettingsError: there are too many actions or leaves, the game does not offer what `fast_wins` or
                 `known_results` needs, or a tree policy meets a Gumbel root.
         """
@@ -260,6 +262,7 @@ class Search:
 
 
 def _check(game: Game, options: SearchOptions, leaves: int, tree_policy: traversal.TreePolicy | None) -> None:
+    check_two_players(game)
     if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
         raise SettingsError(
             f"too many actions or leaves: {game.name} has {game.num_actions:,} actions (at most {MOST_ACTIONS:,}), "

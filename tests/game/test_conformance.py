@@ -14,10 +14,13 @@ import numpy as np
 import programs
 import pytest
 
+from pig.game import Pig
+from pig.plain import PlainPig
 from seraphim.errors import GameError
 from seraphim.game import Array, PlainGame, PlainRules, Symmetries
 from seraphim.game.conformance import Speed, check_agreement, check_game, draw_speeds, measure_speed
 from tictactoe.game import GAME, TicTacToe, state_from_board
+from twenty48.game import Twenty48
 
 ROOT = Path(__file__).parents[2]
 
@@ -792,3 +795,74 @@ def test_the_program_says_which_game_it_needs(tmp_path: Path, arguments: Sequenc
     done = check(tmp_path, *arguments)
     assert message in done.stderr
     assert done.returncode == 1
+
+
+# ---------------------------------------------------------------- games of chance, and of one player
+
+
+def pig_with(**members: object) -> Pig:
+    """Pig to 20 points with some of its members replaced."""
+    return type("Broken", (Pig,), members)(20)
+
+
+def puzzle_with(**members: object) -> Twenty48:
+    """2048 on 2×2 cells with some of its members replaced."""
+    return type("Broken", (Twenty48,), members)(2, 2)
+
+
+PIG, PUZZLE = Pig(20), Twenty48(2, 2)
+
+
+@pytest.mark.parametrize(
+    ("game", "message"),
+    [
+        (pig_with(chances=lambda _, states: 0.9 * PIG.chances(states)), "chances must be 0 or more, and their sum 1"),
+        (pig_with(chances=lambda _, states: PIG.chances(states) + 1 / 6), "chances must be 0 or more, and their sum 1"),
+        (pig_with(chances=lambda _, states: PIG.chances(states)[:, :5]), r"chances must return float64 \[20, 6\]"),
+        (pig_with(chances=lambda _, states: PIG.chances(states) * np.nan), "chances must be 0 or more"),
+        (pig_with(num_chance_outcomes=2), r"chances must return float64 \[20, 2\]"),
+        (pig_with(num_chance_outcomes=None), "a game that offers chances must offer num_chance_outcomes"),
+        (pig_with(num_chance_outcomes=1.5), "num_chance_outcomes must be an int from 1 to"),
+        (pig_with(num_players=3), "num_players must be an int from 1 to 2"),
+        (
+            pig_with(legal=lambda self, states: PIG.legal(states) | (self.to_play(states) == -1)[:, None]),
+            "legal must be all False exactly when the game has ended, or chance moves",
+        ),
+        (
+            pig_with(to_play=lambda _, states: np.maximum(PIG.to_play(states), 0)),
+            "legal must be all False exactly when",
+        ),
+        (
+            pig_with(to_play=lambda _, states: np.where(states[:, 4] == 1, -1, 2 * states[:, 3]).astype(np.int8)),
+            "to_play must be 0 or 1 or -1",
+        ),
+        (puzzle_with(num_players=2), r"outcome must return bool \[20\] and float32 \[20\]"),
+        (puzzle_with(bank_words=3), "bank_words must be an int from 0 to 2"),
+        (puzzle_with(bank_words=2), "only banked and outcome may read the last 2 words of a state"),
+        (puzzle_with(banked=None), "a game that offers bank_words must offer banked"),
+        (
+            puzzle_with(outcome=lambda _, states: (PUZZLE.outcome(states)[0], PUZZLE.outcome(states)[1] ** 2)),
+            "a result must be what is banked and what does not depend on it",
+        ),
+        (puzzle_with(value_scale=-1), "value_scale must be a number from 0"),
+        (puzzle_with(value_scale=float("inf")), "value_scale must be a number from 0"),
+    ],
+)
+def test_a_broken_rule_of_chance_or_of_the_bank_is_found(game: object, message: str) -> None:
+    assert re.search(message, finding(game))
+
+
+def test_a_broken_roll_is_shown_with_the_moves_that_lead_there() -> None:
+    class Stays(Pig):
+        def legal(self, states: Array) -> Array:
+            return super().legal(states) & (states[:, 2] != 5)[:, None]  # nothing to do with 5 points
+
+    text = finding(Stays(20))
+    assert "legal must be all False exactly when the game has ended, or chance moves" in text
+    assert "position after roll 5:" in text or "position after roll 3 roll 2:" in text or "roll 2 roll 3" in text
+
+
+def test_two_forms_of_a_game_of_chance_must_have_the_same_chances() -> None:
+    other = type("Other", (PlainPig,), {"chances": lambda _, __: [0.5, *[0.1] * 5]})(20)
+    with pytest.raises(GameError, match="the chances must be the same"):
+        check_agreement(PIG, PlainRules(other), games=5)

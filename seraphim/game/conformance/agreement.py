@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.game.conformance.walk import ContractError, Counterexample, History, Inspected, name_actions
+from seraphim.game.conformance.walk import ContractError, Counterexample, History, Inspected, name_actions, observed
+from seraphim.game.features import has_chance
+from seraphim.game.notation import banked_of, followers, labels_along
 
 
 class AgreementWalk:
@@ -19,8 +21,8 @@ class AgreementWalk:
         """
         self._games, self._names = games, names
         self._history = History()
-        for name in ("num_actions", "observation_shape", "max_plies"):
-            self._require_equal(f"{name} must be the same", *(getattr(game, name) for game in games))
+        for name in ("num_actions", "observation_shape", "max_plies", "num_players", "num_chance_outcomes"):
+            self._require_equal(f"{name} must be the same", *(getattr(game, name, None) for game in games))
         for action in range(games[0].num_actions):
             labels = (repr(game.action_label(action)) for game in games)
             self._require_equal(f"action {action} must have the same label", *labels)
@@ -38,12 +40,15 @@ class AgreementWalk:
     def inspect(self) -> Inspected:
         for seen, states in zip(self._seen, self._states, strict=True):
             seen.update(state.tobytes() for state in states)
-        legal = self._same("legal actions", lambda game, states: game.legal(states), self._name_legal)
+        self._same("legal actions", lambda game, states: game.legal(states), self._name_legal)
         ended = self._same("end of the game", lambda game, states: game.outcome(states)[0])
-        results = self._same("result", lambda game, states: game.outcome(states)[1])
+        results = self._same("result", lambda game, states: game.outcome(states)[1].reshape(len(states), -1)[:, 0])
         self._same("player to move", lambda game, states: game.to_play(states))
-        self._same("observation", lambda game, states: game.observe(states), self._name_observations)
-        return Inspected(legal, ended, results)
+        self._same("banked result", banked_of)
+        if has_chance(self._games[0]):
+            self._same("chances", lambda game, states: game.chances(states), self._name_observations)  # type: ignore[attr-defined]
+        self._same("observation", observed, self._name_observations)
+        return Inspected(followers(self._games[0], self._states[0]), ended, results)
 
     def advance(self, rows: Array, actions: Array) -> None:
         self._history.select(rows)
@@ -91,4 +96,5 @@ class AgreementWalk:
         if drawings[0] != drawings[1]:
             drawings = [f"{name}:\n{drawing}" for name, drawing in zip(self._names, drawings, strict=True)]
         drawing = "\n".join(dict.fromkeys(drawings))
-        return Counterexample(actions, tuple(self._games[0].action_label(action) for action in actions), drawing)
+        labels = labels_along(self._games[0], self._games[0].initial(1)[0], actions)
+        return Counterexample(actions, tuple(labels), drawing)

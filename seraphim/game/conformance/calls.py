@@ -1,5 +1,6 @@
 """Single members of a game, and single calls of single rules: types, shapes, and that a rule is a pure function."""
 
+import sys
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -8,8 +9,10 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, Symmetries
 from seraphim.game.conformance.walk import ContractError, Counterexample, describe, raised
+from seraphim.game.features import GameFeatures, features_of
 
 IDENTITY = 0  # the first symmetry
+MOST_OUTCOMES = 1 << 20  # of chance, in one state
 RULES = ("initial", "step", "legal", "to_play", "outcome", "observe")
 MEMBERS = (
     *("name", "num_actions", "observation_shape", "state_words", "max_plies"),
@@ -33,6 +36,8 @@ def check_members(game: Game) -> None:
         value = getattr(game, name)
         if not isinstance(value, int) or value < 1:
             _fail(game, f"{name} must be an int of at least 1", f"it is {value!r}")
+    features = features_of(game)
+    _check_numbers(game, features)
     shape = game.observation_shape
     if not isinstance(shape, tuple) or not all(isinstance(length, int) and length >= 1 for length in shape):
         _fail(game, "observation_shape must be a tuple of ints of at least 1", f"it is {shape!r}")
@@ -47,6 +52,27 @@ def check_members(game: Game) -> None:
     except GameError:
         return
     _fail(game, "parse_action must raise a GameError for a text that names no action", f"'?!' gave {parsed!r}")
+
+
+def _check_numbers(game: Game, features: GameFeatures) -> None:
+    ranges: dict[str, tuple[type, float, float]] = {
+        "num_players": (int, 1, 2),
+        "num_chance_outcomes": (int, 1, MOST_OUTCOMES),
+        "bank_words": (int, 0, game.state_words - 1),
+        "value_scale": (float, 0, sys.float_info.max),
+        "points": (float, 0, sys.float_info.max),
+    }
+    for name, (kind, least, most) in ranges.items():
+        value = getattr(features, name)
+        if value is None:
+            continue
+        kinds = (int,) if kind is int else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
+            rule = f"{name} must be {'an int' if kind is int else 'a number'} from {least} to {most}"
+            _fail(game, rule, f"it is {value!r}")
+    for one, other in (("chances", "num_chance_outcomes"), ("bank_words", "banked")):
+        if getattr(features, one) is not None and getattr(features, other) is None:
+            _fail(game, f"a game that offers {one} must offer {other}", "does not")
 
 
 def checked_symmetries(game: Game) -> Symmetries:
@@ -75,14 +101,18 @@ class Calls:
     def __init__(self, game: Game, generator: np.random.Generator, example: Callable[[int], Counterexample]) -> None:
         """Take the rules, what chooses the order of rows in repeated calls, and what returns the position at a row."""
         self._game, self._generator, self._example = game, generator, example
+        features = features_of(game)
+        players = features.num_players or 2
         self._results: dict[str, list[tuple[type, tuple[int, ...]]]] = {
             "step": [(np.int64, (game.state_words,))],
             "legal": [(np.bool_, (game.num_actions,))],
             "to_play": [(np.int8, ())],
-            "outcome": [(np.bool_, ()), (np.float32, ())],
+            "outcome": [(np.bool_, ()), (np.float32, (1,) if players == 1 else ())],
             "observe": [(np.uint8, tuple(game.observation_shape))],
             "progress": [(np.float64, ())],
             "known_results": [(np.bool_, ()), (np.float32, ())],
+            "chances": [(np.float64, (features.num_chance_outcomes or 0,))],
+            "banked": [(np.float32, (players,))],
         }
 
     def fail(self, rule: str, received: str, row: int | None = None) -> NoReturn:

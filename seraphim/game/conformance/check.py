@@ -161,7 +161,7 @@ def _near_the_beginning(begin: Callable[[int], Walk], plies: int) -> ContractErr
         walk = begin(COPIES)
         unseen = np.arange(COPIES) == 0
         for _ in range(plies + 1):
-            rows, actions = np.nonzero(walk.inspect().legal & unseen[:, None])
+            rows, actions = np.nonzero(walk.inspect().followers & unseen[:, None])
             checked += len(rows)
             if not len(rows) or checked > MAX_POSITIONS:
                 return None

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from seraphim.game import EMPTY, Array, Game, PlainGame, Symmetries, board_of
+from seraphim.game import CHANCE, EMPTY, Array, Game, PlainGame, PlainRules, Symmetries, board_of
 from seraphim.game.conformance.calls import IDENTITY, Calls
 from seraphim.game.conformance.walk import (
     ContractError,
@@ -18,11 +18,13 @@ from seraphim.game.conformance.walk import (
     Inspected,
     describe,
     name_actions,
+    observed,
     raised,
 )
-from seraphim.game.features import features_of
-from seraphim.game.notation import label_in, labels_along
+from seraphim.game.features import features_of, has_chance
+from seraphim.game.notation import followers, label_in, labels_along, labels_vary
 
+SAME_CHANCE, SAME_RESULT = 1e-9, 1e-6  # differences that are rounding
 THOROUGH_PLIES = 300  # of each game; after that, every tenth ply is checked thoroughly
 ReadBoard = Callable[[str], Array]  # `state_from_board`
 
@@ -125,19 +127,37 @@ class ContractWalk:
         states, require = self._states, self._calls.require
         call = self._calls.call_thoroughly if thorough else self._calls.call
         (legal,), (ended, results) = call("legal", states), call("outcome", states)
+        results = results.reshape(len(ended), -1)[:, 0]
+        features = features_of(self._game)
+        by_chance = np.zeros(len(ended), np.bool_)
+        if features.chances is not None:
+            by_chance = ~ended & (call("to_play", states)[0] == CHANCE)
+        or_chance = ", or chance moves" if features.chances is not None else ""
 
         def state_of(row: int) -> str:
             actions = name_actions(self._game, np.flatnonzero(legal[row]))
             return f"ended is {ended[row]} and the legal actions are {actions}"
 
-        require(legal.any(axis=1) != ended, "legal must be all False exactly when the game has ended", state_of)
+        rule = f"legal must be all False exactly when the game has ended{or_chance}"
+        require(legal.any(axis=1) != (ended | by_chance), rule, state_of)
         require(abs(results) <= 1, "a result must be from -1 to 1", lambda row: f"it is {results[row]}")
         rule = "the result of an unfinished game must be 0"
         require(ended | (results == 0), rule, lambda row: f"it is {results[row]}")
+        if features.chances is not None:
+            (chances,) = call("chances", states)
+            rule = "chances must be 0 or more, and their sum 1 where chance moves, else 0"
+            sums = (chances >= 0).all(axis=1) & (abs(chances.sum(axis=1) - by_chance) < SAME_CHANCE)
+            require(sums, rule, lambda row: f"they are {chances[row].tolist()}")
         if thorough:
-            (to_play,), _ = call("to_play", states), call("observe", states)
-            require(np.isin(to_play, (0, 1)), "to_play must be 0 or 1", lambda row: f"it is {to_play[row]}")
-            self._check_drawings(legal[0])
+            (to_play,) = call("to_play", states)
+            if not by_chance.all():
+                call("observe", states[~by_chance])
+            expected = [*range(features.num_players or 2), *([CHANCE] if or_chance else [])]
+            rule = f"to_play must be {' or '.join(map(str, expected))}"
+            require(np.isin(to_play, expected), rule, lambda row: f"it is {to_play[row]}")
+            if features.banked is not None:
+                self._check_bank(ended, results)
+            self._check_drawings(followers(self._game, states[:1])[0])
             if features_of(self._game).progress is not None:
                 (progress,) = call("progress", states)
                 rule, in_range = (
@@ -149,11 +169,29 @@ class ContractWalk:
                 self._check_known_results(legal, ended, np.where(to_play == 0, 1.0, -1.0))
             self._check_is_position()
             facts = [row.tobytes() for row in self._facts_of(states)]
+            for row in np.flatnonzero(by_chance):  # which nobody observes: told apart by their words alone
+                facts[row] += states[row].tobytes()
             known = [self._facts.setdefault(state.tobytes(), row) for state, row in zip(states, facts, strict=True)]
             same = np.array([row == other for row, other in zip(facts, known, strict=True)])
             rule = "equal states must have the same observation, player, legal actions and outcome"
             require(same, rule, lambda _: "this one had others before")
-        return Inspected(legal, ended, results)
+        return Inspected(followers(self._game, states), ended, results)
+
+    def _check_bank(self, ended: Array, results: Array) -> None:
+        # What is banked is all that depends on the last words of a state; a result counts it once.
+        (banked,) = self._calls.call_thoroughly("banked", self._states)
+        words = features_of(self._game).bank_words or 0
+        if not words:
+            return
+        others = self._states.copy()
+        others[:, -words:] += 1
+        facts, of_others = self._facts_of(self._states)[:, :-1], self._facts_of(others)[:, :-1]  # without the result
+        rule = f"only banked and outcome may read the last {words} words of a state, as bank_words says"
+        self._calls.require((facts == of_others).all(axis=1), rule, lambda _: "with other words there, more changed")
+        changed = self._game.outcome(others)[1].reshape(len(ended), -1)[:, 0] - self._game.banked(others)[:, 0]  # type: ignore[attr-defined]
+        same = ~ended | (abs(changed - (results - banked[:, 0])) < SAME_RESULT)
+        rule = "a result must be what is banked and what does not depend on it"
+        self._calls.require(same, rule, lambda row: f"it is {results[row]} with {banked[row, 0]} banked")
 
     def _check_known_results(self, legal: Array, ended: Array, signs: Array) -> None:
         # Compares each known result with those of the moves, where these are all known; `signs` [B] are 1 where player
@@ -204,6 +242,8 @@ class ContractWalk:
             rule = f"board must give cells [R, C] that are {EMPTY} or the index of one of its {len(board.marks)} marks"
             self._calls.fail(rule, f"gave {cells.tolist()}", 0)
         on_board = {action for action, label in labels.items() if not label.lower().endswith("pass")}
+        if self._game.to_play(self._states[:1])[0] == CHANCE:
+            on_board, labels = set(board.targets), dict.fromkeys(board.targets, "")  # dice need no cells
         if on_board - set(board.targets) or set(board.targets) - set(labels):
             missing = name_actions(self._game, sorted(on_board - set(board.targets)))
             more = name_actions(self._game, sorted(set(board.targets) - set(labels)))
@@ -231,11 +271,14 @@ class ContractWalk:
             self._calls.fail("state_from_board must read what render draws", f"it read this:\n{drawn}", 0)
 
     def _facts_of(self, states: Array) -> Array:
-        # All that the rules tell about each state, float32 [B, prod(O) + A + 3].
-        seen, legal = self._game.observe(states), self._game.legal(states)
-        player, outcome = self._game.to_play(states), self._game.outcome(states)
-        columns = np.stack([player, *outcome], axis=1)
-        return np.concatenate([seen.reshape(len(states), -1), legal, columns], axis=1, dtype=np.float32)
+        # All that the rules tell about each state, float32 [B, prod(O) + A + 3]; of games of chance also the chances.
+        legal, player = self._game.legal(states), self._game.to_play(states)
+        ended, results = self._game.outcome(states)
+        seen = observed(self._game, states)
+        columns = np.stack([player, ended, results.reshape(len(ended), -1)[:, 0]], axis=1)
+        chances = features_of(self._game).chances
+        facts = [seen.reshape(len(states), -1), legal, *([] if chances is None else [chances(states)]), columns]
+        return np.concatenate(facts, axis=1, dtype=np.float32)
 
     def _permutations(self) -> Array:
         # What each symmetry does to the facts about a state, int [S, prod(O) + A + 3].
@@ -245,7 +288,10 @@ class ContractWalk:
         return np.concatenate([observations, cells + actions, cells + self._game.num_actions + rest], axis=1)
 
     def _find_playable(self) -> Array:
-        # The symmetries other than the identity that leave the initial position as it is.
+        # The symmetries other than the identity that leave the initial position as it is; none where chance moves, as
+        # they do not say what they do to its outcomes.
+        if has_chance(self._game):
+            return np.empty(0, np.int64)
         (facts,) = self._facts_of(self._states[:1])
         same = (facts[self._permutations()] == facts).all(axis=1)
         same[IDENTITY] = False
@@ -286,13 +332,17 @@ class PlainWalk:
 
     def inspect(self) -> Inspected:
         plain = self._plain
-        legal = np.zeros((len(self._states), plain.num_actions), np.bool_)
+        outcomes = features_of(plain).num_chance_outcomes or 0
+        legal = np.zeros((len(self._states), max(plain.num_actions, outcomes)), np.bool_)
         ended, results = np.zeros(len(legal), np.bool_), np.zeros(len(legal), np.float32)
         for row, state in enumerate(self._states):
             self._check_words(row, state)
-            self._check_observation(row, state)
             outcome = self._call("outcome", row, state)
             ended[row], results[row] = outcome is not None, outcome or 0.0
+            if outcome is None and outcomes and self._call("to_play", row, state) == CHANCE:
+                legal[row, np.flatnonzero(self._call("chances", row, state))] = True
+                continue
+            self._check_observation(row, state)
             if outcome is None:
                 legal[row, self._legal(row, state)] = True
         return Inspected(legal, ended, results)
@@ -312,7 +362,9 @@ class PlainWalk:
 
     def _example(self, row: int) -> Counterexample:
         actions = self._history.to(row)
-        labels = tuple(self._plain.action_label(action) for action in actions)
+        game = PlainRules(self._plain)
+        start = game.initial(1)[0] if labels_vary(game) else np.empty(0, np.int64)
+        labels = tuple(labels_along(game, start, actions))
         return Counterexample(actions, labels, self._plain.render(self._states[row]))
 
     def _fail(self, rule: str, received: str, row: int) -> NoReturn:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Game, PlainGame, random_actions
+from seraphim.game import CHANCE, Array, Game, PlainGame, random_actions
 
 MAX_LABELS = 30  # actions named in a message
 
@@ -69,13 +69,22 @@ def describe(array: object) -> str:
     return f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
 
 
+def observed(game: Game, states: Array) -> Array:
+    """Return the observations uint8 [B, *O] of states; where chance moves, which nobody observes, zeros."""
+    seen = np.zeros((len(states), *game.observation_shape), np.uint8)
+    rows = game.to_play(states) != CHANCE
+    if rows.any():
+        seen[rows] = game.observe(states[rows])
+    return seen
+
+
 # ---------------------------------------------------------------- walks
 
 
 class Inspected(NamedTuple):
     """Facts about the positions of a walk."""
 
-    legal: Array  # bool [B, A]
+    followers: Array  # bool [B, max(A, K)]: the legal actions, or the outcomes that chance has
     ended: Array  # bool [B]
     results: Array  # float32 [B], for player 0
 
@@ -91,7 +100,7 @@ class Walk(Protocol):
         """
 
     def advance(self, rows: Array, actions: Array) -> None:
-        """Play a legal action, int [K], in each of some rows, int [K]; a row may be named several times.
+        """Play a legal action, or an outcome of chance, int [N], in each of some rows, int [N], which may recur.
 
         Raises:
             ContractError: a rule does not hold of a move.
@@ -147,7 +156,7 @@ def play_randomly(walk: Walk, generator: np.random.Generator, max_plies: int) ->
         rows = np.flatnonzero(~found.ended)
         if not len(rows) or ply == max_plies:
             break
-        walk.advance(rows, random_actions(found.legal[rows], generator))
+        walk.advance(rows, random_actions(found.followers[rows], generator))
         ply += 1
     won, drawn, lost = counts.tolist()
     return Played((won, drawn, lost, len(rows)), ply)
@@ -161,7 +170,7 @@ def replay(walk: Walk, actions: tuple[int, ...]) -> None:
     """
     for action in actions:
         found = walk.inspect()
-        if found.ended.any() or not found.legal[:, action].all():
+        if found.ended.any() or not found.followers[:, action].all():
             return
         walk.advance(np.arange(len(found.ended)), np.full(len(found.ended), action))
-    walk.advance(*np.nonzero(walk.inspect().legal))
+    walk.advance(*np.nonzero(walk.inspect().followers))

@@ -1,0 +1,103 @@
+"""Pig, a race of two players to 100 points with one die.
+
+In a turn a player rolls as often as they like. A 1 ends the turn without points; otherwise the sum is theirs when they
+hold. Who holds 100 points or more wins. (Neller and Presser, "Optimal Play of the Dice Game Pig", 2004.)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.game import CHANCE, Array, Symmetries, identity_symmetry
+
+ROLL, HOLD = 0, 1
+SIDES = 6
+_TURN, _PLAYER, _ROLLS = 2, 3, 4  # words of a state; the first two are the points of the players
+
+# Options that differ from the defaults, by section.
+SETTINGS: dict[str, Any] = {"network": {"kind": "mlp"}, "search": {"readouts": 100}}
+
+
+class Pig:
+    """Pig; the observation is the points of the mover, of the opponent and of the turn, each as so many ones."""
+
+    num_actions = 2
+    num_chance_outcomes = SIDES
+    state_words = 5
+    max_plies = 2000
+    goal = "Roll as often as you dare, but a 1 takes the points of the turn; the first to hold 100 points wins."
+
+    def __init__(self, target: int = 100) -> None:
+        self.target = target
+        self.name = "pig" if target == 100 else f"pig to {target}"
+        self.observation_shape = (target, 3)
+
+    def initial(self, batch: int) -> Array:
+        return np.zeros((batch, self.state_words), np.int64)
+
+    def step(self, states: Array, actions: Array) -> Array:
+        after, rows, rolled = states.copy(), np.arange(len(states)), states[:, _ROLLS] == 1
+        players = states[:, _PLAYER]
+        holds, ones = ~rolled & (actions == HOLD), rolled & (actions == 0)
+        after[rows[holds], players[holds]] += states[holds, _TURN]
+        after[:, _TURN] = np.where(rolled, states[:, _TURN] + actions + 1, states[:, _TURN])
+        after[:, _ROLLS] = ~rolled & (actions == ROLL)
+        after[holds | ones, _TURN] = 0
+        after[holds | ones, _PLAYER] = 1 - players[holds | ones]
+        return after
+
+    def legal(self, states: Array) -> Array:
+        own = np.take_along_axis(states, states[:, [_PLAYER]], axis=1)[:, 0]
+        legal = np.stack([own + states[:, _TURN] < self.target, states[:, _TURN] > 0], axis=1)
+        return legal & ((states[:, _ROLLS] == 0) & ~self.outcome(states)[0])[:, None]
+
+    def to_play(self, states: Array) -> Array:
+        return np.where(states[:, _ROLLS] == 1, CHANCE, states[:, _PLAYER]).astype(np.int8)
+
+    def chances(self, states: Array) -> Array:
+        return np.where(states[:, [_ROLLS]] == 1, 1 / SIDES, 0.0) * np.ones(SIDES)
+
+    def chance_label(self, _state: Array, outcome: int) -> str:
+        """Return what the die shows."""
+        return str(outcome + 1)
+
+    def outcome(self, states: Array) -> tuple[Array, Array]:
+        won = states[:, :2] >= self.target
+        return won[:, 0] | won[:, 1], np.select([won[:, 0], won[:, 1]], [1, -1], 0).astype(np.float32)
+
+    def observe(self, states: Array) -> Array:
+        players = states[:, [_PLAYER]]
+        own, other = (np.take_along_axis(states, each, axis=1) for each in (players, 1 - players))
+        points = np.stack([own, other, states[:, [_TURN]]], axis=2)  # [B, 1, 3]
+        return (np.arange(self.target)[None, :, None] < points).astype(np.uint8)
+
+    def symmetries(self) -> Symmetries:
+        return identity_symmetry(self.observation_shape, self.num_actions)
+
+    def is_position(self, state: Array) -> bool:
+        """Return whether play leads to a state, as far as its numbers tell."""
+        first, second, turn, player, rolls = (int(word) for word in state)
+        if player not in (0, 1) or rolls not in (0, 1) or min(first, second, turn) < 0:
+            return False
+        scores, own = (first, second), (first, second)[player]
+        return max(scores) < self.target + SIDES and own < self.target and (not rolls or own + turn < self.target)
+
+    def render(self, state: Array) -> str:
+        first, second, turn, player, rolls = (int(word) for word in state)
+        lines = [f"player 0: {first:3}", f"player 1: {second:3}"]
+        lines[player] += f"  +{turn}" + ("  rolls" if rolls else "")
+        return "\n".join(lines)
+
+    def action_label(self, action: int) -> str:
+        return ("roll", "hold")[action]
+
+    def parse_action(self, text: str) -> int:
+        """Return the action of this name, in lower or upper case."""
+        name = text.strip().lower()
+        if name not in ("roll", "hold"):
+            raise GameError(f"{text!r} is not a move of pig: expected roll or hold")
+        return ("roll", "hold").index(name)
+
+
+GAME = Pig()

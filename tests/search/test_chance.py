@@ -1,0 +1,203 @@
+"""The naive search where chance moves, or one player plays alone: against exact values, and by its definitions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pig.game import Pig
+from seraphim.errors import GameError
+from seraphim.evaluation.match import make_openings
+from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
+from seraphim.game.exhaustive import Solution, solve
+from seraphim.options import SearchOptions
+from seraphim.search import naive
+from seraphim.search.evaluator import Uniform
+from seraphim.search.search import Search
+from twenty48.game import Twenty48
+
+PUCT = SearchOptions(readouts=60, root="puct", solver=False, cache_megabytes=0)
+
+
+class Lottery(PlainGame):
+    """Stop, or draw a ticket: half of them win, a third lose, the others go on to another draw.
+
+    By `winner`, the tickets are good for player 0 or for player 1; after a draw the other player moves.
+    """
+
+    name = "lottery"
+    num_actions = 2
+    num_chance_outcomes = 5  # of which the first and the last are impossible
+    observation_shape = (2,)
+    state_words = (
+        3  # the player, whether a ticket is drawn, and how it ended: 2 for a win of player 0, 1 a loss, 3 even
+    )
+    max_plies = 50
+    odds = (0.0, 1 / 2, 1 / 3, 1 / 6, 0.0)
+
+    def initial(self) -> tuple[int, ...]:
+        return (0, 0, 0)
+
+    def step(self, state: Any, action: int) -> tuple[int, ...]:
+        player, drawn, _ = state
+        if drawn:
+            ended = {1: 2 if player == 0 else 1, 2: 1 if player == 0 else 2}.get(action, 0)
+            return (1 - player, 0, ended)
+        return (player, 1, 0) if action == 1 else (player, 0, 3)
+
+    def legal(self, state: Any) -> list[int]:
+        return [0, 1]
+
+    def to_play(self, state: Any) -> int:
+        return CHANCE if state[1] else state[0]
+
+    def chances(self, state: Any) -> tuple[float, ...]:
+        return self.odds
+
+    def outcome(self, state: Any) -> float | None:
+        return {1: -1.0, 2: 1.0, 3: 0.0}.get(state[2])
+
+    def observe(self, state: Any) -> Array:
+        return np.array([state[0], 1])
+
+
+class WithValues:
+    """A game that observes its states, and a network that knows their exact values."""
+
+    def __init__(self, game: Game, solution: Solution) -> None:
+        banked = naive.features_of(game).banked
+        kept = game.state_words - (naive.features_of(game).bank_words or 0)
+        before = np.zeros(len(solution.states)) if banked is None else banked(solution.states)[:, 0]
+        self.game, self.kept = game, kept
+        self.known = dict(zip((s[:kept].tobytes() for s in solution.states), solution.results - before, strict=True))
+        self.name = self.description = "exact"
+        self.overlaps = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.game, name)
+
+    def observe(self, states: Array) -> Array:
+        return states
+
+    def infer(self, states: Array) -> tuple[Array, Array]:
+        values = np.array([self.known[state[: self.kept].tobytes()] for state in states])
+        signs = np.where(self.game.to_play(states) == 1, -1, 1)
+        return np.zeros((len(states), self.game.num_actions), np.float32), (signs * values).astype(np.float32)
+
+
+def choices(game: Game, solution: Solution, count: int) -> list[int]:
+    """Positions in which there is a choice, drawn at random."""
+    several = np.flatnonzero((~np.isnan(solution.action_values)).sum(axis=1) > 1)
+    return np.random.default_rng(0).permutation(several)[:count].tolist()
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("game", [Pig(10), Twenty48(2, 2)], ids=lambda game: game.name)
+def test_with_exact_values_hardly_a_move_loses_anything(game: Game, root: str) -> None:
+    solution = solve(game)
+    both: Any = WithValues(game, solution)
+    options = SearchOptions(readouts=60, root=root, solver=False, cache_megabytes=0)
+    regrets = []
+    for row in choices(game, solution, 25):
+        found = naive.search(both, both, solution.states[row], options)
+        values = solution.action_values[row]
+        regrets.append(np.nanmax(values) - values[naive.move_of(found, options).action])
+    assert np.mean(regrets) < 0.005
+
+
+def test_outcomes_are_drawn_by_their_probabilities_and_evenly() -> None:
+    chance = naive.Chance(np.array([0.0, 0.5, 0.3, 0.0, 0.2, 0.0]), offset=0.4)
+    drawn = np.array([chance.draw(visits) for visits in range(1000)])
+    for count in (10, 100, 1000):
+        shares = np.bincount(drawn[:count], minlength=6) / count
+        assert abs(shares - chance.probabilities).max() < 2 / count  # random draws differ by 1 / sqrt(count)
+    assert set(drawn.tolist()) == {1, 2, 4}
+    assert naive.Chance(np.array([0.0, 1.0, 0.0]), offset=0.999).draw(12345) == 1
+
+
+def test_the_moves_of_a_position_draw_the_same_outcomes_and_other_positions_others() -> None:
+    game = Twenty48(2, 2)
+    state = game.initial(1)
+    for outcome in (0, 6):
+        state = game.step(state, np.array([outcome]))
+    root = naive.search(game, Uniform(game), state[0], PUCT)
+    chances = [edge.child.chance for edge in root.edges if edge.child is not None and edge.child.chance is not None]
+    assert len(chances) == 4
+    assert len({chance.offset for chance in chances}) == 1
+    later = {
+        edge.child.chance.offset
+        for chance in chances
+        for child in chance.children.values()
+        for edge in child.edges
+        if edge.child is not None and edge.child.chance is not None
+    }
+    assert len(later) > 2
+    assert chances[0].offset not in later
+
+
+@pytest.mark.parametrize("solver", [False, True])
+def test_a_value_is_the_expectation_and_no_sign_turns_at_chance(solver: bool) -> None:
+    game = PlainRules(Lottery())
+    options = SearchOptions(readouts=400, root="puct", solver=solver, cache_megabytes=0)
+    solution = solve(game)
+    # A draw is worth 1/2 - 1/3 and a sixth of the opponent's best, which is to draw as well: x = 1/6 - x/6.
+    assert solution.results[0] == pytest.approx(1 / 7, abs=1e-6)
+    for player in (0, 1):
+        state = np.array([player, 0, 0])
+        root = naive.search(game, Uniform(game), state, options)
+        stop, draw = root.edges
+        assert stop.q == 0
+        assert draw.q == pytest.approx(1 / 7, abs=0.02)
+        assert naive.move_of(root, options) is draw
+        assert draw.child is not None
+        assert draw.child.mover == player  # chance has the seat of the player before
+
+
+def test_chance_is_proven_when_all_its_outcomes_are() -> None:
+    class Once(Lottery):
+        odds = (0.0, 1 / 2, 1 / 3, 0.0, 1 / 6)
+        name = "lottery of one draw"
+
+        def step(self, state: Any, action: int) -> tuple[int, ...]:
+            return (1 - state[0], 0, 3) if state[1] and action == 4 else super().step(state, action)
+
+    game = PlainRules(Once())
+    root = naive.search(game, Uniform(game), game.initial(1)[0], SearchOptions(readouts=100, root="puct"))
+    found = naive.exact(root)
+    assert found is not None
+    assert found[0] == pytest.approx(1 / 6)
+    assert found[1] == 2
+    assert root.visits < 20  # it stops there
+
+
+def test_what_is_banked_counts_once() -> None:
+    game = Twenty48(2, 2)
+    network: Any = WithValues(game, solve(game))
+    state = np.array([0x1122, 0, 500])  # two pairs, and a score of before
+    root = naive.evaluate(network, network, state)
+    (exact_value,) = (network.known[state[:2].tobytes()],)
+    assert root.value == pytest.approx(500 / game.points + exact_value, abs=1e-6)
+    other = naive.search(network, network, np.array([0x1122, 0, 0]), PUCT)
+    same = naive.search(network, network, state, PUCT)
+    assert naive.visits(same, 4).tolist() == naive.visits(other, 4).tolist()  # only the rest decides
+
+
+def test_of_one_player_results_that_are_close_together_are_told_apart() -> None:
+    large, small = Twenty48(2, 2), Twenty48(2, 2)
+    small.points = 1000 * large.points  # the same game in a currency of little value
+    found = []
+    for game in (large, small):
+        network: Any = WithValues(game, solve(game))
+        found.append(naive.visits(naive.search(network, network, np.array([0x1102, 0, 0]), PUCT), 4))
+    assert np.abs(found[0] - found[1]).max() <= 1
+    assert found[0].max() > 30
+
+
+@pytest.mark.parametrize("game", [Pig(10), PlainRules(Lottery()), Twenty48(2, 2)], ids=lambda game: game.name)
+@pytest.mark.parametrize(
+    "use", [lambda game: Search(game, Uniform(game), PUCT, 1), lambda game: make_openings(game, 5, 2)]
+)
+def test_what_cannot_play_such_a_game_says_so(game: Game, use: Callable[[Game], object]) -> None:
+    with pytest.raises(GameError, match="which is not played here: seraphim check-game"):
+        use(game)
