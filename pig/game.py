@@ -24,6 +24,7 @@ class Pig:
 
     num_actions = 2
     num_chance_outcomes = SIDES
+    observation_shape: tuple[int, ...]
     state_words = 5
     max_plies = 2000
     goal = "Roll as often as you dare, but a 1 takes the points of the turn; the first to hold 100 points wins."

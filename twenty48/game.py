@@ -25,6 +25,7 @@ class Twenty48:
 
     num_actions = len(ACTIONS)
     num_players = 1
+    observation_shape: tuple[int, ...]
     state_words = 3
     bank_words = 1
     goal = "Slide the tiles so that equal ones merge; each merge scores the tile that it makes."

@@ -1,10 +1,9 @@
 """The search in its plainest form: one position at a time, recursive, slow. Read it first.
 
 `search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), evaluate and expand
-what it leads to, and back the value up. Where chance moves, a readout goes on by `Chance.draw`.
-`policy_of` is what the network learns from, and `move_of` what is played. The
-search that plays, `seraphim.search.search`, visits the same edges in the same order, many positions at a time; tests
-compare them.
+what it leads to, and back the value up. Where chance moves, a readout goes on by `Chance.draw`. `policy_of` is what the
+network learns from, and `move_of` what is played. The search that plays, `seraphim.search.search`, visits the same
+edges in the same order, many positions at a time; tests compare them.
 
 `M` in shapes is the number of legal actions of a position.
 """
