@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from seraphim.game import Game, load_game
+from seraphim.game.features import check_two_players
 from seraphim.inference import Precision, Runtime, SavedNetwork, openvino
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
@@ -165,9 +166,10 @@ def benchmark(
         seconds: for each figure.
 
     Raises:
-        GameError: there is no such game.
+        GameError: there is no such game; or it is one of chance, or of one player.
     """
     game = load_game(settings.game)
+    check_two_players(game)
     figures = measure_start(settings.game)
     with tempfile.TemporaryDirectory() as folder:
         snapshot = bootstrap(ModelFolder(Path(folder), "benchmark"), game, settings, seed=0).path

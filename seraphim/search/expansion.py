@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import check_two_players, features_of
 from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.options import SearchOptions
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
@@ -21,7 +21,8 @@ from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 
 def check_offers(game: Game, options: SearchOptions) -> None:
-    """Raise a SettingsError if a game does not offer what `fast_wins` or `known_results` needs."""
+    """Raise a SettingsError if a game lacks what `fast_wins` or `known_results` needs; a GameError if chance moves."""
+    check_two_players(game)
     if options.fast_wins and features_of(game).progress is None:
         raise SettingsError(
             f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"

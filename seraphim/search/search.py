@@ -17,7 +17,6 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
@@ -262,7 +261,6 @@ class Search:
 
 
 def _check(game: Game, options: SearchOptions, leaves: int, tree_policy: traversal.TreePolicy | None) -> None:
-    check_two_players(game)
     if game.num_actions > MOST_ACTIONS or leaves > MOST_LEAVES:
         raise SettingsError(
             f"too many actions or leaves: {game.name} has {game.num_actions:,} actions (at most {MOST_ACTIONS:,}), "

@@ -134,3 +134,9 @@ def test_the_board_of_sixteen_cells_is_drawn() -> None:
         GAME.parse_action("north")
     with pytest.raises(GameError, match="5x4 is not possible"):
         Twenty48(5, 4)
+
+
+def test_the_report_speaks_of_one_player_and_of_chance() -> None:
+    report = str(check_game(Twenty48(2, 2), games=5))
+    assert "won by" not in report
+    assert "symmetries: 8, 7 of them unchecked because chance moves" in report

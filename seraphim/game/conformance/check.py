@@ -11,6 +11,7 @@ from seraphim.game.conformance.agreement import AgreementWalk
 from seraphim.game.conformance.calls import check_members, check_presence, checked_symmetries
 from seraphim.game.conformance.contract import THOROUGH_PLIES, ContractWalk, PlainWalk, ReadBoard
 from seraphim.game.conformance.walk import ContractError, Played, Walk, play_randomly, replay
+from seraphim.game.features import features_of, has_chance
 
 MAX_POSITIONS = 4_000  # checked near the beginning, in search of fewer moves
 MAX_PLIES = 4_000  # replayed in search of moves to leave out
@@ -36,16 +37,21 @@ class Report:
     """Those that change the initial position, so that games cannot be replayed under them."""
     duplicates: int
     """States that differ from another one only in their words: by a history that nobody sees, or by mistake."""
+    num_players: int = 2
+    chance: bool = False
+    """Whether chance moves: then games are not replayed under symmetries, which do not say what becomes of outcomes."""
 
     def __str__(self) -> str:
         won, drawn, lost, cut_off = self.results
+        ends = f"{won:,} won by player 0, {lost:,} by player 1, {drawn:,} drawn, "
         text = (
             f"{self.game} keeps the contract: {self.games:,} random games of up to {self.longest:,} plies, "
-            f"{self.positions:,} positions; {won:,} won by player 0, {lost:,} by player 1, {drawn:,} drawn, "
-            f"{cut_off:,} cut off; symmetries: {self.symmetries}"
+            f"{self.positions:,} positions; {ends if self.num_players == 2 else ''}{cut_off:,} cut off; "
+            f"symmetries: {self.symmetries}"
         )
         if self.unchecked_symmetries:
-            text += f", {self.unchecked_symmetries} of them unchecked because they change the initial position"
+            reason = "chance moves" if self.chance else "they change the initial position"
+            text += f", {self.unchecked_symmetries} of them unchecked because {reason}"
         if self.duplicates:
             text += f"; {self.duplicates:,} states differ from another one only in their words"
         return text
@@ -103,6 +109,8 @@ def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0, read_boa
         symmetries=len(symmetries.actions),
         unchecked_symmetries=len(symmetries.actions) - 1 - walk.playable,
         duplicates=walk.duplicates,
+        num_players=features_of(rules).num_players or 2,
+        chance=has_chance(rules),
     )
 
 
