@@ -20,6 +20,7 @@ import {textOf} from '../shared/notices.js';
 const [NETWORK_ALONE, BEGINNER] = [1, 0];
 
 const MOST_AT_ONCE = 10_000; // readouts per request
+const SOLVER_TIME = 1000; // milliseconds: if a position takes longer, earlier ones are not solved
 const SHOWN = 550; // milliseconds: a position stays at least this long before the computer moves
 
 export class Scheduler {
@@ -35,8 +36,10 @@ export class Scheduler {
   count = 400;
   /** @type {Purpose | null} what the engine is doing now */
   busy = null;
-  /** @type {{done: number, of: number} | null} progress of the analysis of a whole game */
-  review = null;
+  /** What the analysis of a whole game does now, or ''. */
+  review = '';
+  /** @type {GameNode | null} the last position of the game that was analyzed as a whole */
+  reviewed = null;
   /** Why the last work failed, until other work begins; empty if it did not. */
   failure = '';
 
@@ -76,7 +79,7 @@ export class Scheduler {
     if (node === this.#running.node && wanted === this.#running.wanted) return;
     this.#running = {node, wanted};
     this.failure = '';
-    this.review = null;
+    this.review = '';
     const turn = ++this.#turn;
     if (goal) void this.#pursue(goal, node, turn);
     else this.#rest();
@@ -87,25 +90,28 @@ export class Scheduler {
     this.#turn++;
     this.#running = {node: null, wanted: ''};
     this.busy = null;
-    this.review = null;
+    this.review = '';
   }
 
-  /** Analyze every position of the game that has too few readouts, first to last. */
+  /** Analyze every position of the game that has too few readouts, first to last; then solve its end. */
   async analyzeGame() {
-    const {tree} = this.#session;
+    const line = this.#session.tree.line();
     const readouts = Math.min(this.count, MOST_AT_ONCE);
-    const nodes = tree.line().filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
+    const nodes = line.filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
     const turn = ++this.#turn;
     this.running = false;
     this.failure = '';
     this.busy = 'analyze';
     this.#running = {node: null, wanted: ''};
     for (const [done, node] of nodes.entries()) {
-      this.review = {done, of: nodes.length};
+      this.review = `Analyzing move ${done + 1} of ${nodes.length} …`;
       this.#onchange();
       if (!(await this.#attempt(() => this.#judge(node, readouts, turn), turn))) return;
     }
-    this.review = null;
+    if (this.#session.game?.solved) await this.#solveBackward(line, turn);
+    if (turn !== this.#turn) return;
+    this.reviewed = line[line.length - 1];
+    this.review = '';
     this.busy = null;
     this.#onchange();
     this.offer();
@@ -148,7 +154,7 @@ export class Scheduler {
         if (this.busy === 'move') this.running = false; // until the user wants to try again
         this.#running = {node: null, wanted: ''};
         this.busy = null;
-        this.review = null;
+        this.review = '';
         this.failure = textOf(error);
         this.#onchange();
         this.#onerror(/** @type {Error} */ (error));
@@ -230,6 +236,21 @@ export class Scheduler {
   async #judge(node, readouts, turn) {
     await this.#session.sync(node);
     if (this.#isWanted(node, turn) && !node.position?.ended) await this.#think(node, readouts);
+  }
+
+  /**
+   * Solve positions, last to first: earlier ones are harder, and solvers remember later ones.
+   * @param {GameNode[]} line
+   * @param {number} turn
+   */
+  async #solveBackward(line, turn) {
+    for (const node of line.filter(({position}) => !position?.ended).reverse()) {
+      const began = performance.now();
+      this.review = `Solving move ${node.ply + 1} …`;
+      this.#onchange();
+      await this.#session.solve(node);
+      if (turn !== this.#turn || !node.solution || performance.now() - began > SOLVER_TIME) return;
+    }
   }
 
   /**

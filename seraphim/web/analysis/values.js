@@ -1,15 +1,58 @@
-/** Expected results of a game's positions for player 0, and which moves were likely mistakes. */
+/** What a game's positions are worth, and which moves were mistakes, as in seraphim/players/review.py. */
 
-/** @typedef {import('../explorer/game_tree.js').GameNode} GameNode */
+/**
+ * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
+ *
+ * @typedef {{value: number, exact: boolean} | null} Worth expected result for player 0; null if it is not known
+ * @typedef {{lost: number, better: string} | null} Mistake expected points that a move lost, and a better move's label
+ */
 
-const MISTAKE = 0.4; // drop of the expected result by one move
+/** Expected points that a mistake loses at least: a win counts 1, a draw 0.5. */
+export const MISTAKE = 0.2;
 
 /**
  * @param {GameNode} node
- * @returns {number | null} expected result for player 0; exact where the game has ended
+ * @param {Worth} [after] of the next position of its line
+ * @returns {Worth}
  */
-export function valueOf({position, analysis}) {
-  return position?.ended ? position.result : (analysis?.value_first ?? null);
+export function worthOf(node, after = node.next && worthOf(node.next)) {
+  const {position, analysis} = node;
+  if (position?.ended) return {value: position.result ?? 0, exact: true};
+  if (after && position?.legal.length === 1) return after; // a forced move loses nothing
+  const results = Object.values(exactResults(node));
+  if (!analysis && !results.length) return null;
+  const sign = signAt(node);
+  const value = results.length ? sign * Math.max(...results) : (analysis?.value_first ?? 0);
+  if (after?.exact && sign * after.value > sign * value) return {value: after.value, exact: sign * after.value === 1};
+  return {value, exact: results.length > 0 || Boolean(analysis?.proven)};
+}
+
+/**
+ * @param {GameNode} node
+ * @param {Worth} [after] of its position
+ * @param {Worth} [before] of the position before it
+ * @returns {Mistake} null if its move was none, or that is not known
+ */
+export function mistakeOf(node, after = worthOf(node), before = node.parent && worthOf(node.parent, after)) {
+  if (!node.parent || !before || !after) return null;
+  const sign = signAt(node.parent);
+  const lost = (sign * (before.value - after.value)) / 2;
+  const exact = exactResults(node.parent);
+  const [better] = (node.parent.analysis?.candidates ?? [])
+    .filter(({action, visits, q}) => action !== node.action && (exact[action] ?? (visits ? q : -1)) > sign * after.value)
+    .sort((one, other) => (exact[other.action] ?? 0) - (exact[one.action] ?? 0));
+  return better && lost >= MISTAKE ? {lost, better: better.label} : null;
+}
+
+/** @param {GameNode[]} line of a game */
+export function reviewLine(line) {
+  /** @type {Array<Worth>} */
+  const worths = [];
+  for (let ply = line.length - 1; ply >= 0; ply--) worths[ply] = worthOf(line[ply], worths[ply + 1] ?? null);
+  return line.map((node, ply) => {
+    const [before, worth] = [worths[ply - 1] ?? null, worths[ply]];
+    return {node, value: worth?.value ?? null, mistake: mistakeOf(node, worth, before)};
+  });
 }
 
 /**
@@ -32,12 +75,15 @@ export function playerOf(node) {
   return moverAt(node.parent ?? node);
 }
 
+/** @param {GameNode} node */
+const signAt = (node) => 1 - 2 * moverAt(node);
+
 /**
  * @param {GameNode} node
- * @returns {boolean} whether its move lost much of the expected result
+ * @returns {Record<string, number>} of actions, for the player to move; empty unless the best one is among them
  */
-export function isDoubtful(node) {
-  const [was, is] = [node.parent ? valueOf(node.parent) : null, valueOf(node)];
-  if (was === null || is === null) return false;
-  return (playerOf(node) === 0 ? was - is : is - was) >= MISTAKE;
+function exactResults({solution, position}) {
+  const known = Object.entries(solution ?? {}).flatMap(([action, {result}]) => (result === null ? [] : [[action, result]]));
+  const isWon = known.some(([, result]) => result === 1);
+  return isWon || known.length === position?.legal.length ? Object.fromEntries(known) : {};
 }

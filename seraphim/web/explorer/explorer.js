@@ -5,7 +5,7 @@ import {BoardView} from '../board/board.js';
 import {CandidateTable, MOST_ROWS} from '../analysis/candidates.js';
 import {listModels, openConnection, readConfig} from '../engine/connection.js';
 import {prepareControls, showControls, showModels} from './controls.js';
-import {isDoubtful, playerOf, valueOf} from '../analysis/values.js';
+import {mistakeOf, playerOf, reviewLine, worthOf} from '../analysis/values.js';
 import {prepareDialogs} from './dialogs.js';
 import {byId} from '../shared/dom.js';
 import {Engine} from '../engine/client.js';
@@ -50,7 +50,7 @@ const table = new CandidateTable(byId('candidates'), byId('more-moves'), {
 const graph = new ValueGraph(byId('graph'), (ply) => walkTo(session.tree.line()[ply]));
 const moves = new MoveList(byId('moves'), {
   choose: (node) => walkTo(node),
-  look: (node) => ({player: playerOf(node), doubtful: isDoubtful(node)}),
+  look: (node) => ({player: playerOf(node), doubtful: Boolean(mistakeOf(node))}),
 });
 
 /** @param {unknown} error */
@@ -126,14 +126,15 @@ function showAnalysis() {
   const judged = position.ended ? null : analysis;
   board.write({opinions: judged ? toOpinions(judged, preferences.metric) : new Map(), solution});
   table.show(judged, solution, playable);
-  bar.show(valueOf(node), names());
-  const line = tree.line();
+  const line = reviewLine(tree.line());
+  bar.show(worthOf(node)?.value ?? null, names());
   graph.show(
-    line.map((each) => ({value: valueOf(each), label: each.label, doubtful: isDoubtful(each)})),
+    line.map((each) => ({value: each.value, label: each.node.label, doubtful: Boolean(each.mistake)})),
     node.ply,
     names(),
   );
-  moves.show(tree.root, node, line.map(isDoubtful).join() + preferences.flipped);
+  moves.show(tree.root, node, line.map(({mistake}) => Boolean(mistake)).join() + preferences.flipped);
+  listWorst(line.at(-1)?.node === scheduler.reviewed ? line : []).catch(fail);
   byId('goal').textContent = goalText();
   byId('status').textContent = statusText();
   byId('turn-dot').className = position.ended ? 'dot none' : `dot player-${position.to_play}`;
@@ -143,6 +144,14 @@ function showAnalysis() {
   byId('nothing').textContent = emptyText();
   showControls({session, scheduler, preferences, models, names: names(), solutionWanted});
   void askSolution();
+}
+
+/** @param {ReturnType<typeof reviewLine>} line empty if the game was not analyzed */
+async function listWorst(line) {
+  const element = byId('worst');
+  if (!line.length && !element.hasChildNodes()) return;
+  const {showWorst} = await import('../analysis/worst_moves.js');
+  showWorst(element, line, names(), session.node, walkTo);
 }
 
 /** @returns {boolean} whether exact results are wanted, and there are any of this game */
@@ -177,9 +186,9 @@ function goalText() {
 function statusText() {
   const {position} = session.node;
   if (!position) return 'Loading …';
+  if (scheduler.review) return scheduler.review;
   if (position.ended) return `${formatResult(position.result, names())} after ${session.node.ply} moves${verdict()}`;
   const name = names()[position.to_play];
-  if (scheduler.review) return `Analyzing move ${scheduler.review.done + 1} of ${scheduler.review.of} …`;
   const mustPass = position.legal.length === 1 && position.labels[position.legal[0]] === 'pass';
   if (scheduler.players[position.to_play] === 'human') return mustPass ? `${name} must pass` : `${name} to move`;
   if (scheduler.players[position.to_play] === 'computer') return `${name} ${scheduler.running ? 'is thinking …' : 'is waiting'}`;
@@ -227,12 +236,7 @@ async function askSolution() {
   const known = node.solution || node.solutionError || !node.position || node.position.ended;
   if (solutionAsked || known || !hasSolution() || scheduler.review) return;
   solutionAsked = true;
-  try {
-    await session.sync(node);
-    if (session.synced === node) node.solution = await engine.solution();
-  } catch (error) {
-    node.solutionError = textOf(error);
-  }
+  await session.solve(node);
   solutionAsked = false;
   showAnalysis(); // which asks for those of the position that is current by now
 }

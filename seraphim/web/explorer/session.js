@@ -3,6 +3,7 @@
 import {readAddress, readMoves, writeAddress, writeMoves} from '../shared/address.js';
 import {GameTree} from './game_tree.js';
 import {loadStyle} from '../board/styles.js';
+import {textOf} from '../shared/notices.js';
 
 /**
  * @typedef {import('../shared/address.js').Address} Address
@@ -35,6 +36,7 @@ export class Session {
   #opening = Promise.resolve();
   #settled = Promise.resolve(); // once no other model is being opened
   #engines = ''; // the model that the engine has open
+  #solved = Promise.resolve(); // once the last question to the solver is answered
 
   /**
    * @param {Engine} engine
@@ -154,6 +156,19 @@ export class Session {
     if (this.synced === node && node.position) return;
     if (this.#engines !== this.#key()) await this.#reopen();
     await this.#locate(node, tree);
+  }
+
+  /**
+   * Ask for the exact results of a position, one at a time.
+   * @param {GameNode} node
+   */
+  solve(node) {
+    const ask = async () => {
+      await this.sync(node);
+      if (this.synced === node) node.solution ??= await this.engine.solution();
+    };
+    this.#solved = this.#solved.then(ask).catch((error) => void (node.solutionError = textOf(error)));
+    return this.#solved;
   }
 
   /**
