@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, FLAGS
 
+import seraphim
 from seraphim.errors import FileError, GameError, ModelError
 from seraphim.export import formats, site
 from seraphim.export.site import Chosen, Library
@@ -294,6 +295,22 @@ def test_a_whole_game_is_played_below_a_path_without_a_request(serve: Any, brows
     assert (asked, server.asked[before:]) == ([], [])
     assert page.complaints == []
     assert all(path.startswith("/deep/site/") for path in server.asked)
+
+
+@pytest.mark.slow
+def test_the_page_lists_the_worst_moves_of_a_review(serve: Any, browser: Any) -> None:
+    url = f"http://127.0.0.1:{serve().server_port}/deep/site/"
+    for moves in ("a1 b1 c3 a3 b2", "b2 b1 a1 c3 a3 c1"):
+        page = open_page(browser, f"{url}#model=fresh&moves={moves.replace(' ', ',')}")
+        page.click("#review")
+        page.wait_for_selector("#worst h3")
+        review = seraphim.Model("tictactoe").review(moves)
+        assert [
+            [text.split(", better ")[0] for text in side.locator("button").all_inner_texts()]
+            for side in page.locator("#worst > div").all()
+        ] == [[f"move {each.ply} {each.label} lost {each.lost:.0%}" for each in review.worst(side)] for side in (0, 1)]
+        assert review.mistakes
+        assert page.complaints == []
 
 
 @pytest.mark.slow

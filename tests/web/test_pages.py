@@ -18,6 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, Response, Route, WebSocket, WebSocketRoute, expect
 
 import connectfour
+import seraphim
 import tictactoe
 from seraphim.game import Game, PlainRules, load_game
 from seraphim.game.notation import label_in
@@ -844,6 +845,91 @@ def test_analyze_game_analyzes_every_position(visitor: Visitor) -> None:
     expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "5")
 
 
+BLUNDERS = "a1,b1,c3,a3,b2"  # of both sides; X wins
+
+
+def listed_worst(page: Page) -> list[list[str]]:
+    """The moves that the page lists as the worst of each side."""
+    expect(page.locator("#worst h3")).to_have_count(2)
+    return [side.locator("button").all_inner_texts() for side in page.locator("#worst > div").all()]
+
+
+def test_an_analyzed_game_lists_the_worst_moves_of_a_review(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=fresh&moves={BLUNDERS}")
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", "5")
+    expect(page.locator("#worst")).to_be_empty()
+    page.click("#review")
+    review = seraphim.Model("tictactoe").review(BLUNDERS.replace(",", " "))
+    expected = [
+        [f"move {each.ply} {each.label} lost {each.lost:.0%}" for each in review.worst(side)] for side in (0, 1)
+    ]
+    assert [[text.split(", better ")[0] for text in side] for side in listed_worst(page)] == expected
+    assert [len(side) for side in expected] == [1, 2]
+    expect(page.locator("#worst")).to_contain_text("Each lost at least 20% of a win")
+    assert page.locator("#moves .doubt").count() == len(review.mistakes)
+    expect(page.get_by_role("status").filter(has_text="The worst moves of each side are listed.")).to_have_count(1)
+
+
+def test_the_end_of_an_analyzed_game_is_solved_backward(visitor: Visitor) -> None:
+    page, told = visitor.context().new_page(), []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda text: told.append(json.loads(text))))
+    page.goto(f"{visitor.url}#model=fresh&moves={BLUNDERS}")
+    page.click("#review")
+    listed_worst(page)
+    places = [len(each["moves"]) if each["type"] == "position" else each["type"] for each in told]
+    solved = [at for at, place in enumerate(places) if place == "solve"]
+    asked = [[place for place in places[:at] if isinstance(place, int)][-1] for at in solved]
+    assert asked
+    assert asked == [4, 3, 2, 1, 0][: len(asked)]  # fewer on a slow machine
+
+
+def test_a_worst_move_is_gone_to_by_mouse_and_by_keyboard(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=fresh&moves={BLUNDERS}")
+    page.click("#review")
+    (first,), (second, _) = listed_worst(page)
+    page.locator("#worst").get_by_role("button", name=first).click()
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", first.split()[1])
+    assert page.locator("#worst [aria-current='true']").all_inner_texts() == [first]
+    button = page.locator("#worst").get_by_role("button", name=second)
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#graph")).to_have_attribute("aria-valuenow", second.split()[1])
+    choose(page, amount="1600")  # which draws the list again, if need be
+    button.focus()
+    analyzed(page)
+    expect(button).to_be_focused()
+    assert page.locator("#worst [aria-current='true']").all_inner_texts() == [second]
+
+
+def test_the_worst_moves_are_those_of_the_game_that_is_shown(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=fresh&moves={BLUNDERS}")
+    page.click("#review")
+    listed = listed_worst(page)
+    two_people(page)
+    page.click("#back")
+    assert listed_worst(page) == listed
+    page.get_by_role("button", name="a2: empty").click()  # another game from here on
+    expect(page.locator("#worst")).to_be_empty()
+    page.click("#review")
+    assert [len(side) for side in listed_worst(page)] == [2, 2]
+    page.click("#moves button:has-text('b2')")
+    expect(page.locator("#worst")).to_be_empty()  # the last line that was analyzed is the other one
+    page.click("#review")
+    assert listed_worst(page) == listed
+    page.click("#new")
+    expect(page.locator("#worst")).to_be_empty()
+
+
+def test_what_a_review_does_is_said_even_if_the_game_is_over(visitor: Visitor) -> None:
+    page = visitor.open("#model=connectfour&moves=444373534725356")
+    choose(page, amount="10000")
+    page.click("#review")
+    expect(page.locator("#status")).to_have_text(re.compile("Analyzing move [0-9]+ of 15 …"))
+    page.click("#review")
+    expect(page.locator("#status")).to_have_text("Red wins after 15 moves: you win!")
+    expect(page.locator("#worst")).to_be_empty()
+
+
 def test_a_lost_connection_is_noticed_and_the_search_goes_on(visitor: Visitor) -> None:
     context = visitor.context()
     routes: list[WebSocketRoute] = []
@@ -1431,6 +1517,17 @@ def test_axe_finds_nothing_wrong_with_dialogs_and_what_comes_up(visitor: Visitor
         page.click(f"#{name}")
         assert violations(page) == [], name
         page.keyboard.press("Escape")
+
+
+@needs_axe
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_wrong_with_the_worst_moves(visitor: Visitor, width: int) -> None:
+    page = visitor.open(f"#model=fresh&moves={BLUNDERS}", viewport={"width": width, "height": 900})
+    page.click("#review")
+    listed_worst(page)
+    page.locator("#worst button").first.click()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_moves_are_announced_to_screen_readers(visitor: Visitor) -> None:

@@ -1,12 +1,15 @@
 /**
  * Runs what the tests of the engine ask for: reads one JSON object from standard input, writes one to standard output.
  *
- *     {"rules": URL of a rules.js, "task": "search" | "rules" | "solve" | "conversation", ...}
+ *     {"rules": URL of a rules.js, "task": "search" | "rules" | "solve" | "conversation" | "review", ...}
  */
 
 import {readFileSync} from 'node:fs';
 import {Conversation} from '../../../seraphim/web/engine/conversation.js';
 import {Search} from '../../../seraphim/web/engine/search.js';
+import {GameTree} from '../../../seraphim/web/explorer/game_tree.js';
+import {mistakeOf, reviewLine} from '../../../seraphim/web/analysis/values.js';
+import {worstMoves} from '../../../seraphim/web/analysis/worst_moves.js';
 import {exactResults} from '../../../seraphim/web/engine/solver.js';
 import {evaluate} from './hash_network.js';
 
@@ -84,6 +87,22 @@ function all(steps) {
   return step.value;
 }
 
+/** What the page makes of games: of what is known about each position, and of the moves, in order. */
+function review() {
+  return request.games.map(({known, moves}) => {
+    const tree = new GameTree();
+    for (const [action, label] of moves) tree.play(action, label);
+    for (const [ply, node] of tree.line().entries()) Object.assign(node, known[ply]);
+    const line = reviewLine(tree.line());
+    const toMove = ({node, lost, better}) => [node.ply, node.label, lost, better];
+    return {
+      values: line.map(({value}) => value),
+      worst: [0, 1].map((player) => worstMoves(line, player).map(toMove)),
+      marked: tree.line().filter((node) => mistakeOf(node)).map(({ply}) => ply),
+    };
+  });
+}
+
 /** Everything that the engine says to the messages of a page, of which each waits for the answer to the one before. */
 async function conversation() {
   const said = [];
@@ -109,5 +128,5 @@ async function conversation() {
   return said;
 }
 
-const tasks = {search: searches, rules: games, solve: solved, conversation};
+const tasks = {search: searches, rules: games, solve: solved, conversation, review};
 process.stdout.write(JSON.stringify(await tasks[request.task ?? 'search']()));
