@@ -6,6 +6,7 @@ In dependency order:
     choose        functions that choose an action in each of many positions
     external/     external engines as players, over GTP and UCI
     review        a whole game: what each position is worth, and the mistakes
+    hub           a folder from a model hub, checked before it is loaded
     model         a model in Python, and what it finds in a position
     roster        players by name
     opponent      the computer player of a game: searches positions and chooses moves

@@ -17,6 +17,7 @@ from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import Count, Natural, NotNegative, Part, PositiveShare, SearchOptions, Threads
 from seraphim.players.arguments import checked
 from seraphim.players.choose import Choose, raw_player, search_player
+from seraphim.players.hub import is_hub_folder, read_hub
 from seraphim.players.review import MISTAKE, SOLVER_SECONDS, GameMoves, GameReview, review_line, to_tree
 from seraphim.search.analysis import LEAVES, Analysis, PositionAnalysis
 from seraphim.search.evaluator import Evaluate, Inference, StateFunction, Uniform, inputs_of
@@ -266,7 +267,8 @@ def load(
 
     Args:
         name: of the folder `models/NAME`, in `folder` or among those that come with Seraphim; or a path, seen from
-            `folder`: `models/NAME`, or that of a snapshot in it.
+            `folder`: `models/NAME`, or that of a snapshot in it; or that of a folder from a model hub, which may lie
+            anywhere: it is checked first, and its game must come with Seraphim or be imported already.
         snapshot: one of the model's, by default its champion.
         folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
         runtime: what runs the network.
@@ -275,7 +277,7 @@ def load(
         options: of the search and of self-play, in place of the model's own: `cpuct=2.0`.
 
     Raises:
-        ModelError: there is no such model or snapshot, or it is damaged.
+        ModelError: there is no such model or snapshot, it is damaged, or a folder from a hub holds what it should not.
         SettingsError: the name or an option is not valid.
         NotInstalledError: the runtime is not installed.
 
@@ -285,7 +287,17 @@ def load(
         >>> round(model.analyze("b2 a2").value)  # the middle, then an edge: X wins
         1
     """
-    if _is_path(name) and Path(data_root(folder), name).parent.joinpath("settings.json").is_file():
+    path = Path(data_root(folder), name)
+    if _is_path(name) and is_hub_folder(path):
+        if snapshot is not None:
+            raise SettingsError(f"{shown(str(name))} holds one snapshot: leave snapshot={shown(snapshot)} out")
+        settings, only = read_hub(path, trust)
+        given = SavedNetwork(only.path, runtime)
+        model = Model(settings.game, given, settings=settings, tree_policy=tree_policy, **options)
+        model.name, model.step = only.name, only.step
+        _ = model.inference  # which fails if it does not fit the game
+        return model
+    if _is_path(name) and path.parent.joinpath("settings.json").is_file():
         if snapshot is not None:
             raise SettingsError(
                 f"{str(name)!r} is the path of a snapshot already: leave snapshot={shown(snapshot)} out"

@@ -70,7 +70,7 @@ def test_the_page_prints_what_it_says(outcome: Outcome) -> None:
     for before, text in zip(outcome.printed, said[1:], strict=False):
         if text is not None:
             assert before == text
-    assert len(said) - said.count(None) == 9
+    assert len(said) - said.count(None) == 10
 
 
 def read(pairs: Any) -> tuple[Any, ...]:
