@@ -18,9 +18,10 @@ _READ = {"saved_model.pb", "variables", "assets", "assets.extra"}  # what a netw
 
 
 def is_hub_folder(path: Path) -> bool:
-    """Return whether a path is meant as such a folder: it lies in no model, and has settings or a manifest."""
-    is_elsewhere = path.parent.name not in ("models", "gamedata") and not (path.parent / _SETTINGS).is_file()
-    return is_elsewhere and any((path / name).is_file() for name in (_SETTINGS, atomic.MANIFEST))
+    """Return whether a path is meant as such a folder: it has a snapshot's manifest, and lies in no model."""
+    parent = path.absolute().parent
+    in_model = parent.name in ("models", "gamedata") or (parent / _SETTINGS).is_file()
+    return (path / atomic.MANIFEST).is_file() and not in_model
 
 
 def read_hub(path: Path, trust: bool = False) -> tuple[Settings, Snapshot]:

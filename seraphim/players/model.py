@@ -330,7 +330,8 @@ def model_folder(name: str | Path, folder: str | Path | None = None, trust: bool
         return find_model(data_root(folder), str(name), trust)
     path = Path(data_root(folder), name).absolute()
     if path.parent.name not in ("models", "gamedata"):
-        raise SettingsError(f"{shown(str(name))} is not the path of a model: expected models/NAME, or the name alone")
+        expected = "expected models/NAME, or the name alone; or the folder of a model hub, for seraphim.load"
+        raise SettingsError(f"{shown(str(name))} is not the path of a model: {expected}")
     return ModelFolder(path.parents[1], path.name, trust)
 
 

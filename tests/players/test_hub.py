@@ -93,7 +93,10 @@ def with_other_classes(path: Path) -> None:
         ),
         (lambda path: (path / ARCHIVE).unlink(), "does not hold settings.json and the files"),
         (lambda path: (path / "settings.json").unlink(), "does not hold settings.json and the files"),
-        (lambda path: (path / "snapshot.json").unlink(), "does not hold settings.json and the files"),
+        (
+            lambda path: (path / "snapshot.json").unlink(),
+            "is not the path of a model: expected models/NAME, or the name",
+        ),
         (lambda path: (path / "snapshot.json").write_text("[]"), "does not hold settings.json and the files"),
         (lambda path: change(path / "snapshot.json", files=["saved_model.pb"]), "does not hold settings.json"),
         (lambda path: list_file(path, f"../{SECRET}"), "does not hold settings.json and the files"),
