@@ -9,7 +9,7 @@ it with the arguments that are no flags. `seraphim.__main__` imports the one tha
     check_proof           a proof by the rules alone; imports nothing else of the library
     curve                 a picture of the learning curve
     doctor                installation, machine, models and game data
-    engine                an engine over GTP or UCI
+    engine                an engine over GTP or UCI, or lines of JSON
     evaluate              errors in solved positions
     export                a page for the browser, or a file for another runtime
     generate              self-play

@@ -1,11 +1,13 @@
-"""An engine for other engines: speaks the Go Text Protocol or UCI on standard input and output.
+"""An engine for other programs: speaks the Go Text Protocol, UCI or lines of JSON on standard input and output.
 
     seraphim engine NAME                     # GTP: for Go, Othello, connect four, Hex and games like these
     seraphim engine NAME --protocol=uci      # for chess and breakthrough by OpenSpiel
+    seraphim engine NAME --protocol=json     # a query and an answer a line, many positions in one batch: any game
     gogui-twogtp -size 9 -black "seraphim engine NAME" -white "gnugo --mode gtp"     # a referee, for a model of Go
 
 Without a clock it searches as long as its settings say, --readouts. Given one, it divides its time among the moves that
-the game may still have. docs/engines.md lists the commands.
+the game may still have. docs/engines.md lists the commands, docs/analysis-engine.md
+describes the lines of JSON.
 """
 
 import io
@@ -17,7 +19,7 @@ from absl import flags
 
 from seraphim import cli
 
-PROTOCOL = flags.DEFINE_enum("protocol", "gtp", ["gtp", "uci"], "What the other program speaks.")
+PROTOCOL = flags.DEFINE_enum("protocol", "gtp", ["gtp", "uci", "json"], "What the other program speaks.")
 cli.define_options(["analysis"])
 cli.define_model()
 
@@ -30,11 +32,15 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.gtp.thinker import Thinker
     from seraphim.gtp.uci import UciServer
     from seraphim.players.opponent import Opponent, PlayOptions
+    from seraphim.server.json_engine import JsonServer
 
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
     model = cli.load_model(arguments, ["analysis"])
+    if PROTOCOL.value == "json":
+        JsonServer(model, sys.stdin.buffer, sys.stdout).run()
+        return
     search = replace(model.settings.search, root="puct")
     opponent = Opponent(model.game, model.inference, search, PlayOptions(), np.random.default_rng())
     opponent.warm_up()

@@ -86,7 +86,7 @@ class Search:
         self._room = Room(leaves, leaves * game.num_actions)
         self._schedules = halving_schedules(options, game.num_actions)
         cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
-        self._cache = allocate_cache(cache_slots, game.num_actions, game.state_words)
+        self.cache = allocate_cache(cache_slots, game.num_actions, game.state_words)
         self._busy_rows = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
         self._moving = _NO_ROWS  # rows that `select` moves next
         self._rootless = _NO_ROWS  # rows whose trees wait for a root
@@ -166,7 +166,7 @@ class Search:
         # Adds positions to their trees, or to the queue for the network; returns the rows of the former.
         self.trees = self._room.reserve(self.trees)
         num_unknown, num_known = expansion.expand_known(
-            self.trees, self._cache, *positions, ended, results, self.rule, *self._queue.free
+            self.trees, self.cache, *positions, ended, results, self.rule, *self._queue.free
         )
         self._queue.size += int(num_unknown)
         self.counters.cache_hits += num_known
@@ -177,7 +177,7 @@ class Search:
         rows = positions.rows
         new_roots = rows[self.trees.progress["num_nodes"][rows // self._leaves] == 0]
         self.trees = self._room.reserve(self.trees)
-        num_valid = expansion.expand(self.trees, self._cache, *positions, legal, logits, values, self.rule)
+        num_valid = expansion.expand(self.trees, self.cache, *positions, legal, logits, values, self.rule)
         if num_valid < len(rows):
             row = (column[num_valid] for column in (positions.states, legal, logits, values))
             raise expansion.rejection(self.game, self._model_name, *row)

@@ -10,7 +10,7 @@ Knows the search; knows nothing of threads (`seraphim.server.searcher.searcher`)
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -52,8 +52,12 @@ class Task:
     line: Line
     readouts: int
     on_update: OnUpdate
-    submitted: float
+    submitted: float = field(default_factory=time.monotonic)
     """Moment."""
+    priority: int = 0
+    """Among those that wait for a tree: the highest is next, then the first."""
+    has_updates: bool = True
+    """Whether there are any before the last one."""
     visits_before: int = 0
     """Of the root of its tree."""
     started: float = 0.0
@@ -163,6 +167,10 @@ class SharedSearch:
         if session.task is None:
             self._free_tree(session)
 
+    def clear_cache(self) -> None:
+        """Forget the network's evaluations."""
+        self._search.cache.keys[:, 0] = 0  # all slots are empty
+
     def advance(self) -> None:
         """Give trees to waiting sessions, advance the search by a step, and send updates."""
         self._assign_trees()
@@ -182,7 +190,7 @@ class SharedSearch:
         now = time.monotonic()
         if now >= self._next_update:
             for session in list(self._searching()):
-                if session.task and self._has_root(session):
+                if session.task and session.task.has_updates and self._has_root(session):
                     self._report(session, session.task, is_last=False)
             self.clean_up()
             took = time.monotonic() - now
@@ -218,14 +226,14 @@ class SharedSearch:
 
     def _assign_trees(self) -> None:
         while self._waiting:
-            session = self._waiting[0]
+            session = max(self._waiting, key=lambda each: each.task.priority if each.task else 0)
             if None not in self._by_tree:
                 idle = self._idle()
                 if not idle:
                     self._preempt(session)
                     return
                 self._free_tree(idle[0])
-            self._waiting.popleft()
+            self._waiting.remove(session)
             session.tree = self._by_tree.index(None)
             self._by_tree[session.tree] = session
             if session.task:
