@@ -104,8 +104,8 @@ class GtpServer:
         return ""
 
     def _boardsize(self, words: list[str]) -> str:
-        (size,) = _integers(words, 1)
-        if size != board_size(self._thinker.game):
+        sizes = _integers(words, 2 if len(words) == 2 else 1)  # programs for Hex send columns and rows
+        if set(sizes) != {board_size(self._thinker.game)}:
             raise _CommandError("unacceptable size")
         return self._clear_board([])
 

@@ -15,6 +15,7 @@ from seraphim.game.notation import label_in
 
 COLORS = ("black", "white")  # of player 0, which moves first, and of player 1
 SHOWN = 10  # legal moves in an error message
+SWAP = "swap-pieces"  # the swap in Hex
 
 NameOf = Callable[[Array, int], str]
 """Returns the name of a legal action in a state int64 [W]."""
@@ -63,5 +64,6 @@ def action_named(game: Game, name_of: NameOf, state: Array, name: str) -> int:
     names = {name_of(state, action).lower(): action for action in np.flatnonzero(game.legal(state[None])[0]).tolist()}
     if name.lower() not in names:
         expected = f"one of {' '.join([*names][:SHOWN])}{' …' if len(names) > SHOWN else ''}" if names else "none"
-        raise GameError(f"{name} is not legal here: expected {expected}")
+        hint = "" if name.lower() != SWAP or game.name.endswith(",swap") else "; hex:7,swap is Hex with the swap rule"
+        raise GameError(f"{name} is not legal here: expected {expected}{hint}")
     return names[name.lower()]
