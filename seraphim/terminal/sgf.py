@@ -3,9 +3,8 @@
 A move is written as its game's programs do: two letters in Go, column and row from the top left; `d3` in Othello and
 Hex. Both are read in all three. A file that sets up another board than the initial one is refused.
 
-A swap in Hex is written as the format defines it, `swap-pieces`: the stone is mirrored, and the colors alternate. Two
-other ways are read: Little Golem writes `swap`, names no game, and calls the first player W; HexGui and MoHex leave the
-stone where it is and exchange the players' colors instead, so W swaps and W goes on.
+A swap in Hex is written as the format defines it, as `swap-pieces`. Files of HexGui and MoHex are read as well, where
+the players exchange colors, and those of Little Golem, which say `swap`, name no game, and call the first player W.
 """
 
 import re
@@ -17,7 +16,7 @@ import numpy as np
 from seraphim.errors import NotInstalledError, RecordError, SeraphimError, how_to_install
 from seraphim.game import EMPTY, Game, board_of, cell_name
 from seraphim.game.tree import GameNode, GameTree
-from seraphim.players.external.move_names import SWAP, action_named, board_size, must_pass, vertex_names
+from seraphim.players.external.move_names import SWAP, action_named, board_size, mirror, must_pass, vertex_names
 
 _NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
 _GO_SIZE = 19  # of a board, where a file does not say it
@@ -26,7 +25,6 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SETUP = {"AB", "AW", "AE", "PL"}
 _PASSES = ("", "tt", "pass")
 _PAIR = re.compile("[a-z]{2}")
-_CELL = re.compile("([a-z])([1-9][0-9]?)")
 _SWAPS = ("swap", "swap-pieces", "swap-sides")
 _GIVEN_UP = ("resign", "forfeit")
 
@@ -144,19 +142,12 @@ def _play(tree: GameTree, kind: str, sides: _Sides, color: str, value: str) -> _
                 tree.play(legal[0])  # which many files leave out
             else:
                 raise RecordError(f"move {tree.node.ply + 1} is {color}'s, but it is the other player's turn")
-        tree.play(action_named(game, names, tree.node.state, _mirror(vertex) if sides.mirrored else vertex))
+        tree.play(action_named(game, names, tree.node.state, mirror(vertex) if sides.mirrored else vertex))
     except RecordError:
         raise
     except SeraphimError as error:
         raise RecordError(f"move {tree.node.ply + 1} of the SGF file: {error}") from error
     return sides
-
-
-def _mirror(vertex: str) -> str:
-    cell = _CELL.fullmatch(vertex)
-    if cell is None or int(cell[2]) > len(_LETTERS):
-        return vertex
-    return f"{_LETTERS[int(cell[2]) - 1]}{_LETTERS.index(cell[1]) + 1}"
 
 
 def _vertex(value: str, kind: str, size: int) -> str:

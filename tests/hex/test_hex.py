@@ -50,10 +50,11 @@ def test_the_rules_agree_with_plain_ones(size: int, swap: bool) -> None:
     assert not (ended & (results == 0)).any()
 
 
+@pytest.mark.parametrize("swap", [False, True])
 @pytest.mark.parametrize("size", [3, 7, 11])
-def test_the_rules_agree_with_those_of_openspiel(size: int) -> None:
+def test_the_rules_agree_with_those_of_openspiel(size: int, swap: bool) -> None:
     pyspiel = pytest.importorskip("pyspiel")
-    game, theirs = Hex(size), pyspiel.load_game(f"hex(board_size={size})")
+    game, theirs = Hex(size, swap), pyspiel.load_game(f"hex(board_size={size},swap={swap})")
     states, lines = play(game, 12)
     for state, moves in zip(states, lines, strict=True):
         other = theirs.new_initial_state()
