@@ -30,7 +30,7 @@ def decides_to_swap(model: seraphim.Model, game: Hex, opening: str, readouts: in
 
 
 def prove_openings(model: seraphim.Model, game: Hex, openings: list[str]) -> Array:
-    """Return whether the first player wins with each opening, bool [n·n], by proofs; one for each two symmetric ones."""
+    """Return whether the first player wins with each opening, bool [n·n]: a proof for each two that are symmetric."""
     won = np.empty(len(openings), np.bool_)
     for cell in range(-(-len(openings) // 2)):
         # After a swap the stone is the second player's. No game is drawn: who does not win loses.
