@@ -19,6 +19,8 @@ import seraphim
 from hex.game import Hex
 from seraphim.game import Array
 
+MEGABYTES = 512  # of a proof: more is slower where memory is short
+
 # S where the first player wins with this opening, who connects top and bottom; a1 is an acute corner.
 PUBLISHED = {7: ["......S", "..S.SSS", ".SSSSS.", "SSSSSSS", ".SSSSS.", "SSS.S..", "S......"]}
 
@@ -35,7 +37,7 @@ def prove_openings(model: seraphim.Model, game: Hex, openings: list[str]) -> Arr
     for cell in range(-(-len(openings) // 2)):
         # After a swap the stone is the second player's. No game is drawn: who does not win loses.
         position, owner = (f"{openings[cell]} {game.other}", 1) if game.swap else (openings[cell], 0)
-        (claim,) = seraphim.prove(position, model=model, goal="first").claims
+        (claim,) = seraphim.prove(position, model=model, goal="first", megabytes=MEGABYTES).claims
         won[cell] = won[~cell] = claim.player == owner
     return won
 
