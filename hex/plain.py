@@ -9,25 +9,31 @@ from seraphim.game.grid import Cells
 
 
 class PlainHex(PlainGame):
-    """Hex without bit sets."""
+    """Hex without bit sets. A state is the cells, and with `swap` the number of plies behind them."""
 
-    def __init__(self, size: int = 7) -> None:
-        self._size = size
+    def __init__(self, size: int = 7, swap: bool = False) -> None:
+        self._size, self._swap, self._num_cells = size, swap, size * size
         self.name = "plain hex"
-        self.num_actions = self.state_words = self.max_plies = size * size
+        self.num_actions = self.state_words = self.max_plies = size * size + swap
         self.observation_shape = (size, size, 3)
 
     def initial(self) -> Cells:
         return (0,) * self.state_words
 
     def step(self, state: Cells, action: int) -> Cells:
-        return (*state[:action], 1 + self.to_play(state), *state[action + 1 :])
+        plies = (state[-1] + 1,) if self._swap else ()
+        if action == self._num_cells:
+            taken = state.index(1)
+            mirrored = self._size * (taken % self._size) + taken // self._size
+            return (*(2 if cell == mirrored else 0 for cell in range(self._num_cells)), *plies)
+        return (*state[:action], 1 + self.to_play(state), *state[action + 1 : self._num_cells], *plies)
 
     def legal(self, state: Cells) -> Sequence[int]:
-        return [cell for cell in range(self.num_actions) if state[cell] == 0]
+        cells = [cell for cell in range(self._num_cells) if state[cell] == 0]
+        return [*cells, self._num_cells] if self._swap and state[-1] == 1 else cells
 
     def to_play(self, state: Cells) -> int:
-        return (self.num_actions - state.count(0)) % 2
+        return (state[-1] if self._swap else self._num_cells - state.count(0)) % 2
 
     def outcome(self, state: Cells) -> float | None:
         if self._connects(state, 1):
@@ -54,11 +60,13 @@ class PlainHex(PlainGame):
 
     def observe(self, state: Cells) -> Array:
         mover = self.to_play(state)
-        board = np.array(state).reshape(self._size, self._size)
+        board = np.array(state[: self._num_cells]).reshape(self._size, self._size)
         planes = [board == 1 + mover, board == 2 - mover, np.full_like(board, mover)]
         return np.stack(planes, axis=2).astype(np.uint8)
 
     def action_label(self, action: int) -> str:
+        if action == self._num_cells:
+            return "swap-pieces"
         return f"{'abcdefghijk'[action % self._size]}{action // self._size + 1}"
 
 

@@ -1,144 +1,184 @@
 /**
- * The rules of Hex 7×7 for the engine in the browser: the same as hex/game.py, one position at a time.
+ * The rules of Hex for the engine in the browser: the same as hex/game.py, one position at a time.
  *
- * A state is {cells, toPlay, result}: 49 cells row by row from the top, each EMPTY or the player whose stone lies there;
- * the player to move; and the result for player 0 once the game has ended, else null.
+ * A state is {cells, toPlay, result, swapped}: the cells row by row from the top, each EMPTY or the player whose stone
+ * lies there; the player to move; the result for player 0 once the game has ended, else null; and whether pieces were
+ * swapped.
  */
 
-const SIZE = 7;
-const CELLS = SIZE * SIZE;
 const EMPTY = -1;
 const MARKS = ['X', 'O'];
-const ROW_NAMES = ['1', '2', '3', '4', '5', '6', '7'];
-const COLUMN_NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 const NEIGHBORS = [[0, 1], [0, -1], [1, 0], [-1, 0], [1, -1], [-1, 1]];
+const BITS = 63n; // of a word that are used
 
-const placeOf = (cell) => [Math.floor(cell / SIZE), cell % SIZE];
+const countOf = (cells, player) => cells.reduce((sum, cell) => sum + (cell === player ? 1 : 0), 0);
 
-/** A shortest chain of a player's stones between the player's two sides, top and bottom or left and right; else []. */
-function chainOf(cells, player) {
-  const along = (cell) => placeOf(cell)[player];
-  const reached = [...cells.keys()].filter((cell) => cells[cell] === player && along(cell) === 0);
-  const before = new Map(reached.map((cell) => [cell, -1]));
-  for (const cell of reached) {
-    if (along(cell) === SIZE - 1) {
-      const chain = [];
-      for (let at = cell; at >= 0; at = before.get(at)) chain.push(at);
-      return chain;
-    }
-    const [row, column] = placeOf(cell);
-    for (const [down, right] of NEIGHBORS) {
-      const [r, c] = [row + down, column + right];
-      const other = r * SIZE + c;
-      if (r >= 0 && r < SIZE && c >= 0 && c < SIZE && cells[other] === player && !before.has(other)) {
-        before.set(other, cell);
-        reached.push(other);
+/** The rules on a board of size × size cells; with `swap`, the action after the cells swaps pieces. */
+function rulesOf(size, swap) {
+  const CELLS = size * size;
+  const rowNames = Array.from({length: size}, (_, row) => String(row + 1));
+  const columnNames = [...'abcdefghijk'.slice(0, size)];
+  const placeOf = (cell) => [Math.floor(cell / size), cell % size];
+  const wordsEach = Math.ceil(CELLS / Number(BITS)); // of a player
+
+  /** A shortest chain of a player's stones between their two sides, top and bottom or left and right; else []. */
+  function chainOf(cells, player) {
+    const along = (cell) => placeOf(cell)[player];
+    const reached = [...cells.keys()].filter((cell) => cells[cell] === player && along(cell) === 0);
+    const before = new Map(reached.map((cell) => [cell, -1]));
+    for (const cell of reached) {
+      if (along(cell) === size - 1) {
+        const chain = [];
+        for (let at = cell; at >= 0; at = before.get(at)) chain.push(at);
+        return chain;
+      }
+      const [row, column] = placeOf(cell);
+      for (const [down, right] of NEIGHBORS) {
+        const [r, c] = [row + down, column + right];
+        const other = r * size + c;
+        if (r >= 0 && r < size && c >= 0 && c < size && cells[other] === player && !before.has(other)) {
+          before.set(other, cell);
+          reached.push(other);
+        }
       }
     }
+    return [];
   }
-  return [];
-}
 
-const connects = (cells, player) => chainOf(cells, player).length > 0;
+  const connects = (cells, player) => chainOf(cells, player).length > 0;
 
-function toState(cells) {
-  const toPlay = cells.filter((cell) => cell !== EMPTY).length % 2;
-  return {cells, toPlay, result: connects(cells, 1 - toPlay) ? 2 * toPlay - 1 : null};
-}
+  function toState(cells, swapped = false) {
+    const toPlay = (cells.filter((cell) => cell !== EMPTY).length + (swapped ? 1 : 0)) % 2;
+    return {cells, toPlay, result: connects(cells, 1 - toPlay) ? 2 * toPlay - 1 : null, swapped};
+  }
 
-export default {
-  name: 'hex',
-  goal: 'Connect the two sides of the board in your color.',
-  numActions: CELLS,
-  observationShape: [SIZE, SIZE, 3],
-  maxPlies: CELLS,
-  labels: Array.from({length: CELLS}, (_, cell) => COLUMN_NAMES[cell % SIZE] + ROW_NAMES[Math.floor(cell / SIZE)]),
+  return {
+    name: swap ? `hex:${size},swap` : size === 7 ? 'hex' : `hex:${size}`,
+    goal: 'Connect the two sides of the board in your color.',
+    numActions: CELLS + (swap ? 1 : 0),
+    observationShape: [size, size, 3],
+    maxPlies: CELLS + (swap ? 1 : 0),
+    labels: [
+      ...Array.from({length: CELLS}, (_, cell) => columnNames[cell % size] + rowNames[Math.floor(cell / size)]),
+      ...(swap ? ['swap-pieces'] : []),
+    ],
 
-  initial: () => toState(new Int8Array(CELLS).fill(EMPTY)),
+    initial: () => toState(new Int8Array(CELLS).fill(EMPTY)),
 
-  step({cells, toPlay}, action) {
-    const next = cells.slice();
-    next[action] = toPlay;
-    return toState(next);
-  },
+    step({cells, toPlay, swapped}, action) {
+      if (action === CELLS) {
+        const [row, column] = placeOf(cells.indexOf(0));
+        return toState(new Int8Array(CELLS).fill(EMPTY).fill(1, column * size + row, column * size + row + 1), true);
+      }
+      const next = cells.slice();
+      next[action] = toPlay;
+      return toState(next, swapped);
+    },
 
-  legal: ({cells, result}) => (result === null ? [...cells.keys()].filter((cell) => cells[cell] === EMPTY) : []),
+    legal({cells, result, swapped}) {
+      const empty = result === null ? [...cells.keys()].filter((cell) => cells[cell] === EMPTY) : [];
+      return swap && !swapped && empty.length === CELLS - 1 ? [...empty, CELLS] : empty;
+    },
 
-  toPlay: ({toPlay}) => toPlay,
+    toPlay: ({toPlay}) => toPlay,
 
-  outcome: ({result}) => ({ended: result !== null, result: result ?? 0}),
+    outcome: ({result}) => ({ended: result !== null, result: result ?? 0}),
 
-  /** Fills `out` with the mover's stones, the opponent's, and whether the second player moves, as planes. */
-  observe({cells, toPlay}, out) {
-    for (let cell = 0; cell < CELLS; cell += 1) {
-      out[3 * cell] = cells[cell] === toPlay ? 1 : 0;
-      out[3 * cell + 1] = cells[cell] === 1 - toPlay ? 1 : 0;
-      out[3 * cell + 2] = toPlay;
-    }
-  },
+    /** Fills `out` with the mover's stones, the opponent's, and whether the second player moves, as planes. */
+    observe({cells, toPlay}, out) {
+      for (let cell = 0; cell < CELLS; cell += 1) {
+        out[3 * cell] = cells[cell] === toPlay ? 1 : 0;
+        out[3 * cell + 1] = cells[cell] === 1 - toPlay ? 1 : 0;
+        out[3 * cell + 2] = toPlay;
+      }
+    },
 
-  key: ({cells}) => cells.join(''),
+    key: ({cells, swapped}) => cells.join('') + (swapped ? 'swapped' : ''),
 
-  board(state) {
-    return {
-      rows: SIZE,
-      columns: SIZE,
-      cells: Array.from({length: SIZE}, (_, row) => [...state.cells.slice(row * SIZE, (row + 1) * SIZE)]),
-      marks: MARKS,
-      look: 'hexagons',
-      targets: Object.fromEntries(this.legal(state).map((cell) => [cell, [placeOf(cell)]])),
-      row_names: ROW_NAMES,
-      column_names: COLUMN_NAMES,
-    };
-  },
+    board(state) {
+      const moves = this.legal(state).filter((action) => action !== CELLS);
+      return {
+        rows: size,
+        columns: size,
+        cells: Array.from({length: size}, (_, row) => [...state.cells.slice(row * size, (row + 1) * size)]),
+        marks: MARKS,
+        look: 'hexagons',
+        targets: Object.fromEntries(moves.map((cell) => [cell, [placeOf(cell)]])),
+        row_names: rowNames,
+        column_names: columnNames,
+      };
+    },
 
-  text({cells}) {
-    const rows = ROW_NAMES.map((name, row) => {
-      const marks = [...cells.slice(row * SIZE, (row + 1) * SIZE)].map((player) => MARKS[player] ?? '·');
-      return `${' '.repeat(row)}${name} ${marks.join(' ')}`;
-    });
-    return [`  ${COLUMN_NAMES.join(' ')}`, ...rows].join('\n');
-  },
-
-  line: ({cells, result}) => (result === null ? [] : chainOf(cells, result > 0 ? 0 : 1).map(placeOf)),
-
-  fromWords(words) {
-    const stones = words.map(BigInt);
-    const cells = new Int8Array(CELLS);
-    for (let cell = 0; cell < CELLS; cell += 1) cells[cell] = stones.findIndex((word) => word & (1n << BigInt(cell)));
-    return toState(cells);
-  },
-
-  toWords: ({cells}) =>
-    MARKS.map((_, player) => {
-      let stones = 0n;
-      cells.forEach((mark, cell) => {
-        if (mark === player) stones |= 1n << BigInt(cell);
+    text({cells, toPlay}) {
+      const width = rowNames.at(-1).length;
+      const rows = rowNames.map((name, row) => {
+        const marks = [...cells.slice(row * size, (row + 1) * size)].map((player) => MARKS[player] ?? '·');
+        return `${' '.repeat(row)}${name.padStart(width)} ${marks.join(' ')}`;
       });
-      return String(stones);
-    }),
+      if (swap) rows.push(`${MARKS[toPlay]} to move`);
+      return [' '.repeat(width + 1) + columnNames.join(' '), ...rows].join('\n');
+    },
 
-  /** The state that a drawing shows, written as `text` does. */
-  fromDrawing(text) {
-    const marks = text
-      .replaceAll('/', '\n')
-      .split('\n')
-      .map((row) => row.replace(/\s/g, '').toUpperCase().replace(/^[1-7]/, ''))
-      .filter((row) => row && !/^[A-G]+$/.test(row))
-      .join('');
-    if (!/^[XO·._-]{49}$/.test(marks)) {
-      throw new Error('a board of Hex has seven rows of seven cells, each of them X, O or . where it is empty');
-    }
-    const cells = Int8Array.from([...marks], (mark) => MARKS.indexOf(mark));
-    const surplus = cells.reduce((sum, cell) => sum + (cell === 0 ? 1 : cell === 1 ? -1 : 0), 0);
-    if (surplus !== 0 && surplus !== 1) {
-      throw new Error('X moves first and the sides alternate, so there must be as many X as O, or one more');
-    }
-    const state = toState(cells);
-    if (connects(cells, state.toPlay)) throw new Error('the player to move connects two sides: the game was over before');
-    const last = 1 - state.toPlay;
-    const needed = (mark, cell) => mark === last && !connects(cells.with(cell, EMPTY), last);
-    if (connects(cells, last) && !cells.some(needed)) throw new Error('the sides were connected before the last stone');
-    return state;
-  },
-};
+    line: ({cells, result}) => (result === null ? [] : chainOf(cells, result > 0 ? 0 : 1).map(placeOf)),
+
+    fromWords(list) {
+      const stones = [0n, 0n];
+      list.forEach((word, at) => {
+        stones[Math.floor(at / wordsEach)] |= BigInt(word) << (BITS * BigInt(at % wordsEach));
+      });
+      const cells = new Int8Array(CELLS);
+      for (let cell = 0; cell < CELLS; cell += 1) cells[cell] = stones.findIndex((bits) => bits & (1n << BigInt(cell)));
+      return toState(cells, Boolean(stones[0] >> BigInt(CELLS)));
+    },
+
+    toWords({cells, swapped}) {
+      const stones = [swapped ? 1n << BigInt(CELLS) : 0n, 0n];
+      cells.forEach((player, cell) => {
+        if (player !== EMPTY) stones[player] |= 1n << BigInt(cell);
+      });
+      const parts = Array.from({length: wordsEach}, (_, at) => BITS * BigInt(at));
+      return stones.flatMap((bits) => parts.map((shift) => String((bits >> shift) & ((1n << BITS) - 1n))));
+    },
+
+    /** The state that a drawing shows, written as `text` does. */
+    fromDrawing(text) {
+      const told = swap ? /\n\s*([XO]) to move\s*$/i.exec(text) : null;
+      const marks = (told ? text.slice(0, told.index) : text)
+        .replaceAll('/', '\n')
+        .split('\n')
+        .map((row) => row.replace(/\s/g, '').toUpperCase().replace(/^[0-9]+/, ''))
+        .filter((row) => [...row].some((mark) => !columnNames.includes(mark.toLowerCase())))
+        .join('');
+      if (!new RegExp(`^[XO·._-]{${CELLS}}$`).test(marks)) {
+        const rows = size === 7 ? 'seven rows of seven cells' : `${size} rows of ${size} cells`;
+        throw new Error(`a board of Hex has ${rows}, each of them X, O or . where it is empty`);
+      }
+      const cells = Int8Array.from([...marks], (mark) => MARKS.indexOf(mark));
+      const [first, second] = [countOf(cells, 0), countOf(cells, 1)];
+      const player = told ? MARKS.indexOf(told[1].toUpperCase()) : first > second ? 1 : 0;
+      const swapped = swap && second > 0 && first - second === player - 1;
+      if (!swapped && first - second !== player) {
+        const more = swap ? ', or after a swap as many or one O more' : '';
+        throw new Error(`X moves first and the sides alternate, so there must be as many X as O, or one more${more}`);
+      }
+      const state = toState(cells, swapped);
+      if (connects(cells, state.toPlay)) {
+        throw new Error('the player to move connects two sides: the game was over before');
+      }
+      const last = 1 - state.toPlay;
+      const needed = (mark, cell) => mark === last && !connects(cells.with(cell, EMPTY), last);
+      if (connects(cells, last) && !cells.some(needed)) {
+        throw new Error('the sides were connected before the last stone');
+      }
+      return state;
+    },
+  };
+}
+
+/** The rules of a game by its name, such as `hex:5` or `hex:7,swap`. */
+export function named(name) {
+  const [, size, swap] = /^hex(?::([0-9]+)(,swap)?)?$/.exec(name);
+  return rulesOf(Number(size ?? 7), swap !== undefined);
+}
+
+export default named('hex');

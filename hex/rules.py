@@ -3,9 +3,13 @@
 A cell is n·row + column. Its neighbours are those beside it in the row, the two below it (same column, and one to the
 left) and the two above it (same column, and one to the right). The first player connects top and bottom, the second
 one left and right; in the end one of them does (Gale 1979, "The Game of Hex and the Brouwer Fixed-Point Theorem").
-There is no swap after the first move.
 
-A state is the cells of the first player, then those of the second, 63 to a word.
+With the swap rule, the second player's first move may be to swap pieces, the action n·n: the stone on the board
+becomes the second player's, mirrored along the long diagonal from a1. So both keep their sides, and the first player
+moves.
+
+A state is the cells of the first player, then those of the second, 63 to a word. The bit behind the first player's last
+cell tells that pieces were swapped.
 """
 
 import numpy as np
@@ -27,7 +31,7 @@ def has_stone(state: Array, player: int, cell: int) -> int:
 
 @kernel
 def mover(state: Array) -> int:
-    """Return the player to move: the parity of the number of stones."""
+    """Return the player to move: the parity of the number of stones, and of the bit that tells of a swap."""
     stones = 0
     for word in range(len(state)):
         stones ^= state[word]
@@ -71,25 +75,48 @@ def connects(state: Array, player: int, n: int, own: Array, reached: Array) -> b
 
 
 @kernel
-def step(states: Array, actions: Array) -> Array:
-    """Return the states after legal actions: a stone of the mover on the cell."""
+def put(state: Array, player: int, cell: int) -> None:
+    """Set a player's bit of a cell in a state."""
+    state[len(state) // 2 * player + cell // BITS] |= np.int64(1) << np.int64(cell % BITS)
+
+
+@kernel
+def step(states: Array, actions: Array, n: int) -> Array:
+    """Return the states after legal actions: a stone of the mover on the cell, or the first stone taken over."""
     successors = states.copy()
     for row in range(len(states)):
-        word = states.shape[1] // 2 * mover(states[row]) + actions[row] // BITS
-        successors[row, word] |= np.int64(1) << np.int64(actions[row] % BITS)
+        if actions[row] < n * n:
+            put(successors[row], mover(states[row]), actions[row])
+            continue
+        successors[row] = 0
+        put(successors[row], 0, n * n)
+        for cell in range(n * n):
+            if has_stone(states[row], 0, cell):
+                put(successors[row], 1, n * (cell % n) + cell // n)
     return successors
 
 
 @kernel
-def legal(states: Array, n: int) -> Array:
-    """Return the legal actions: the empty cells, until the game is over."""
-    legal = np.empty((len(states), n * n), np.bool_)
+def may_swap(state: Array, n: int) -> bool:
+    """Return whether a state has one stone, before a swap."""
+    stones = 0
+    for cell in range(n * n):
+        stones += has_stone(state, 0, cell) + has_stone(state, 1, cell)
+    return stones == 1 and not has_stone(state, 0, n * n)
+
+
+@kernel
+def legal(states: Array, n: int, swaps: bool) -> Array:
+    """Return the legal actions: the empty cells, until the game is over, and with `swaps` the swap as the last one."""
+    legal = np.empty((len(states), n * n + swaps), np.bool_)
     own, reached = np.empty(n, np.int64), np.empty(n, np.int64)
     for row in range(len(states)):
         state = states[row]
         ended = connects(state, 1 - mover(state), n, own, reached)
         for cell in range(n * n):
             legal[row, cell] = not (ended or has_stone(state, 0, cell) or has_stone(state, 1, cell))
+        if swaps:
+            legal[row, n * n] = may_swap(state, n)
     return legal
 
 

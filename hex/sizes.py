@@ -1,4 +1,4 @@
-"""Hex on boards of other sizes, as the games `hex:5`."""
+"""Hex on boards of other sizes, and with the swap rule, as the games `hex:5` and `hex:7,swap`."""
 
 from types import ModuleType
 
@@ -7,14 +7,15 @@ from seraphim.errors import GameError
 
 
 def load_module(name: str) -> ModuleType:
-    """Return a module with `GAME` and `SETTINGS` for `hex:SIZE`.
+    """Return a module with `GAME`, `SETTINGS` and `state_from_board` for `hex:SIZE` or `hex:SIZE,swap`.
 
     Raises:
         GameError: the name is no size, or the board is not possible.
     """
-    size = name.partition(":")[2]
-    if not (name.isascii() and size.isdecimal() and len(size) <= 2):
-        raise GameError(f"{name!r} is no size of Hex: expected one such as hex:5")
-    module = ModuleType(name)
-    vars(module).update(GAME=Hex(int(size)), SETTINGS=SETTINGS)
+    size, comma, swap = name.partition(":")[2].partition(",")
+    if not (name.isascii() and size.isdecimal() and len(size) <= 2 and (swap == "swap" or not comma)):
+        raise GameError(f"{name!r} is no size of Hex: expected one such as hex:5, or hex:7,swap with the swap rule")
+    module, game = ModuleType(name), Hex(int(size), swap=bool(swap))
+    module.__file__ = __file__  # rules.js beside it
+    vars(module).update(GAME=game, SETTINGS=SETTINGS, state_from_board=game.read_board)
     return module

@@ -132,7 +132,7 @@ def write_site(models: Sequence[Chosen], out: Path, library: Library, trust: boo
         for name in ("games", "models"):
             (folder / name).mkdir()
         for game, file in rules.items():
-            shutil.copyfile(file, folder / f"games/{game}.js")
+            shutil.copyfile(file, folder / _rules_address(game))
         parities = [_write_model(model, folder / "models", trust) for model in models]
         runtime = _copy_library(library, folder)
         _write_config(models, runtime, folder / "config.js")
@@ -161,6 +161,11 @@ def _rules(game: str) -> Path:
             "write them as in tictactoe/rules.js, or serve the model with seraphim serve"
         )
     return file
+
+
+def _rules_address(game: str) -> str:
+    # The games of a family, such as hex:5, share the file.
+    return f"games/{game.partition(':')[0]}.js"
 
 
 def _copy_pages(folder: Path) -> None:
@@ -213,7 +218,7 @@ def _to_config(model: Chosen, runtime: dict[str, str]) -> dict[str, Any]:
         "champion": model.snapshot.name,
         "snapshots": [model.snapshot.name],
         "model": f"models/{model.name}.tflite",
-        "rules": f"games/{model.settings.game}.js",
+        "rules": _rules_address(model.settings.game),
         "runtime": runtime,
         "options": asdict(model.settings.search),
     }

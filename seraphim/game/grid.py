@@ -17,8 +17,9 @@ Cells = tuple[int, ...]
 
 
 class Grid(Game):
-    """A game whose actions are cells, row by row; one action more is to pass."""
+    """A game whose actions are cells, row by row; one action more is to pass, or what `other` names."""
 
+    other = "pass"
     marks = ("X", "O")
     look: Look = "marks"
     row_names: tuple[str, ...] = ()
@@ -47,10 +48,10 @@ class Grid(Game):
         return Board(self.cells(state), self.marks, targets, (), self.row_names, self.column_names, self.look)
 
     def action_label(self, action: int) -> str:
-        """Return the name of a cell, or `pass`."""
+        """Return the name of a cell, or `other`."""
         rows, columns = self.observation_shape[:2]
         if action == rows * columns:
-            return "pass"
+            return self.other
         return self.column_names[action % columns] + self.row_names[action // columns]
 
     @cached_property

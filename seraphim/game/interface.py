@@ -39,8 +39,9 @@ class Board(NamedTuple):
 
     cells: Array  # int8 [R, C]: index into marks, EMPTY for an empty cell; row 0 is the top
     marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0, one of player 1, and so on
-    # For each legal action but a pass its cells (row, column): first where the piece lands, then others that play it,
-    # such as the rest of a column of connect four. For a piece that moves: where it lands, where it stands.
+    # For each legal action whose label does not end in one of OFF_BOARD, its cells (row, column): first where the piece
+    # lands, then others that play it, such as the rest of a column of connect four. For a piece that moves: where it
+    # lands, where it stands.
     targets: dict[int, list[tuple[int, int]]]
     line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
     # Names of rows and columns, if cells have names: the column's, then the row's, such as c3 in chess.
@@ -56,6 +57,7 @@ def cell_name(board: Board, row: int, column: int) -> str:
 
 
 EMPTY = -1  # a cell of a board without a piece
+OFF_BOARD = "pass", "swap-pieces"  # ends of the labels of actions that no cell names
 
 CHANCE = -1
 """The player to move where chance does, such as dice."""
@@ -122,7 +124,7 @@ def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: s
     """Return the cells int8 [R, C] of a drawn board: index into `marks`, EMPTY for an empty cell; row 0 is the top.
 
     A row is a line, or rows have `/` between them. Spaces, a line of nothing but `labels` (the characters that name
-    rows and columns), and one of them at the beginning of a row are ignored. Marks, one character for each piece, may
+    rows and columns), and those before the cells of a row are ignored. Marks, one character for each piece, may
     be lower case; an empty cell is `·`, `.`, `_` or `-`.
 
     Raises:
@@ -131,7 +133,7 @@ def cells_from_drawing(text: str, rows: int, columns: int, marks: str, labels: s
     values = {mark: index for index, mark in enumerate(marks)}
     values |= {mark.lower(): index for mark, index in values.items()} | dict.fromkeys("·._-", EMPTY)
     lines = ["".join(line.split()) for line in text.replace("/", "\n").splitlines()]
-    lines = [line[1:] if line[0] in labels else line for line in lines if line.strip(labels)]
+    lines = [line if line[:-columns].strip(labels) else line[-columns:] for line in lines if line.strip(labels)]
     expected = f"expected {rows} rows of {columns} cells, each of them one of {' '.join(marks)} or . where it is empty"
     if len(lines) != rows:
         raise GameError(f"a board of {len(lines)} rows: {expected}")

@@ -14,6 +14,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game
+from seraphim.game.interface import OFF_BOARD
 from seraphim.game.notation import followers, join_labels, label_in
 
 MAX_MOVES_NAMED = 30  # legal moves in an error message
@@ -93,11 +94,10 @@ class GameTree:
         return "" if node.parent is None or node.action is None else label_in(self.game, node.parent.state, node.action)
 
     def name_moves(self) -> str:
-        """Return the labels of the legal moves here, the first MAX_MOVES_NAMED of them."""
-        legal = self.legal()
-        more = f" and {len(legal) - MAX_MOVES_NAMED} more" if len(legal) > MAX_MOVES_NAMED else ""
-        labels = [self.label(action) for action in legal[:MAX_MOVES_NAMED]]
-        return join_labels(labels, labels) + more
+        """Return the labels of the legal moves here, those that are no cell first, and MAX_MOVES_NAMED at most."""
+        labels = sorted(map(self.label, self.legal()), key=lambda label: not label.lower().endswith(OFF_BOARD))
+        more = f" and {len(labels) - MAX_MOVES_NAMED} more" if len(labels) > MAX_MOVES_NAMED else ""
+        return join_labels(labels[:MAX_MOVES_NAMED], labels) + more
 
     def undo(self) -> bool:
         """Go to the position before; return whether there is one."""

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from seraphim.errors import SeraphimError, version
+from seraphim.game import Array
 from seraphim.game.features import features_of
 from seraphim.game.tree import GameNode
 from seraphim.gtp.clock import Clock
 from seraphim.gtp.thinker import Thinker
-from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex, vertex_names
+from seraphim.players.external.move_names import SWAP, action_named, board_size, mirror, must_pass, vertex, vertex_names
 from seraphim.search.analysis import PositionAnalysis
 from seraphim.storage.atomic import check_regular
 from seraphim.terminal.sgf import bare_name, from_sgf, is_in_sgf
@@ -42,6 +43,7 @@ class GtpServer:
         self._title = bare_name(thinker.game).capitalize()
         self._clocks: dict[int, Clock] = {}  # of the players that have one
         self._settings: Clock | None = None  # that a game begins with
+        self._exchange: GameNode | None = None  # after a swap of pieces, if the players exchanged colors there
         self._earlier: list[GameNode] = []  # to which `undo` goes back: before each move that was played
         self._ended = False
         self._number = ""  # of the command that is carried out, if the other program gave it one
@@ -104,8 +106,8 @@ class GtpServer:
         return ""
 
     def _boardsize(self, words: list[str]) -> str:
-        (size,) = _integers(words, 1)
-        if size != board_size(self._thinker.game):
+        sizes = _integers(words, 2 if len(words) == 2 else 1)  # programs for Hex send columns and rows
+        if set(sizes) != {board_size(self._thinker.game)}:
             raise _CommandError("unacceptable size")
         return self._clear_board([])
 
@@ -144,14 +146,29 @@ class GtpServer:
         # position before that.
         tree, player = self._thinker.tree, _color(words)
         before = tree.node
+        if tree.label_of(before) == SWAP:
+            self._exchange = before if self._thinker.mover != player else None
+        if self._is_exchanged:
+            player = 1 - player
         if tree.legal() and self._thinker.mover != player:
             if not must_pass(tree.game, tree.node.state):
                 raise _CommandError(f"it is not {words[0]}'s turn")
             tree.play(tree.legal()[0])
         return before
 
+    @property
+    def _is_exchanged(self) -> bool:
+        return self._exchange is not None and self._exchange in self._thinker.tree.path()
+
+    def _vertex(self, label: str) -> str:
+        name = vertex(label).lower()
+        return mirror(name) if self._is_exchanged else name
+
+    def _name(self, state: Array, action: int) -> str:
+        return self._vertex(self._name_of(state, action))
+
     def _label(self, action: int) -> str:
-        return self._name_of(self._thinker.tree.node.state, action).lower()
+        return self._name(self._thinker.tree.node.state, action)
 
     def _play(self, words: list[str]) -> str:
         if len(words) != 2:
@@ -159,7 +176,7 @@ class GtpServer:
         before, tree = self._turn_to(words), self._thinker.tree
         if tree.legal() or words[1].lower() != "pass":  # once the game has ended, players pass
             try:
-                tree.play(action_named(tree.game, self._name_of, tree.node.state, words[1]))
+                tree.play(action_named(tree.game, self._name, tree.node.state, words[1]))
             except SeraphimError as error:
                 raise _CommandError(f"illegal move: {error}") from error
         self._earlier.append(before)
@@ -205,8 +222,8 @@ class GtpServer:
             raise _CommandError("cannot score: the game is not over")
         if not results[0]:
             return "0"
-        score = features_of(game).score
-        return ("B+" if results[0] > 0 else "W+") + ("" if score is None else f"{abs(score(state)):g}")
+        score, winner = features_of(game).score, "BW"[int(results[0] < 0) ^ self._is_exchanged]
+        return f"{winner}+" + ("" if score is None else f"{abs(score(state)):g}")
 
     def _set_game(self, words: list[str]) -> str:
         # Quarry names the game before everything else, and takes a program without this command for one that plays Go.
@@ -250,8 +267,8 @@ class GtpServer:
     def _show(self, found: PositionAnalysis) -> None:
         # One line, in the format that Leela Zero introduced: shares of 10,000, for the player to move.
         parts = [
-            f"info move {vertex(each.label).lower()} visits {each.visits} winrate {_share(each.value)} "
-            f"prior {round(10_000 * each.prior)} order {order} pv {' '.join(map(vertex, each.variation)).lower()}"
+            f"info move {self._vertex(each.label)} visits {each.visits} winrate {_share(each.value)} "
+            f"prior {round(10_000 * each.prior)} order {order} pv {' '.join(map(self._vertex, each.variation))}"
             for order, each in enumerate(found.moves)
             if each.visits or not order
         ]

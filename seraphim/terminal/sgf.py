@@ -2,17 +2,21 @@
 
 A move is written as its game's programs do: two letters in Go, column and row from the top left; `d3` in Othello and
 Hex. Both are read in all three. A file that sets up another board than the initial one is refused.
+
+A swap in Hex is written as the format defines it, as `swap-pieces`. Files of HexGui and MoHex are read as well, where
+the players exchange colors, and those of Little Golem, which say `swap`, name no game, and call the first player W.
 """
 
 import re
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import NotInstalledError, RecordError, SeraphimError, how_to_install
 from seraphim.game import EMPTY, Game, board_of, cell_name
 from seraphim.game.tree import GameNode, GameTree
-from seraphim.players.external.move_names import action_named, board_size, must_pass, vertex_names
+from seraphim.players.external.move_names import SWAP, action_named, board_size, mirror, must_pass, vertex_names
 
 _NUMBERS = {"go": 1, "othello": 2, "hex": 11}  # of the games, by the format's own list
 _GO_SIZE = 19  # of a board, where a file does not say it
@@ -21,6 +25,15 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SETUP = {"AB", "AW", "AE", "PL"}
 _PASSES = ("", "tt", "pass")
 _PAIR = re.compile("[a-z]{2}")
+_SWAPS = ("swap", "swap-pieces", "swap-sides")
+_GIVEN_UP = ("resign", "forfeit")
+
+
+class _Sides(NamedTuple):
+    """How a file of Hex names players and cells."""
+
+    colors: str = "BW"  # of player 0, and of player 1
+    mirrored: bool = False  # a swap exchanged the colors, so cells are mirrored along the long diagonal
 
 
 def kind_of(game: Game) -> str:
@@ -66,7 +79,8 @@ def from_sgf(game: Game, text: str) -> GameTree:
     except ValueError as error:
         raise RecordError(f"this is not an SGF file: {error}") from error
     root = {name: values[0].decode(errors="replace").strip() for name, values in coarse.sequence[0].items()}
-    if root.get("GM", "1") != str(_NUMBERS[kind]):
+    is_little_golem = kind == "hex" and "GM" not in root
+    if root.get("GM", "1") != str(_NUMBERS[kind]) and not is_little_golem:
         raise RecordError(f"this is game number {root.get('GM', '1')} of SGF, not {kind}, which is {_NUMBERS[kind]}")
     size = board_size(game)
     if "SZ" in root and root["SZ"] not in (str(size), f"{size}:{size}"):
@@ -75,18 +89,19 @@ def from_sgf(game: Game, text: str) -> GameTree:
         raise RecordError(f"this file has no SZ, so its board has size {_GO_SIZE}: expected SZ[{size}]")
     if root.get("HA", "0") not in ("", "0", "1"):
         raise RecordError(f"this is a game with a handicap of {root['HA']} stones, which is not supported")
+    first = next((color for properties in coarse.sequence for color in "BW" if color in properties), "B")
     tree = GameTree(game)
-    todo = [(coarse, tree.root)]
+    todo = [(coarse, tree.root, _Sides("WB" if is_little_golem and first == "W" else "BW"))]
     while todo:
-        branch, node = todo.pop()
+        branch, node, sides = todo.pop()
         tree.go(node)
         for properties in branch.sequence:
             if _SETUP & set(properties) and not (tree.node is tree.root and _is_initial(game, kind, properties)):
                 raise RecordError("this file sets up a board that is not the initial one, which is not supported")
             for color in ("B", "W"):
                 if color in properties:
-                    _play(tree, kind, color, _word(properties[color][0]))
-        todo += [(child, tree.node) for child in reversed(branch.children)]
+                    sides = _play(tree, kind, sides, color, _word(properties[color][0]))
+        todo += [(child, tree.node, sides) for child in reversed(branch.children)]
     tree.go(tree.root)
     while tree.node.children:
         tree.go(tree.node.children[0])
@@ -112,27 +127,35 @@ def _word(value: bytes) -> str:
     return value.decode(errors="replace").strip().lower()
 
 
-def _play(tree: GameTree, kind: str, color: str, value: str) -> None:
-    game, names, vertex = tree.game, vertex_names(tree.game), _vertex(value, kind, board_size(tree.game) or 0)
-    legal = tree.legal()
-    if not legal and vertex == "pass":
-        return  # in many files players pass once the game has ended
+def _play(tree: GameTree, kind: str, sides: _Sides, color: str, value: str) -> _Sides:
+    # Plays a move; returns how the file names players and cells after it.
+    game, names, legal = tree.game, vertex_names(tree.game), tree.legal()
+    vertex = _vertex(value, kind, board_size(game) or 0)
+    if (not legal and vertex == "pass") or (kind == "hex" and vertex in _GIVEN_UP):
+        return sides  # in many files players pass once the game has ended
+    mover = int(game.to_play(tree.node.state[None])[0])
     try:
-        if legal and game.to_play(tree.node.state[None])[0] != "BW".index(color):
-            if not must_pass(game, tree.node.state):
+        if legal and sides.colors[mover] != color:
+            if tree.label_of(tree.node) == SWAP:
+                sides = _Sides(sides.colors[::-1], mirrored=True)
+            elif must_pass(game, tree.node.state):
+                tree.play(legal[0])  # which many files leave out
+            else:
                 raise RecordError(f"move {tree.node.ply + 1} is {color}'s, but it is the other player's turn")
-            tree.play(legal[0])  # which many files leave out
-        tree.play(action_named(game, names, tree.node.state, vertex))
+        tree.play(action_named(game, names, tree.node.state, mirror(vertex) if sides.mirrored else vertex))
     except RecordError:
         raise
     except SeraphimError as error:
         raise RecordError(f"move {tree.node.ply + 1} of the SGF file: {error}") from error
+    return sides
 
 
 def _vertex(value: str, kind: str, size: int) -> str:
     # The name of a move for `action_named`.
     if value in _PASSES and not (value == "tt" and size > 19):
         return "pass"
+    if kind == "hex" and value in _SWAPS:
+        return SWAP
     if not _PAIR.fullmatch(value):
         return value
     column, row = (_LETTERS.index(letter) for letter in value)

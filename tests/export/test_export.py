@@ -7,6 +7,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from seraphim.export.site import Chosen, Library
 from seraphim.game import load_game
 from seraphim.inference import load_inference
 from seraphim.network import saved_model
+from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[2]
@@ -385,6 +388,33 @@ def test_a_small_game_is_solved_while_it_is_searched(serve: Any, browser: Any) -
     _, found, solved = page.evaluate(TALK, told).values()
     assert found["readouts"] >= 400 or found["proven"]
     assert len(solved["actions"]) == 9
+
+
+@pytest.mark.slow
+def test_the_games_of_a_family_share_their_rules(
+    serve: Any, browser: Any, small_settings: Settings, library: Library, tmp_path: Path
+) -> None:
+    models = []
+    for name, game in (("swapping", "hex:5,swap"), ("small", "hex:3")):
+        settings = replace(small_settings, game=game)
+        bootstrap(ModelFolder(tmp_path, name), load_game(game), settings, seed=1)
+        models.append(Chosen(name, ModelFolder(tmp_path, name).champion(), settings))
+    site.write_site(models, tmp_path / "site", library)
+    assert [path.name for path in (tmp_path / "site/games").iterdir()] == ["hex.js"]
+    page = open_page(browser, f"http://127.0.0.1:{serve(tmp_path).server_port}/site/")
+    page.get_by_role("button", name="a3: empty").click()
+    page.wait_for_function("document.querySelectorAll('#moves button').length === 2")  # the computer has moved
+    told: list[dict[str, Any]] = [
+        {"id": 1, "type": "open", "model": "swapping", "snapshot": None},
+        {"id": 2, "type": "position", "start": None, "moves": [10, 25]},
+        {"id": 3, "type": "think", "readouts": 20},
+        {"id": 4, "type": "open", "model": "small", "snapshot": None},
+    ]
+    swapping, position, found, small = page.evaluate(TALK, told).values()
+    assert (swapping["game"]["name"], small["game"]["name"]) == ("hex:5,swap", "hex:3")
+    assert position["board"]["cells"][0] == [-1, -1, 1, -1, -1]
+    assert found["readouts"] == 20
+    assert page.complaints == []
 
 
 class Incomplete(Host):

@@ -253,6 +253,52 @@ def test_a_game_is_loaded_up_to_a_move(othello: Conversation, tmp_path: Path) ->
     assert len(othello.thinker.tree.actions()) == 5
 
 
+@pytest.fixture
+def hexagons() -> Conversation:
+    return Conversation(load_game("hex:7,swap"), GtpServer)
+
+
+def test_pieces_are_swapped(hexagons: Conversation) -> None:
+    assert hexagons.ask_all(["boardsize 7 7", "play b a3", "play w swap-pieces"]) == ["=\n\n"] * 3
+    assert hexagons.ask("play b SWAP-PIECES").startswith("? illegal move: SWAP-PIECES is not legal here")
+    tree = hexagons.thinker.tree
+    assert tree.game.render(tree.node.state).splitlines()[1] == "1 · · O · · · ·"
+    assert hexagons.ask_all(["undo", "showboard"])[1].splitlines()[4] == "  3 X · · · · · ·"
+    hexagons.thinker.choose = lambda **_: 49  # type: ignore[method-assign]
+    assert hexagons.ask("genmove w") == "= swap-pieces\n\n"
+    assert hexagons.ask("play b c1").startswith("? illegal move: c1 is not legal here")
+    assert hexagons.ask("play b a3") == "=\n\n"
+    assert hexagons.ask("boardsize 7 8") == "? unacceptable size\n\n"
+
+
+def test_a_program_whose_players_exchange_colors_sees_its_own_board(hexagons: Conversation) -> None:
+    """White swaps, and white moves next: the stone stays, so white goes on against it."""
+    swapped = ["play b a3", "play w swap-pieces"]
+    hexagons.ask_all([*swapped, "play b d4", "play w e3", "play b c6"])
+    state = hexagons.thinker.tree.node.state
+    hexagons.ask_all(["clear_board", *swapped, "play w d4", "play b c5", "play w f3"])
+    assert (hexagons.thinker.tree.node.state == state).all()
+    assert hexagons.ask("play w g7") == "? it is not w's turn\n\n"
+    for cell in ("a3", "d4", "c5", "f3"):
+        assert f"{cell} is not legal here" in hexagons.ask(f"play b {cell}")
+    move = hexagons.ask("genmove b")[2:].strip()
+    played = hexagons.thinker.tree.label_of(hexagons.thinker.tree.node)
+    assert (move[0], int(move[1:])) == ("abcdefg"[int(played[1:]) - 1], "abcdefg".index(played[0]) + 1)
+    assert hexagons.ask_all(["undo"] * 4 + ["play b d4"]) == ["=\n\n"] * 5  # now colors alternate
+    assert hexagons.ask("play w c1").startswith("? illegal move: c1 is not legal here")
+
+
+def test_a_program_whose_players_exchange_colors_is_told_who_won(hexagons: Conversation) -> None:
+    hexagons.ask_all(["play b d4", "play w swap-pieces"])
+    for row in (1, 2, 3, 5, 6, 7):  # black connects top and bottom
+        assert hexagons.ask_all([f"play w a{row}", f"play b d{row}"]) == ["=\n\n"] * 2
+    assert hexagons.ask("final_score") == "= B+\n\n"
+    hexagons.ask_all(["clear_board", "play b d4", "play w swap-pieces"])
+    for row in (1, 2, 3, 5, 6, 7):  # white connects left and right
+        assert hexagons.ask_all([f"play b a{row}", f"play w {'abcdefg'[row - 1]}4"]) == ["=\n\n"] * 2
+    assert hexagons.ask("final_score") == "= W+\n\n"
+
+
 def test_a_forced_pass_may_be_left_out(othello: Conversation) -> None:
     game, random = othello.thinker.game, np.random.default_rng(0)
     passes = 0

@@ -22,6 +22,8 @@ GAMES: dict[str, tuple[Game, Path]] = {
     "connectfour": (load_game("connectfour"), ROOT / "connectfour/rules.js"),
     "othello": (load_game("othello"), ROOT / "othello/rules.js"),
     "hex": (load_game("hex"), ROOT / "hex/rules.js"),
+    "hex:7,swap": (load_game("hex:7,swap"), ROOT / "tests/web/js/hex_swap.js"),
+    "hex:9,swap": (load_game("hex:9,swap"), ROOT / "tests/web/js/hex_large.js"),
     "double moves": (TWICE, ROOT / "tests/web/js/double_nim.js"),
 }
 
@@ -68,12 +70,15 @@ class HashNetwork:
 
 
 def random_games(game: Game, count: int, seed: int) -> list[list[int]]:
+    """Games of random moves; where pieces can be swapped, every second game swaps them."""
     rng = np.random.default_rng(seed)
     games = []
-    for _ in range(count):
+    for number in range(count):
         state, actions = game.initial(1), []
         while not game.outcome(state)[0][0]:
-            actions.append(int(rng.choice(np.flatnonzero(game.legal(state)[0]))))
+            legal = np.flatnonzero(game.legal(state)[0])
+            swaps = number % 2 and game.action_label(int(legal[-1])) == "swap-pieces"
+            actions.append(int(legal[-1] if swaps else rng.choice(legal)))
             state = game.step(state, np.array(actions[-1:]))
         games.append(actions)
     return games

@@ -12,7 +12,7 @@ from seraphim.terminal import game_files
 from seraphim.terminal.sgf import from_sgf, to_sgf
 
 GO = "openspiel:go(board_size=9,komi=7.5)"
-GAMES = ["othello", "hex", "hex:11", GO]
+GAMES = ["othello", "hex", "hex:11", "hex:3,swap", GO]
 
 
 def random_tree(game: Game, seed: int) -> GameTree:
@@ -113,6 +113,40 @@ def test_passes_after_the_end_are_no_moves() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "(;FF[4]GM[11]SZ[7];B[a3];W[swap-pieces];B[d4];W[e3];B[c6])",  # as the format defines it
+        "(;FF[4]GM[11]SZ[7];B[A3];W[Swap-Pieces];B[D4];W[E3];B[C6];W[resign])",
+        "(;AP[HexGui:1.0.]FF[4]GM[11]SZ[7];B[a3];W[swap-pieces];W[d4];B[c5];W[f3])",  # players exchange colors
+        "(;AP[Hex-benzene:0.1]FF[4]GM[11]PB[player1]PW[player2]SZ[7]\n;B[a3];W[SWAP];W[d4];B[c5];W[f3])",
+        "(;GM[11]SZ[7];B[a3];W[swap-sides];W[d4];B[c5];W[f3];B[forfeit])",
+        "(;FF[4]EV[x]PB[a]PW[b]SZ[7]RE[B]GC[game #1]SO[y];W[ac];B[swap];W[dd];B[ec];W[cf];B[resign])",  # Little Golem
+        "(;FF[4]SZ[7];B[ac];W[swap];B[dd];W[ec];B[cf])",
+    ],
+)
+def test_swapped_pieces_are_read_as_programs_for_hex_write_them(text: str) -> None:
+    tree = from_sgf(load_game("hex:7,swap"), text)
+    assert [tree.label_of(node) for node in tree.path()[1:]] == ["a3", "swap-pieces", "d4", "e3", "c6"]
+    assert to_sgf(tree).strip().endswith(";B[a3];W[swap-pieces];B[d4];W[e3];B[c6])")
+
+
+def test_a_game_whose_players_exchange_colors_ends_where_it_was_won() -> None:
+    """Black's chain is along the column d. Black is the second player, whose chains here are along a row."""
+    column = "".join(f";W[a{row}];B[d{row}]" for row in (1, 2, 3, 5, 6, 7))
+    tree = from_sgf(load_game("hex:7,swap"), f"(;GM[11]SZ[7];B[d4];W[swap-pieces]{column})")
+    ended, results = tree.game.outcome(tree.node.state[None])
+    assert (ended[0], results[0]) == (True, -1.0)
+    assert (tree.game.cells(tree.node.state)[3] == 1).all()
+
+
+def test_swaps_are_read_in_each_branch() -> None:
+    text = "(;GM[11]SZ[7];B[a3](;W[swap-pieces];W[c5])(;W[swap-pieces];B[c5])(;W[c5];B[d4]))"
+    tree = from_sgf(load_game("hex:7,swap"), text)
+    swaps = [[tree.game.action_label(action) for action in line] for line in lines(tree)]
+    assert swaps == [["a3", "swap-pieces", "e3"], ["a3", "swap-pieces", "c5"], ["a3", "c5", "d4"]]
+
+
+@pytest.mark.parametrize(
     ("game", "head", "setup", "moves"),
     [
         ("othello", "GM[2]SZ[8]", "AB[ed][de]AW[dd][ee]", "B[dc];W[cc]"),
@@ -149,6 +183,11 @@ def test_a_file_may_set_up_the_initial_position(game: str, head: str, setup: str
         (GO, "(;GM[1]SZ[9];B[];W[];B[cc])", "move 3 of the SGF file: c7 is not legal here: expected none"),
         ("othello", "(;GM[2]SZ[8];W[f5])", "move 1 is W's, but it is the other player's turn"),
         ("othello", "(;GM[2]SZ[8];B[f5];W[é])", "move 2 of the SGF file"),
+        ("hex", "(;GM[11]SZ[7];B[a3];W[swap-pieces])", "move 2 of the .* hex:7,swap is Hex with the swap rule"),
+        ("hex:7,swap", "(;GM[11]SZ[7];B[a3];W[b4];B[swap-pieces])", "move 3 of the SGF file: swap-pieces is not legal"),
+        ("hex:7,swap", "(;GM[11]SZ[7];B[a3];B[c4])", "move 2 is B's, but it is the other player's turn"),
+        ("hex:7,swap", "(;GM[11]SZ[7];B[a3];W[swap-pieces];W[z99])", "move 3 of the SGF file: z99 is not legal"),
+        ("hex:7,swap", "(;GM[11]SZ[7];W[a3];B[b4])", "move 1 is W's, but it is the other player's turn"),
         ("connectfour", "(;GM[2])", "the Smart Game Format has Go, Othello and Hex, not connectfour"),
     ],
 )

@@ -33,7 +33,7 @@ def position(identity: int, *moves: int) -> dict[str, Any]:
     return {"id": identity, "type": "position", "start": None, "moves": list(moves)}
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex"])
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex", "hex:7,swap"])
 def test_positions_equal_the_servers(name: str) -> None:
     game = GAMES[name][0]
     lines = [moves[:ply] for moves in random_games(game, 6, seed=1) for ply in range(len(moves) + 1)]
@@ -53,7 +53,14 @@ def test_a_game_may_start_from_any_position() -> None:
 
 @pytest.mark.parametrize(
     ("name", "solved"),
-    [("tictactoe", True), ("double moves", True), ("connectfour", False), ("othello", False), ("hex", False)],
+    [
+        ("tictactoe", True),
+        ("double moves", True),
+        ("connectfour", False),
+        ("othello", False),
+        ("hex", False),
+        ("hex:7,swap", False),
+    ],
 )
 def test_opening_a_model_answers_as_the_server_does(name: str, solved: bool) -> None:
     game, rules = GAMES[name]
@@ -254,7 +261,7 @@ NO_POSITIONS = {  # though each player has as many stones as in a game
 }
 
 
-@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex"])
+@pytest.mark.parametrize("name", ["tictactoe", "connectfour", "othello", "hex", "hex:7,swap"])
 def test_a_drawing_is_taken_where_the_servers_page_takes_it(name: str) -> None:
     """Positions of random games, and what is left of them when some cells exchange what stands there."""
     game, random = GAMES[name][0], np.random.default_rng(1)

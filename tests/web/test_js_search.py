@@ -19,7 +19,7 @@ from seraphim.storage.models import ModelFolder
 pytestmark = needs_node
 SLOW = pytest.mark.slow
 
-BOARD_GAMES = ["tictactoe", "connectfour", "othello", "hex"]
+BOARD_GAMES = ["tictactoe", "connectfour", "othello", "hex", "hex:7,swap", "hex:9,swap"]
 
 
 class Recorded:

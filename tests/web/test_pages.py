@@ -42,6 +42,7 @@ BREAKTHROUGH = "openspiel:breakthrough(rows=10,columns=5)"  # too high for a boa
 MODELS = {
     "stones": "othello",
     "hexagons": "hex",
+    "swapping": "hex:7,swap",
     "pieces": "openspiel:chess",
     "crossings": "openspiel:go(board_size=9)",
     "men": "openspiel:checkers",
@@ -593,6 +594,29 @@ def test_hexagons_are_played_where_they_are_drawn(visitor: Visitor) -> None:
         assert box and disc
         assert abs(box["x"] + box["width"] / 2 - disc["x"] - disc["width"] / 2) < 1.5
         assert abs(box["y"] + box["height"] / 2 - disc["y"] - disc["height"] / 2) < 1.5
+
+
+def test_pieces_are_swapped_by_a_button(visitor: Visitor) -> None:
+    page = visitor.open("#model=swapping")
+    two_people(page)
+    swap = page.get_by_role("button", name="Swap pieces", exact=True)
+    expect(page.locator(".drawing.hexagons")).to_be_visible()
+    expect(swap).to_have_count(0)
+    page.get_by_role("button", name="a3: empty").click()
+    swap.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="c1: Orange")).to_be_visible()
+    expect(page.get_by_role("button", name="a3: empty")).to_be_visible()
+    expect(page.locator(".piece:not(.faint)")).to_have_count(1)
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    expect(swap).to_have_count(0)
+    assert shared(page)["moves"] == "a3,swap-pieces"
+    expect(page.locator("#moves button")).to_have_text(["Move 1: a3", "Move 2: swap-pieces"])
+    page.get_by_role("button", name="a3: empty").click()
+    expect(page.locator(".piece:not(.faint)")).to_have_count(2)
+    again = visitor.open("#model=swapping&moves=a3,swap-pieces,a3")
+    expect(again.locator(".piece.player-1")).to_have_count(1)
+    expect(again.locator(".piece.player-0")).to_have_count(1)
 
 
 def test_a_disc_that_turns_never_vanishes(visitor: Visitor) -> None:

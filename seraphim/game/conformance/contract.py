@@ -22,6 +22,7 @@ from seraphim.game.conformance.walk import (
     raised,
 )
 from seraphim.game.features import features_of, has_chance
+from seraphim.game.interface import OFF_BOARD
 from seraphim.game.notation import followers, label_in, labels_along, labels_vary
 
 SAME_CHANCE, SAME_RESULT = 1e-9, 1e-6  # differences that are rounding
@@ -241,7 +242,7 @@ class ContractWalk:
         if cells.ndim != 2 or ((cells != EMPTY) & ((cells < 0) | (cells >= len(board.marks)))).any():
             rule = f"board must give cells [R, C] that are {EMPTY} or the index of one of its {len(board.marks)} marks"
             self._calls.fail(rule, f"gave {cells.tolist()}", 0)
-        on_board = {action for action, label in labels.items() if not label.lower().endswith("pass")}
+        on_board = {action for action, label in labels.items() if not label.lower().endswith(OFF_BOARD)}
         if self._game.to_play(self._states[:1])[0] == CHANCE:
             on_board, labels = set(board.targets), dict.fromkeys(board.targets, "")  # dice need no cells
         if on_board - set(board.targets) or set(board.targets) - set(labels):

@@ -12,6 +12,12 @@ import {CELL, hasStones, sourceOf} from './geometry.js';
  * @typedef {import('./geometry.js').Geometry} Geometry
  */
 
+/** Labels of moves that no cell names, and the words for them; OpenSpiel says who passes. @type {[RegExp, string][]} */
+const OFF_BOARD = [
+  [/pass$/i, 'Pass'],
+  [/^swap-pieces$/, 'Swap pieces'],
+];
+
 export class Targets {
   #onplay;
   #onhover;
@@ -144,7 +150,7 @@ export class Targets {
     const buttons = actions.map((action) => this.#moveButton(action));
     for (const [index, button] of buttons.entries()) {
       const label = labels[actions[index]];
-      button.textContent = board && /pass$/i.test(label) ? 'Pass' : label; // OpenSpiel says who passes
+      button.textContent = board ? (OFF_BOARD.find(([end]) => end.test(label))?.[1] ?? label) : label;
       button.setAttribute('aria-disabled', String(!this.#playable));
     }
     const box = board ? this.others : this.element;

@@ -1,8 +1,8 @@
 /**
  * The engine of a page without a server: a module worker with the messages of seraphim/server/searcher/messages.py.
  *
- * Its first message is {type: 'config', base, models}. Each model has `name`, `champion` (its snapshot), `options` of
- * the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.
+ * Its first message is {type: 'config', base, models}. Each model has `name`, `game`, `champion` (its snapshot),
+ * `options` of the search, and the addresses `model`, `rules`, `runtime.library` and `runtime.wasm`, relative to `base`.
  */
 
 import {Conversation} from './conversation.js';
@@ -19,7 +19,8 @@ async function openModel(name, snapshot) {
   if (snapshot !== null && snapshot !== found.champion) {
     throw new Error(`model ${name} has only the snapshot ${found.champion} on this page`);
   }
-  const {default: game} = await import(new URL(found.rules, config.base).href);
+  const {default: only, named} = await import(new URL(found.rules, config.base).href);
+  const game = named?.(found.game) ?? only; // of a family such as Hex, by its name
   const network = await loadNetwork(found.runtime, found.model, game.observationShape, config.base);
   return {snapshot: found.champion, game, options: found.options, network};
 }
