@@ -12,6 +12,7 @@ import numpy as np
 
 from seraphim.errors import FileError, GameError, RecordError, SeraphimError
 from seraphim.game import AnyGame, Array, Game, load_game, name_of
+from seraphim.game.features import check_two_players
 from seraphim.game.saved_games import Position, check_moves
 from seraphim.machine import on_interrupt
 from seraphim.options import SearchOptions
@@ -83,12 +84,13 @@ def prove(
     Raises:
         RecordError: one of the files is damaged, holds something else, or claims what its moves do not prove.
         ModelError: the model returned a NaN or an infinity.
-        GameError: the game is over in the position; it is longer than its `max_plies`; or a file must be written, and
-            the moves that lead to the position are not known.
+        GameError: it is a game of chance, or of one player; it is over in the position; it is longer than its
+            `max_plies`; or a file must be written, and the moves that lead to the position are not known.
         FileError: another program proves into this file, or it has no folder.
         OSError: it cannot be written, or is a folder or a device.
     """
     game, deadline = load_game(name), time.perf_counter() + limits.seconds
+    check_two_players(game)
     state = check_moves(game, position.actions).node.state if position.start is None else position.start
     if game.outcome(state[None])[0][0]:
         raise GameError("the game is over in this position: there is nothing to prove")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.game import Array, Game
+from seraphim.game.features import check_two_players
 from seraphim.game.notation import label_in, labels_along
 from seraphim.options import Natural, SearchOptions, check
 from seraphim.search.evaluator import Inference
@@ -145,7 +146,13 @@ class Analysis:
         leaves: int = LEAVES,
         tree_policy: TreePolicy | None = None,
     ) -> None:
-        """Start with the initial position; the arguments are those of `Search`."""
+        """Start with the initial position; the arguments are those of `Search`.
+
+        Raises:
+            GameError: it is a game of chance, or of one player.
+            SettingsError: see `Search`.
+        """
+        check_two_players(game)
         self._search = Search(game, inference, options, num_trees=1, leaves=leaves, tree_policy=tree_policy)
         self._game = game
         self._visits_before = 0  # of the latest search

@@ -1,6 +1,7 @@
 """The evaluation cache: the network's output by a position's exact state, player to move included.
 
-A cache belongs to one `Search` and so to one model: it cannot outlive a change of model.
+The words of a state that say what is banked are left out. A cache belongs to one `Search` and so to one model: it
+cannot outlive a change of model.
 """
 
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ _SHIFT = np.uint64(32)
 class Cache(NamedTuple):
     """A table of evaluated positions with `C` slots, 0 or a power of two; new entries replace the oldest."""
 
-    keys: Array  # int64 [C, 1 + W]: the clock when the entry was stored (0: an empty slot), and the state
+    keys: Array  # int64 [C, 1 + W]: the clock when the entry was stored (0: an empty slot), and the state's words
     outputs: Array  # float32 [C, A + 1]: logits, -inf where an action is illegal, and the value
     clock: Array  # int64 [1]: entries stored so far
 
@@ -42,13 +43,13 @@ def allocate_cache(slots: int, num_actions: int, state_words: int) -> Cache:
 
 
 @kernel
-def first_slot(states: Array, index: int, slots: int) -> Any:
-    """Return the first of the slots where `states[index]` may be stored, in a table of `slots`."""
+def first_slot(states: Array, index: int, keys: Array) -> Any:
+    """Return the first of the slots where `states[index]` may be stored, in a table of these keys."""
     bits = np.uint64(0)
-    for word in range(states.shape[1]):
+    for word in range(keys.shape[1] - 1):
         bits = (bits ^ np.uint64(states[index, word])) * _MULTIPLIER
         bits ^= bits >> _SHIFT
-    return np.int64(bits & np.uint64(max(slots, 1) - 1))
+    return np.int64(bits & np.uint64(max(len(keys), 1) - 1))
 
 
 @kernel
@@ -60,7 +61,7 @@ def prefetch_slot(keys: Array, outputs: Array, slot: int) -> None:
 
 @kernel
 def _is_at(keys: Array, slot: int, states: Array, index: int) -> bool:
-    for word in range(states.shape[1]):
+    for word in range(keys.shape[1] - 1):
         if keys[slot, word + 1] != states[index, word]:
             return False
     return keys[slot, 0] != 0
@@ -98,7 +99,7 @@ def store_row(
             chosen = slot
     clock[0] += 1
     keys[chosen, 0] = clock[0]
-    for word in range(states.shape[1]):
+    for word in range(keys.shape[1] - 1):
         keys[chosen, word + 1] = states[index, word]
     for action in range(logits.shape[1]):
         outputs[chosen, action] = logits[index, action]

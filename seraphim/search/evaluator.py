@@ -10,6 +10,7 @@ import numpy as np
 
 from seraphim.errors import ModelError, shown
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.search.tree import NewPositions
 
 _LARGEST_VALUE = 1 + 1e-5  # with room for rounding
@@ -122,7 +123,8 @@ class LeafQueue:
     def __init__(self, game: Game, inference: Inference, num_rows: int, batch_size: int, counters: Counters) -> None:
         """Make room for a position of each row; `counters` count the evaluations."""
         states = np.empty((num_rows, game.state_words), np.int64)
-        self._positions = NewPositions(np.empty(num_rows, np.int64), states, np.empty(num_rows, np.int8))
+        banked = np.empty(num_rows if features_of(game).banked is not None else 0, np.float32)
+        self._positions = NewPositions(np.empty(num_rows, np.int64), states, np.empty(num_rows, np.int8), banked)
         self._game, self._inference, self._counters = game, inference, counters
         self._batch_size = batch_size
         self.size = 0

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError, ModelError, SeraphimError, SettingsError
-from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players, features_of
+from seraphim.game import CHANCE, Array, Game
+from seraphim.game.features import features_of
 from seraphim.jit import borrowed, kernel, prefetch
 from seraphim.options import SearchOptions
 from seraphim.search.cache import MISS, Cache, find_slot, first_slot, prefetch_slot, store_row
@@ -21,8 +21,7 @@ from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 
 def check_offers(game: Game, options: SearchOptions) -> None:
-    """Raise a SettingsError if a game lacks what `fast_wins` or `known_results` needs; a GameError if chance moves."""
-    check_two_players(game)
+    """Raise a SettingsError if a game does not offer what `fast_wins` or `known_results` needs."""
     if options.fast_wins and features_of(game).progress is None:
         raise SettingsError(
             f"fast_wins needs a game that offers progress(states), but {game.name} does not: set it to 0"
@@ -36,6 +35,7 @@ def check_offers(game: Game, options: SearchOptions) -> None:
 def exact_values(game: Game, states: Array, options: SearchOptions) -> tuple[Array, Array]:
     """Return where games have ended, or their results are known, bool [B], and the values for player 0, float32 [B]."""
     ended, results = game.outcome(states)
+    results = results.reshape(len(ended), -1)[:, 0]
     values = terminal_value(game, states, results, options.fast_wins)
     tell = features_of(game).known_results if options.known_results else None
     if tell is None:
@@ -66,17 +66,21 @@ def expand_known(
     rows: Array,
     states: Array,
     to_play: Array,
+    banked: Array,
     ended: Array,
     results: Array,
+    chances: Array,
     rule: Rule,
     unknown_rows: Array,
     unknown_states: Array,
     unknown_to_play: Array,
+    unknown_banked: Array,
 ) -> tuple[int, int]:
-    """Add those of R' `NewPositions` that need no network: whose values are exact, or that the cache knows.
+    """Add those of R' `NewPositions` that need no network: with exact values, known to the cache, or of chance.
 
-    For `ended` bool [R'] and `results` float32 [R'] see `exact_values`. The rows are reordered: first those whose
-    positions were added. The other positions are copied to the arrays for unknown ones.
+    For `ended` bool [R'] and `results` float32 [R'] see `exact_values`; `chances` float64 [R', K] are those of the
+    game, and empty where chance never moves. The rows are reordered: first those whose positions were added. The other
+    positions are copied to the arrays for unknown ones.
 
     Returns:
         The number of unknown positions, and of those that the cache knew.
@@ -87,14 +91,28 @@ def expand_known(
     rows, states = borrowed(rows), borrowed(states)
     firsts = np.empty(len(rows), np.int64)
     for index in range(len(rows)):
-        if not ended[index]:
-            firsts[index] = first_slot(states, index, len(keys))
+        if not ended[index] and to_play[index] != CHANCE:
+            firsts[index] = first_slot(states, index, keys)
             prefetch_slot(keys, outputs, firsts[index])
     num_unknown, num_known, num_done, num_settled = 0, 0, 0, 0
     done, settled = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
     for index in range(len(rows)):
         row = rows[index]
         slot = MISS
+        if rule.chance and not ended[index] and to_play[index] == CHANCE:
+            seat = nodes[under_way[row]["node"]]["to_play"]
+            node = _add_node(nodes, edges, node_states, progress, under_way, row, rule, states, index, seat)
+            rows[index - num_unknown] = row
+            nodes[node]["chance"] = 1
+            nodes[node]["value"] = banked[index] if len(banked) else 0.0
+            _add_outcomes(nodes, edges, progress[row // rule.leaves], node, chances, index)
+            if rule.playout and under_way[row]["plies"] >= rule.max_plies:
+                under_way[row]["node"] = AT_REST
+                done[num_done] = node
+                num_done += 1
+            else:
+                under_way[row]["node"] = node
+            continue
         if not ended[index]:
             slot = find_slot(keys, firsts[index], states, index)
             if slot == MISS:
@@ -102,20 +120,22 @@ def expand_known(
                 unknown_to_play[num_unknown] = to_play[index]
                 for word in range(states.shape[1]):
                     unknown_states[num_unknown, word] = states[index, word]
+                if len(banked):
+                    unknown_banked[num_unknown] = banked[index]
                 num_unknown += 1
                 continue
         node = _add_node(nodes, edges, node_states, progress, under_way, row, rule, states, index, to_play[index])
         rows[index - num_unknown] = row
         if slot != MISS:
             num_known += 1
-            nodes[node]["value"] = outputs[slot, outputs.shape[1] - 1]
+            nodes[node]["value"] = _value(outputs[slot, outputs.shape[1] - 1], banked, index, rule)
             _add_edges(nodes, edges, progress[row // rule.leaves], node, outputs, slot, outputs.shape[1] - 1)
         else:
-            nodes[node]["value"] = results[index] if to_play[index] == 0 else -results[index]
+            nodes[node]["value"] = results[index] if to_play[index] <= 0 else -results[index]
             nodes[node]["settled"] = 1
             settled[num_settled] = node
             num_settled += 1
-        if _ends(nodes[node], under_way[row], node, rule):
+        if _ends(nodes[node], under_way[row], node, banked, index, rule):
             done[num_done] = node
             num_done += 1
     back_up(nodes, edges, done, num_done, rule)
@@ -132,6 +152,7 @@ def expand(
     rows: Array,
     states: Array,
     to_play: Array,
+    banked: Array,
     legal: Array,
     logits: Array,
     values: Array,
@@ -157,13 +178,13 @@ def expand(
     firsts = np.empty(len(rows), np.int64)
     done, num_done = np.empty(len(rows), np.int32), 0
     for index in range(len(rows)):
-        firsts[index] = first_slot(states, index, len(keys))
+        firsts[index] = first_slot(states, index, keys)
         prefetch_slot(keys, outputs, firsts[index])
         row = rows[index]
         node = _add_node(nodes, edges, node_states, progress, under_way, row, rule, states, index, to_play[index])
-        nodes[node]["value"] = values[index]
+        nodes[node]["value"] = _value(values[index], banked, index, rule)
         _add_edges(nodes, edges, progress[row // rule.leaves], node, logits, index, logits.shape[1])
-        if _ends(nodes[node], under_way[row], node, rule):
+        if _ends(nodes[node], under_way[row], node, banked, index, rule):
             done[num_done] = node
             num_done += 1
     back_up(nodes, edges, done, num_done, rule)
@@ -240,6 +261,7 @@ def _add_node(
     node["num_edges"] = 0
     node["visits"] = 0
     node["to_play"] = to_play
+    node["chance"] = 0
     node["settled"] = 0
     node["distance"] = 0
     if node["parent"] != NO_PARENT:
@@ -275,13 +297,39 @@ def _add_edges(nodes: Array, edges: Array, tree: Any, node: int, logits: Array, 
 
 
 @kernel
-def _ends(node: Any, row: Any, index: int, rule: Rule) -> bool:
+def _add_outcomes(nodes: Array, edges: Array, tree: Any, node: int, chances: Array, index: int) -> None:
+    # Gives a node of a TREE where chance moves an edge for each possible outcome.
+    first = nodes[node]["first_edge"]
+    end = first
+    for outcome in range(chances.shape[1]):
+        if chances[index, outcome] > 0.0:
+            edge = edges[end]
+            edge["total"] = 0.0
+            edge["prior"] = chances[index, outcome]
+            edge["visits"] = 0
+            edge["child"] = NO_CHILD
+            edge["action"] = outcome
+            edge["pending"] = 0
+            edge["proof"] = OPEN
+            end += 1
+    nodes[node]["num_edges"] = end - first
+    tree["num_edges"] += end - first
+
+
+@kernel
+def _value(found: float, banked: Array, index: int, rule: Rule) -> float:
+    # The value of a position for the player to move: what is banked, and the network's.
+    return np.float64(found) * rule.value_scale + np.float64(banked[index]) if len(banked) else np.float64(found)
+
+
+@kernel
+def _ends(node: Any, row: Any, index: int, banked: Array, position: int, rule: Rule) -> bool:
     # Whether the readout of a ROW ends at its new NODE, which has this index, rather than playing on from there. A
-    # playout that is longer than any game is cut off, and counts as a draw.
+    # playout that is longer than any game is cut off, and counts as a draw, or as what is banked.
     if rule.playout and node["parent"] != NO_PARENT and not node["settled"]:
         if row["plies"] < rule.max_plies:
             row["node"] = index
             return False
-        node["value"] = 0.0
+        node["value"] = banked[position] if len(banked) else 0.0
     row["node"] = AT_REST
     return True

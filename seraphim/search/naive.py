@@ -45,7 +45,7 @@ class Node:
 class Chance:
     """The outcomes of chance at a node."""
 
-    probabilities: Array  # float64 [K]
+    probabilities: Array  # float32 [K]
     offset: float  # in [0, 1): where it begins to draw
     children: dict[int, Node] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class Chance:
         Computer Programming, volume 3, section 6.4).
         """
         possible = np.flatnonzero(self.probabilities)
-        starts = np.cumsum(self.probabilities)[possible[:-1]]  # of all but the first
+        starts = np.cumsum(self.probabilities, dtype=np.float64)[possible[:-1]]  # of all but the first
         return int(possible[np.searchsorted(starts, (self.offset + GOLDEN * visits) % 1, side="right")])
 
 
@@ -137,7 +137,8 @@ def descend(
         is_cut_off = depth + 1 >= game.max_plies
         if child.result is None and options.leaf == "playout" and is_cut_off:
             child.value = banked_by(game, child.state, child.mover)
-        if child.result is None and (is_cut_off or (options.leaf == "value" and child.chance is None)):
+        ends = is_cut_off if options.leaf == "playout" else child.chance is None
+        if child.result is None and ends:
             child.visits += 1
             return child.value, child.mover, child
     return *readout(game, inference, child, options, depth + 1), child
@@ -150,7 +151,7 @@ def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game:
     chances = features_of(game).chances
     if chances is not None and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
         # All moves of a position draw the same outcomes in turn, so that they are compared in the same luck.
-        chance = Chance(chances(row)[0], uniform(key if node.chance else node.key, np.uint64(0)))
+        chance = Chance(chances(row)[0].astype(np.float32), uniform(key if node.chance else node.key, np.uint64(0)))
         return Node(row[0], node.mover, None, banked_by(game, row[0], node.mover), chance=chance, key=key)
     child = evaluate(game, inference, row[0], ask_game)
     child.key = key
@@ -160,7 +161,7 @@ def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game:
 def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = False) -> Node:
     """Return a position int64 [W] as a node: with the network's value and priors, unless the game has ended."""
     row = state[None]
-    node = Node(state, int(game.to_play(row)[0]), result_of(game, state, ask_game))
+    node = Node(state, max(0, int(game.to_play(row)[0])), result_of(game, state, ask_game))
     if node.result is None:
         logits, values = inference.infer(game.observe(row))
         actions = np.flatnonzero(game.legal(row)[0])
@@ -168,7 +169,8 @@ def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = Fa
         node.edges = [Edge(int(a), p, p) for a, p in zip(actions, priors, strict=True)]
         node.one_player = features_of(game).num_players == 1
         scale = features_of(game).value_scale
-        node.value = float(values[0]) * (1.0 if scale is None else scale) + banked_by(game, state, node.mover)
+        value = float(values[0]) * (1.0 if scale is None else scale) + banked_by(game, state, node.mover)
+        node.value = float(np.float32(value))
     return node
 
 
@@ -207,18 +209,23 @@ def puct_edge(node: Node, options: SearchOptions) -> Edge:
     """
     exploration = options.cpuct * math.sqrt(max(1, node.visits))
 
-    values = [node.value, *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
-    least, most = min(values), max(values)
+    middle, factor = value_range(node, options)
 
     def score(edge: Edge) -> float:
-        q = q_of(node, edge, options) if edge.visits else least if node.one_player else 0.0
-        if node.one_player:  # from -1 to 1 (mctx: qtransform_by_parent_and_siblings)
-            q = 2 * (q - least) / max(most - least, 1e-8) - 1
+        q = (q_of(node, edge, options) - middle) * factor if edge.visits else -1.0 if 1 < factor < 2e8 else 0.0
         if options.solver and known(node, edge) is not None:
             return q
         return exploration * float(edge.searched_prior) / (1 + edge.visits) + q
 
     return max(candidates(node, options), key=score)
+
+
+def value_range(node: Node, options: SearchOptions) -> tuple[float, float]:
+    """Return m and f: PUCT takes (Q - m)·f for Q, which is Q itself, or for one player from -1 to 1."""
+    if not node.one_player:
+        return 0.0, 1.0
+    values = [node.value, *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
+    return (min(values) + max(values)) / 2, 2 / max(max(values) - min(values), 1e-8)
 
 
 # ---------------------------------------------------------------- policy and move
@@ -263,7 +270,9 @@ def move_of(root: Node, options: SearchOptions) -> Edge:
 def regularized_move(root: Node, edges: list[Edge], options: SearchOptions) -> Edge:
     """The edge that is most probable under the regularized policy."""
     visits = root.visits
-    priors, values = [float(edge.prior) for edge in edges], [q_of(root, edge, options) for edge in edges]
+    middle, factor = value_range(root, options)
+    priors = [float(edge.prior) for edge in edges]
+    values = [(q_of(root, edge, options) - middle) * factor for edge in edges]
     policy = regularized_policy(priors, values, options.cpuct * math.sqrt(visits) / (len(root.edges) + visits))
     return edges[policy.index(max(policy))]
 
@@ -321,7 +330,7 @@ def expected(mover: int, chance: Chance) -> tuple[float, int] | None:
             return None
         value += float(chance.probabilities[outcome]) * (below[0] if child.mover == mover else -below[0])
         plies = max(plies, below[1] + 1)
-    return value, plies
+    return float(np.float32(value)), plies
 
 
 def known(node: Node, edge: Edge) -> float | None:

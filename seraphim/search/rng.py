@@ -30,11 +30,17 @@ def _hash(key: np.uint64, counter: np.uint64) -> np.uint64:
 
 
 @kernel
+def fork_key(key: np.uint64, counter: np.uint64) -> np.uint64:
+    """Return the key of a new stream for a key and a counter."""
+    return _hash(_hash(key, counter), _FIRST)
+
+
+@kernel
 def fork(keys: Array, counters: Array) -> Array:
     """Return the key of a new stream for each pair of a key and a counter, uint64 [B], [B] -> uint64 [B]."""
     forked = np.empty(len(keys), np.uint64)
     for row in range(len(keys)):
-        forked[row] = _hash(_hash(keys[row], counters[row]), _FIRST)
+        forked[row] = fork_key(keys[row], counters[row])
     return forked
 
 

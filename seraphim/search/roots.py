@@ -10,8 +10,16 @@ import numpy as np
 
 from seraphim.game import Array
 from seraphim.jit import kernel
-from seraphim.search.rng import dirichlet, uniform
-from seraphim.search.selection import SMALLEST_PRIOR, Rule, completed_value, completion, exploration_weight, logit
+from seraphim.search.rng import dirichlet, fork_key, uniform
+from seraphim.search.selection import (
+    SMALLEST_PRIOR,
+    Rule,
+    completed_value,
+    completion,
+    exploration_weight,
+    logit,
+    value_range,
+)
 from seraphim.search.solver import WIN
 from seraphim.search.tree import AT_REST, LOST, NO_CHILD, NO_PARENT, PROVEN, Trees
 
@@ -162,17 +170,20 @@ def _regularized_edge(root: Any, edges: Array, weights: Array, rule: Rule) -> in
     # shares of visits tend to this policy, but lag behind it where values have changed late (Grill et al., "Monte-Carlo
     # tree search as regularized policy optimization", 2020, section 3). Only over edges whose visits have `weights`.
     first, count = root["first_edge"], root["num_edges"]
+    middle, factor = value_range(root, edges, rule)
     strength = exploration_weight(root["visits"], rule) / (count + root["visits"])
     low, high = -np.inf, -np.inf  # bounds of α
     for k in range(count):
         if weights[k] > 0.0:
-            low = max(low, _mean(edges[first + k]) + strength * np.float64(edges[first + k]["prior"]))
-            high = max(high, _mean(edges[first + k]) + strength)
+            q = (_mean(edges[first + k]) - middle) * factor
+            low = max(low, q + strength * np.float64(edges[first + k]["prior"]))
+            high = max(high, q + strength)
     for _ in range(_HALVINGS):
         alpha, total = (low + high) / 2.0, 0.0
         for k in range(count):
             if weights[k] > 0.0:
-                total += strength * np.float64(edges[first + k]["prior"]) / (alpha - _mean(edges[first + k]))
+                q = (_mean(edges[first + k]) - middle) * factor
+                total += strength * np.float64(edges[first + k]["prior"]) / (alpha - q)
         if total > 1.0:
             low = alpha
         else:
@@ -180,7 +191,7 @@ def _regularized_edge(root: Any, edges: Array, weights: Array, rule: Rule) -> in
     best, best_ratio = first, -np.inf
     for k in range(count):
         if weights[k] > 0.0:
-            ratio = np.float64(edges[first + k]["prior"]) / (high - _mean(edges[first + k]))
+            ratio = np.float64(edges[first + k]["prior"]) / (high - (_mean(edges[first + k]) - middle) * factor)
             if ratio > best_ratio:
                 best, best_ratio = first + k, ratio
     return best
@@ -271,8 +282,10 @@ def move_roots(trees: Trees, chosen: Array, actions: Array) -> None:
         count = tree["num_nodes"]
         tree["num_nodes"] = 0
         tree["num_edges"] = 0
+        key, tree["key"] = tree["key"], np.uint64(0)
         if root == NO_CHILD or nodes[root]["num_edges"] == 0:
             continue
+        tree["key"] = fork_key(key, np.uint64(actions[index]))
         first_edge = chosen[index] * (len(edges) // len(trees.progress))
         for node in range(root, before + count):
             parent = nodes[node]["parent"]

@@ -17,6 +17,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
@@ -34,7 +35,7 @@ from seraphim.search.tree import (
 
 _BATCH_SHARE = 0.75  # of the rows: a batch for the network
 
-_NO_ROWS, _NO_RESULTS = np.empty(0, np.int64), np.empty(0, np.float32)
+_NO_ROWS, _NO_RESULTS, _NO_CHANCES = np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, 0))
 
 
 def batch_size(num_trees: int, leaves: int = 1) -> int:
@@ -45,7 +46,8 @@ def batch_size(num_trees: int, leaves: int = 1) -> int:
 def slots_of(game: Game, options: SearchOptions) -> tuple[int, int]:
     """Return with how many slots for nodes and edges a tree begins."""
     nodes = options.readouts + options.readouts // 2 + 2
-    return nodes, nodes * min(game.num_actions, 16)
+    outcomes = features_of(game).num_chance_outcomes or 0
+    return nodes * (2 if outcomes else 1), nodes * (min(game.num_actions, 16) + min(outcomes, 16))
 
 
 class Search:
@@ -71,7 +73,6 @@ class Search:
         edges in place of PUCT; it sees leaves under way as `pending`.
 
         Raises:
-            GameError: it is a game of chance, or of one player.
             SettingsError: there are too many actions or leaves, the game does not offer what `fast_wins` or
                 `known_results` needs, or a tree policy meets a Gumbel root.
         """
@@ -81,12 +82,14 @@ class Search:
         self._model_name = inference.name
         self._select = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
-        self.rule = to_rule(options, leaves, game.max_plies, other_policy=tree_policy is not None)
+        self.rule = to_rule(game, options, leaves, other_policy=tree_policy is not None)
         self.trees = allocate(num_trees, leaves, *slots_of(game, options), game.num_actions, game.state_words)
-        self._room = Room(leaves, leaves * game.num_actions)
+        self._features = features_of(game)
+        self._room = Room(leaves, leaves * max(game.num_actions, self._features.num_chance_outcomes or 0))
         self._schedules = halving_schedules(options, game.num_actions)
-        cache_slots = num_slots(options.cache_megabytes, game.num_actions, game.state_words)
-        self.cache = allocate_cache(cache_slots, game.num_actions, game.state_words)
+        words = game.state_words - (self._features.bank_words or 0)
+        cache_slots = num_slots(options.cache_megabytes, game.num_actions, words)
+        self.cache = allocate_cache(cache_slots, game.num_actions, words)
         self._busy_rows = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
         self._moving = _NO_ROWS  # rows that `select` moves next
         self._rootless = _NO_ROWS  # rows whose trees wait for a root
@@ -153,20 +156,33 @@ class Search:
         self.counters.add_time("search")
         return finished
 
-    def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array]:
-        # The new positions that rows have reached, whether their values are exact, and those values for player 0.
+    def _apply_rules(self, rows: Array) -> tuple[NewPositions, Array, Array, Array]:
+        # The new positions that rows have reached, whether their values are exact, those values for player 0, and the
+        # probabilities of the outcomes of chance.
         self.counters.add_time("search")
         states = self.game.step(*(column[: len(rows)] for column in self._steps))
         exact, values = expansion.exact_values(self.game, states, self.options)
-        to_play = self.game.to_play(states)
+        positions = self._positions(rows, states)
+        if self.rule.chance:
+            positions.to_play[exact] = np.maximum(positions.to_play[exact], 0)
+        chances = _NO_CHANCES if self._features.chances is None else self._features.chances(states)
         self.counters.add_time("rules")
-        return NewPositions(rows, states, to_play), exact, values
+        return positions, exact, values, chances
 
-    def _expand_known(self, positions: NewPositions, ended: Array, results: Array) -> Array:
+    def _positions(self, rows: Array, states: Array) -> NewPositions:
+        to_play = self.game.to_play(states)
+        banked = _NO_RESULTS
+        if self._features.banked is not None:
+            banked = self._features.banked(states)[np.arange(len(states)), np.maximum(to_play, 0)]
+        return NewPositions(rows, states, to_play, banked)
+
+    def _expand_known(
+        self, positions: NewPositions, ended: Array, results: Array, chances: Array = _NO_CHANCES
+    ) -> Array:
         # Adds positions to their trees, or to the queue for the network; returns the rows of the former.
         self.trees = self._room.reserve(self.trees)
         num_unknown, num_known = expansion.expand_known(
-            self.trees, self.cache, *positions, ended, results, self.rule, *self._queue.free
+            self.trees, self.cache, *positions, ended, results, chances, self.rule, *self._queue.free
         )
         self._queue.size += int(num_unknown)
         self.counters.cache_hits += num_known
@@ -192,7 +208,7 @@ class Search:
         if not len(rows):
             return
         states = self._root_states[rows // self._leaves]
-        positions = NewPositions(rows, states, self.game.to_play(states))
+        positions = self._positions(rows, states)
         rooted = self._expand_known(positions, np.zeros(len(rows), np.bool_), _NO_RESULTS)
         self._moving = _joined([self._moving, self._prepare_roots(rooted // self._leaves)])
 
@@ -235,7 +251,10 @@ class Search:
         return roots.read_roots(self.trees, trees, self.rule)
 
     def move(self, trees: Array, actions: Array) -> None:
-        """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots."""
+        """Make the successors of the roots of some trees int64 [K] by `actions` [K] their roots.
+
+        Where chance moves after that, its outcomes follow by another call, before a search begins.
+        """
         if self.options.root == "gumbel":  # its schedule begins with a root without visits
             self.reset(trees)
         else:
@@ -243,8 +262,8 @@ class Search:
 
     def reset(self, trees: Array) -> None:
         """Remove the roots of some trees int64 [K]."""
-        self.trees.progress["num_nodes"][trees] = 0
-        self.trees.progress["num_edges"][trees] = 0
+        for field in ("num_nodes", "num_edges", "key"):
+            self.trees.progress[field][trees] = 0
 
     def compact(self) -> None:
         """Return memory that no tree uses any more to the system."""

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.game import Array
+from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.jit import kernel
 from seraphim.options import SearchOptions
+from seraphim.search.rng import uniform
 from seraphim.search.tree import LOST, NO_PARENT, OPEN
 
 # Gumbel search, as in mctx: the weight of values against logits grows with the visits of the most visited edge.
@@ -19,6 +21,8 @@ _VISITS_SCALE, _VISITS_OFFSET = 0.1, 50.0
 _LOWEST_LOGIT = -1e9
 SMALLEST_PRIOR = float(np.finfo(np.float32).tiny)  # a softmax may give 0, which has no logarithm
 _SMALLEST_SPREAD = 1e-8
+_LARGEST_FACTOR = 2 / _SMALLEST_SPREAD
+GOLDEN = 0.6180339887498949  # (√5 - 1) / 2
 
 
 class Rule(NamedTuple):
@@ -31,21 +35,28 @@ class Rule(NamedTuple):
     playout: bool
     max_plies: int  # a playout of this length ends as a draw
     most_visited: bool  # whether a PUCT root plays the most visited action
+    chance: bool = False  # whether chance may move
+    one_player: bool = False
+    value_scale: float = 1.0  # of the network's value
 
 
-def to_rule(options: SearchOptions, leaves: int, max_plies: int, other_policy: bool = False) -> Rule:
-    """Return the options as a `Rule` for trees with this many rows, of a game of at most `max_plies`.
+def to_rule(game: Game, options: SearchOptions, leaves: int, other_policy: bool = False) -> Rule:
+    """Return the options as a `Rule` for trees with this many rows.
 
     With an `other_policy` in PUCT's place, or playouts, as in pure MCTS, the most visited action is played.
     """
+    features = features_of(game)
     return Rule(
         leaves=leaves,
         cpuct=options.cpuct,
         solver=options.solver,
         gumbel=options.root == "gumbel",
         playout=options.leaf == "playout",
-        max_plies=max_plies,
+        max_plies=game.max_plies,
         most_visited=other_policy or options.leaf == "playout",
+        chance=features.chances is not None,
+        one_player=features.num_players == 1,
+        value_scale=1.0 if features.value_scale is None else float(features.value_scale),
     )
 
 
@@ -57,6 +68,8 @@ def best_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, sched
     `halving_schedules`.
     """
     is_root = node["parent"] == NO_PARENT
+    if rule.one_player and not rule.gumbel:
+        return _scaled_puct_edge(node, edges, root_scores, scores_at, rule)
     if not rule.gumbel:
         if is_root:
             return _puct_root_edge(node, edges, root_scores, scores_at, rule)
@@ -105,6 +118,68 @@ def _puct_score(edge: Any, exploration: float) -> float:
     q = (edge["total"] - edge["pending"]) / max(visits, 1)
     score = q + (exploration / (1 + visits) if edge["proof"] == OPEN else 0.0)
     return -np.inf if edge["proof"] == LOST else score
+
+
+@kernel
+def _scaled_puct_edge(node: Any, edges: Array, root_scores: Array, scores_at: int, rule: Rule) -> int:
+    # The same for one player, with Q from -1 to 1. Visits under way, and edges without a visit, count as the least.
+    first, is_root = node["first_edge"], node["parent"] == NO_PARENT
+    middle, factor = value_range(node, edges, rule)
+    exploration = exploration_weight(max(1, node["visits"]), rule)
+    best, best_score = first, -np.inf
+    for k in range(node["num_edges"]):
+        edge = edges[first + k]
+        prior = np.float64(root_scores[scores_at + k]) if is_root else np.float64(edge["prior"])
+        least = -1.0 if factor < _LARGEST_FACTOR else 0.0
+        score = least
+        if edge["visits"] > 0:
+            scaled = (edge["total"] / edge["visits"] - middle) * factor
+            score = (edge["visits"] * scaled + edge["pending"] * least) / (edge["visits"] + edge["pending"])
+        if edge["proof"] == OPEN:
+            score += exploration * prior / (1 + edge["visits"] + edge["pending"])
+        if edge["proof"] != LOST and score > best_score:
+            best, best_score = first + k, score
+    return best
+
+
+@kernel
+def value_range(node: Any, edges: Array, rule: Rule) -> tuple[float, float]:
+    """Return m and f by which (Q - m)·f is what PUCT takes for Q: 0 and 1, but for one player from -1 to 1.
+
+    The results of one player may all be close to each other; the range is that of the node's value and its edges'
+    (mctx: `qtransform_by_parent_and_siblings`).
+    """
+    if not rule.one_player:
+        return 0.0, 1.0
+    least = greatest = np.float64(node["value"])
+    for edge_index in range(node["first_edge"], node["first_edge"] + node["num_edges"]):
+        edge = edges[edge_index]
+        if edge["visits"] > 0:
+            value = edge["total"] / edge["visits"]
+            least, greatest = min(least, value), max(greatest, value)
+    return (least + greatest) / 2, 2 / max(greatest - least, _SMALLEST_SPREAD)
+
+
+@kernel
+def outcome_edge(node: Any, edges: Array, draws: np.uint64, rule: Rule) -> int:
+    """Return the edge of a NODE where chance moves that its next readout takes, by the key by which chance draws there.
+
+    The n-th readout, those under way included, takes the outcome at frac(h + φ·n) of the cumulative probabilities,
+    which spread more evenly than random draws (the additive recurrence of the golden ratio: Knuth, The Art of Computer
+    Programming, volume 3, section 6.4).
+    """
+    first, last = node["first_edge"], node["first_edge"] + node["num_edges"] - 1
+    under_way = 0
+    if rule.leaves > 1:
+        for edge in range(first, last + 1):
+            under_way += edges[edge]["pending"]
+    place = (uniform(draws, np.uint64(0)) + GOLDEN * (node["visits"] + under_way)) % 1.0
+    end = 0.0
+    for edge in range(first, last):
+        end += np.float64(edges[edge]["prior"])
+        if place < end:
+            return edge
+    return last
 
 
 @kernel

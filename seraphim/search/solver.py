@@ -14,7 +14,8 @@ def prove(nodes: Array, edges: Array, node: int) -> None:
     """Settle every ancestor of a settled node whose result follows.
 
     A node is won if one edge wins, and settled by its best edge once all edges are settled; a win is counted to its
-    fastest end, anything else to its slowest. The total of an edge that leads to a settled node becomes exact.
+    fastest end, anything else to its slowest. Where chance moves, a node is settled by the expectation once all
+    outcomes are settled, and counted to its slowest end. The total of an edge to a settled node becomes exact.
     """
     while nodes[node]["parent"] != NO_PARENT:
         parent, edge = nodes[node]["parent"], nodes[node]["parent_edge"]
@@ -24,9 +25,13 @@ def prove(nodes: Array, edges: Array, node: int) -> None:
         edges[edge]["total"] = value * edges[edge]["visits"]
         if nodes[parent]["settled"]:
             return
-        if value < WIN and not _all_settled(nodes, edges, parent):
+        by_chance = nodes[parent]["chance"]
+        if (value < WIN or by_chance) and not _all_settled(nodes, edges, parent):
             return
-        _settle(nodes, edges, parent)
+        if by_chance:
+            _expect(nodes, edges, parent)
+        else:
+            _settle(nodes, edges, parent)
         node = parent
 
 
@@ -38,6 +43,22 @@ def _all_settled(nodes: Array, edges: Array, node: int) -> bool:
         if child == NO_CHILD or not nodes[child]["settled"]:
             return False
     return True
+
+
+@kernel
+def _expect(nodes: Array, edges: Array, node: int) -> None:
+    # Gives a node where chance moves the expectation over its outcomes, and the distance of the slowest.
+    first = nodes[node]["first_edge"]
+    total, distance = 0.0, 0
+    for edge in range(first, first + nodes[node]["num_edges"]):
+        child = edges[edge]["child"]
+        same = nodes[node]["to_play"] == nodes[child]["to_play"]
+        value = np.float64(nodes[child]["value"])
+        total += np.float64(edges[edge]["prior"]) * (value if same else -value)
+        distance = max(distance, nodes[child]["distance"] + 1)
+    nodes[node]["settled"] = 1
+    nodes[node]["value"] = total
+    nodes[node]["distance"] = distance
 
 
 @kernel

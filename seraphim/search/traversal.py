@@ -16,7 +16,8 @@ import numpy as np
 from seraphim.errors import SettingsError
 from seraphim.game import Array
 from seraphim.jit import borrowed, compiled_like, kernel, prefetch, with_function
-from seraphim.search.selection import Rule, best_edge
+from seraphim.search.rng import fork_key
+from seraphim.search.selection import Rule, best_edge, outcome_edge
 from seraphim.search.tree import AT_REST, NO_CHILD, NO_PARENT, OPEN, Trees
 
 TreePolicy = Callable[[Any, Array, Array], int]
@@ -67,8 +68,16 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
                 moving[num_kept] = row
                 num_kept += 1
                 continue
-            edge = best_edge(nodes[node], edges, root_scores, tree * num_actions, schedules, rule)
+            if rule.chance and nodes[node]["chance"]:
+                edge = outcome_edge(nodes[node], edges, under_way[row]["draws"], rule)
+            else:
+                edge = best_edge(nodes[node], edges, root_scores, tree * num_actions, schedules, rule)
             child = edges[edge]["child"]
+            if rule.chance:
+                key = under_way[row]["key"]
+                under_way[row]["key"] = fork_key(key, np.uint64(edges[edge]["action"]))
+                # All moves of a position draw the same outcomes in turn, so that they are compared in the same luck.
+                under_way[row]["draws"] = under_way[row]["key"] if nodes[node]["chance"] else key
             if rule.playout:
                 under_way[row]["plies"] += 1
             if rule.leaves > 1:
@@ -147,6 +156,7 @@ def _arrive(
             progress[tree]["remaining"] -= 1
             under_way[row]["node"] = node
             under_way[row]["plies"] = 0
+            under_way[row]["key"] = progress[tree]["key"]
         moving[num_kept] = row
         num_kept += 1
         if nodes[node]["settled"]:

@@ -34,7 +34,8 @@ NODE = np.dtype(
         ("visits", np.int32),  # readouts that reached the node, its own evaluation included
         ("value", np.float32),  # the network's, or the result, for the player to move
         ("distance", np.int32),  # plies to the end where the node is settled
-        ("to_play", np.int16),
+        ("to_play", np.int8),  # where chance moves, the player who moved last
+        ("chance", np.int8),  # 1 where chance moves: edges are its outcomes, and priors their probabilities
         ("settled", np.int16),  # 1 where `value` is exact: the game has ended here, or the result is proven
     ]
 )
@@ -56,6 +57,7 @@ TREE = np.dtype(
         ("num_nodes", np.int32),  # slots in use; 0 for a tree without a root
         ("num_edges", np.int32),
         ("remaining", np.int32),  # readouts to start
+        ("key", np.uint64),  # a hash of the moves that led to the root, where chance may move
     ]
 )
 
@@ -64,6 +66,9 @@ ROW = np.dtype(
         ("node", np.int32),  # the node a readout stands on, or AT_REST
         ("edge", np.int32),  # the edge by which it leaves that node
         ("plies", np.int32),  # its distance from the root, where it is a playout
+        # Where chance may move: a hash of the moves from the first root, and the key by which chance draws here.
+        ("key", np.uint64),
+        ("draws", np.uint64),
     ]
 )
 
@@ -85,6 +90,7 @@ class NewPositions(NamedTuple):
     rows: Array  # int64 [R]
     states: Array  # int64 [R, W]
     to_play: Array  # int8 [R]
+    banked: Array  # float32 [R], what the player to move already has; empty in games without a bank
 
 
 def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int) -> Trees:

@@ -11,6 +11,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.features import check_two_players
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
 from seraphim.search.evaluator import Inference
@@ -40,6 +41,7 @@ def number_in(identity: str) -> int:
 
 def check_options(game: Game, search: SearchOptions, options: SelfPlayOptions) -> None:
     """Raise a SettingsError if a game cannot be played with these options, or these options not with each other."""
+    check_two_players(game)
     check_offers(game, search)
     if options.random_plies >= game.max_plies:
         raise SettingsError(

@@ -22,13 +22,13 @@ def entries(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def slots(cache: Cache, states: np.ndarray) -> list[int]:
-    firsts = [first_slot(states, row, len(cache.keys)) for row in range(len(states))]
+    firsts = [first_slot(states, row, cache.keys) for row in range(len(states))]
     return [find_slot(cache.keys, first, states, row) for row, first in enumerate(firsts)]
 
 
 def store(cache: Cache, states: np.ndarray, logits: np.ndarray, values: np.ndarray) -> None:
     for row in range(len(states)):
-        store_row(*cache, first_slot(states, row, len(cache.keys)), states, logits, values, row)
+        store_row(*cache, first_slot(states, row, cache.keys), states, logits, values, row)
 
 
 def test_what_was_stored_is_found_and_nothing_else() -> None:

@@ -1,18 +1,24 @@
-"""The naive search where chance moves, or one player plays alone: against exact values, and by its definitions."""
+"""The search where chance moves, or one player plays alone.
+
+The naive one by its definitions and against exact values, the compiled one against the naive one.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from reference import ArbitraryNetwork
 
 from pig.game import Pig
 from seraphim.errors import GameError
 from seraphim.evaluation.match import make_openings
 from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import Solution, solve
+from seraphim.game.notation import followers
 from seraphim.options import SearchOptions
 from seraphim.search import naive
+from seraphim.search.analysis import Analysis
 from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
 from twenty48.game import Twenty48
@@ -196,8 +202,136 @@ def test_of_one_player_results_that_are_close_together_are_told_apart() -> None:
 
 @pytest.mark.parametrize("game", [Pig(10), PlainRules(Lottery()), Twenty48(2, 2)], ids=lambda game: game.name)
 @pytest.mark.parametrize(
-    "use", [lambda game: Search(game, Uniform(game), PUCT, 1), lambda game: make_openings(game, 5, 2)]
+    "use", [lambda game: Analysis(game, Uniform(game), PUCT), lambda game: make_openings(game, 5, 2)]
 )
 def test_what_cannot_play_such_a_game_says_so(game: Game, use: Callable[[Game], object]) -> None:
     with pytest.raises(GameError, match="which is not played here: seraphim check-game"):
         use(game)
+
+
+# ---------------------------------------------------------------- the compiled search
+
+GAMES = [Pig(20), Twenty48(2, 2), Twenty48(2, 3), PlainRules(Lottery())]
+
+
+def played(game: Game, count: int, seed: int = 0) -> Array:
+    """Unfinished positions int64 [count, W] in which a player moves, after up to 25 random moves and outcomes."""
+    rng, found = np.random.default_rng(seed), list[Array]()
+    while len(found) < count:
+        state = game.initial(1)
+        for _ in range(rng.integers(0, 25)):
+            possible = np.flatnonzero(followers(game, state)[0])
+            state = game.step(state, rng.choice(possible, 1)) if len(possible) else state
+        if game.legal(state)[0].any():
+            found.append(state[0])
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+@pytest.mark.parametrize("leaf", ["value", "playout"])
+@pytest.mark.parametrize(("solver", "cache"), [(False, 0), (True, 0), (False, 1), (True, 1)])
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_it_equals_the_naive_search(game: Game, root: str, leaf: str, solver: bool, cache: int) -> None:
+    network, states = ArbitraryNetwork(game), played(game, 6)
+    options = SearchOptions(readouts=50, root=root, leaf=leaf, solver=solver, cache_megabytes=cache)
+    search, trees = Search(game, network, options, len(states)), np.arange(len(states))
+    search.begin(trees, states)
+    search.run()
+    found = search.result(trees)
+    for tree, state in enumerate(states):
+        root_node = naive.search(game, network, state, options)
+        exact = naive.exact(root_node) if solver else None
+        assert found.visits[tree].tolist() == naive.visits(root_node, game.num_actions).tolist()
+        assert bool(found.proven[tree]) == (exact is not None)
+        if exact is None:
+            assert found.best[tree] == naive.move_of(root_node, options).action
+            assert found.values[tree] == pytest.approx(naive.value_of(root_node, options), abs=1e-5)
+        else:
+            assert found.values[tree] == pytest.approx(exact[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("solver", [False, True])
+@pytest.mark.parametrize("game", GAMES[:3], ids=lambda game: game.name)
+def test_a_tree_is_reused_after_a_move_and_its_outcomes(game: Game, solver: bool) -> None:
+    network = ArbitraryNetwork(game)
+    options = SearchOptions(readouts=40, root="puct", solver=solver, cache_megabytes=1)
+    search, tree = Search(game, network, options, 1), np.array([0])
+    (state,) = played(game, 1)
+    root: naive.Node | None = None
+    rng, moved = np.random.default_rng(0), 0
+    for _ in range(8):
+        search.begin(tree, state[None])
+        search.run()
+        root = naive.search(game, network, state, options, root=root)
+        assert search.result(tree).visits[0].tolist() == naive.visits(root, game.num_actions).tolist()
+        action = int(search.result(tree).best[0])
+        node = next(edge.child for edge in root.edges if edge.action == action)
+        while True:
+            search.move(tree, np.array([action]))
+            state = game.step(state[None], np.array([action]))[0]
+            possible = np.flatnonzero(followers(game, state[None])[0])
+            if game.to_play(state[None])[0] != CHANCE or not len(possible):
+                break
+            action = int(rng.choice(possible))
+            node = node.chance.children.get(action) if node is not None and node.chance is not None else None
+        moved += 1
+        root = node
+        if not len(possible):
+            break
+    assert moved > 1
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
+def test_several_leaves_at_a_time_find_nearly_the_same(game: Game) -> None:
+    network, states = ArbitraryNetwork(game), played(game, 4)
+    options = SearchOptions(readouts=400, root="puct", solver=False, cache_megabytes=0)
+    found = []
+    for leaves in (1, 8):
+        search, trees = Search(game, network, options, len(states), leaves=leaves), np.arange(len(states))
+        search.begin(trees, states)
+        search.run()
+        found.append(search.result(trees))
+        assert not search.trees.edges["pending"].any()
+        assert (search.trees.rows["node"] == -1).all()
+        chance = search.trees.nodes[search.trees.nodes["chance"] == 1]
+        assert len(chance) > 4
+        for node in chance:  # each readout went on by an outcome, about as often as it is probable
+            edges = search.trees.edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
+            assert edges["visits"].sum() == node["visits"]
+            assert edges["prior"].sum() == pytest.approx(1, abs=1e-6)
+            assert abs(edges["visits"] - node["visits"] * edges["prior"]).max() < (2 if leaves == 1 else 4)
+    assert found[0].visits.sum(axis=1).tolist() == found[1].visits.sum(axis=1).tolist()
+    assert np.abs(found[0].values - found[1].values).max() < 0.1
+
+
+def test_positions_that_differ_in_the_bank_share_their_evaluations() -> None:
+    game = Twenty48(2, 3)
+    options = SearchOptions(readouts=60, root="puct", solver=False, cache_megabytes=1)
+    state = played(game, 1)
+    richer = state + np.array([0, 0, 40])
+    network = ArbitraryNetwork(game)
+    search = Search(game, network, options, 1)
+    search.begin(np.array([0]), state)
+    search.run()
+    asked, visits = network.positions, search.result(np.array([0])).visits
+    search.reset(np.array([0]))
+    search.begin(np.array([0]), richer)
+    search.run()
+    assert network.positions == asked
+    assert np.array_equal(search.result(np.array([0])).visits, visits)
+
+
+def test_the_value_scale_applies_to_the_network_alone() -> None:
+    game = Twenty48(2, 2)
+    game.value_scale = 0.25  # type: ignore[attr-defined]
+    network, states = ArbitraryNetwork(game), played(game, 4)
+    search, trees = Search(game, network, PUCT, len(states)), np.arange(len(states))
+    search.begin(trees, states, readouts=0)
+    search.run()
+    values = 0.25 * network.infer(game.observe(states))[1] + game.banked(states)[:, 0]
+    assert search.result(trees).values == pytest.approx(values, abs=1e-6)
+    search.begin(trees, states)
+    search.run()
+    for tree, state in enumerate(states):
+        root = naive.search(game, network, state, PUCT)
+        assert search.result(trees).visits[tree].tolist() == naive.visits(root, 4).tolist()

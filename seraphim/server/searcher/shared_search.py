@@ -17,6 +17,7 @@ import numpy as np
 
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Game
+from seraphim.game.features import check_two_players
 from seraphim.game.notation import label_in
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import LEAVES, PositionAnalysis, analysis_of, root_visits
@@ -100,9 +101,11 @@ class SharedSearch:
         The root is searched by PUCT whatever the options say, as only PUCT can always continue.
 
         Raises:
+            GameError: it is a game of chance, or of one player.
             SettingsError: the game has too many actions for this number of trees.
             ModelError: the model returned NaN or infinity.
         """
+        check_two_players(game)
         options = replace(options, root="puct")
         self._game = game
         self._limits = limits
