@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, has_chance
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference
 from seraphim.search.rng import fork, uniform
-from seraphim.search.selection import considered_visits
-
-FIRST_KEY, GOLDEN = np.uint64(0), 0.6180339887498949  # of a root; (√5 - 1) / 2
+from seraphim.search.selection import GOLDEN, considered_visits
 
 
 @dataclass
@@ -37,7 +35,7 @@ class Node:
     visits: int = 0
     edges: list["Edge"] = field(default_factory=list)
     chance: "Chance | None" = None
-    key: np.uint64 = FIRST_KEY  # a hash of the moves that led here
+    key: int = 0  # a hash of the moves that led here
     one_player: bool = False
 
 
@@ -50,11 +48,7 @@ class Chance:
     children: dict[int, Node] = field(default_factory=dict)
 
     def draw(self, visits: int) -> int:
-        """The outcome that a readout takes after so many others: at frac(offset + φ·n) of the cumulative probabilities.
-
-        These spread more evenly than random draws (the additive recurrence of the golden ratio: Knuth, The Art of
-        Computer Programming, volume 3, section 6.4).
-        """
+        """The outcome that a readout takes after so many others; see `seraphim.search.selection.outcome_edge`."""
         possible = np.flatnonzero(self.probabilities)
         starts = np.cumsum(self.probabilities, dtype=np.float64)[possible[:-1]]  # of all but the first
         return int(possible[np.searchsorted(starts, (self.offset + GOLDEN * visits) % 1, side="right")])
@@ -134,11 +128,10 @@ def descend(
     """Go on with the child of a node by an action, or an outcome of chance; return value and player, and the child."""
     if child is None:
         child = add_child(game, inference, node, move, options.known_results)
-        is_cut_off = depth + 1 >= game.max_plies
-        if child.result is None and options.leaf == "playout" and is_cut_off:
+        is_cut_off = options.leaf == "playout" and depth + 1 >= game.max_plies
+        if child.result is None and is_cut_off:
             child.value = banked_by(game, child.state, child.mover)
-        ends = is_cut_off if options.leaf == "playout" else child.chance is None
-        if child.result is None and ends:
+        if child.result is None and (is_cut_off or (options.leaf == "value" and child.chance is None)):
             child.visits += 1
             return child.value, child.mover, child
     return *readout(game, inference, child, options, depth + 1), child
@@ -147,11 +140,11 @@ def descend(
 def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game: bool) -> Node:
     """Return the node after an action, or after an outcome of chance."""
     row = game.step(node.state[None], np.array([move]))
-    key = fork(np.array([node.key]), np.array([move], np.uint64))[0]
-    chances = features_of(game).chances
-    if chances is not None and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
+    key = int(fork(np.array([node.key], np.uint64), np.array([move], np.uint64))[0])
+    if has_chance(game) and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
         # All moves of a position draw the same outcomes in turn, so that they are compared in the same luck.
-        chance = Chance(chances(row)[0].astype(np.float32), uniform(key if node.chance else node.key, np.uint64(0)))
+        offset = uniform(np.uint64(key if node.chance else node.key), np.uint64(0))
+        chance = Chance(game.chances(row)[0].astype(np.float32), offset)  # type: ignore[attr-defined]
         return Node(row[0], node.mover, None, banked_by(game, row[0], node.mover), chance=chance, key=key)
     child = evaluate(game, inference, row[0], ask_game)
     child.key = key
@@ -167,8 +160,7 @@ def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = Fa
         actions = np.flatnonzero(game.legal(row)[0])
         priors = softmax(logits[0][actions])
         node.edges = [Edge(int(a), p, p) for a, p in zip(actions, priors, strict=True)]
-        node.one_player = features_of(game).num_players == 1
-        scale = features_of(game).value_scale
+        node.one_player, scale = features_of(game).num_players == 1, features_of(game).value_scale
         value = float(values[0]) * (1.0 if scale is None else scale) + banked_by(game, state, node.mover)
         node.value = float(np.float32(value))
     return node
