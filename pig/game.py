@@ -79,8 +79,8 @@ class Pig:
     def is_position(self, state: Array) -> bool:
         """Return whether play leads to a state, as far as its numbers tell."""
         first, second, turn, player, rolls = (int(word) for word in state)
-        if player not in (0, 1) or rolls not in (0, 1) or min(first, second, turn) < 0:
-            return False
+        if player not in (0, 1) or rolls not in (0, 1) or min(first, second, turn) < 0 or 1 in (first, second, turn):
+            return False  # no sum of rolls without a 1 is 1
         scores, own = (first, second), (first, second)[player]
         return max(scores) < self.target + SIDES and own < self.target and (not rolls or own + turn < self.target)
 

@@ -86,6 +86,8 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
         if min(counts, default=0) < 0 or sum(counts) > MOST_MOVES + MOST_OF_A_BYTE * len(body):
             raise RefusedError("it claims more moves than such a file holds, or fewer than none")
         game, moves = load_game(facts["game"]), MoveReader(body, facts["bits"])
+        if hasattr(game, "chances") or getattr(game, "num_players", 2) != 2:
+            raise RefusedError("proofs are of games of two players without chance")
         turned = symmetries(game, facts["symmetric"])
         layer = replay(game, facts["start"], turned)
         start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
@@ -146,6 +148,8 @@ def play(
         legal = game.legal(states)
         if len(chosen) < len(own) or (chosen >= game.num_actions).any() or not legal[own, chosen].all():
             raise RefusedError("a move is missing or illegal")
+        if not legal.any(axis=1).all():
+            raise RefusedError("a position has no legal move, although the game goes on: run seraphim check-game")
         legal[own] = False
         legal[own, chosen] = True
         rows, actions = np.nonzero(legal)

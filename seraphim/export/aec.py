@@ -9,6 +9,7 @@ import numpy as np
 
 from seraphim.errors import GameError, NotInstalledError, SettingsError, how_to_install
 from seraphim.game import Array, Game, load_game
+from seraphim.game.features import check_two_players
 
 try:
     import gymnasium
@@ -30,7 +31,7 @@ def env(game: str | Game, render_mode: str | None = None) -> Any:
         render_mode: `human` prints the position after each move, `ansi` lets `render` return it as text.
 
     Raises:
-        GameError: there is no such game.
+        GameError: there is no such game, or it is one of chance, or of one player.
         SettingsError: there is no such mode.
     """
     made = wrappers.TerminateIllegalWrapper(GameEnv(game, render_mode), illegal_reward=-1)
@@ -54,6 +55,7 @@ class GameEnv(AECEnv, EzPickle):  # type: ignore[misc]
         if render_mode not in (None, *RENDER_MODES):
             raise SettingsError(f"there is no render mode {render_mode!r}: expected {' or '.join(RENDER_MODES)}")
         self.game = load_game(game)
+        check_two_players(self.game)
         self.render_mode = render_mode
         self.metadata = {"name": self.game.name, "render_modes": list(RENDER_MODES), "is_parallelizable": False}
         self.possible_agents = ["player_0", "player_1"]

@@ -25,7 +25,8 @@ from seraphim.game.notation import banked_of, followers
 
 MAX_POSITIONS = 1_000_000  # reachable by play
 MAX_ITERATIONS = 10_000
-_SETTLED = 1e-12  # the most that an iteration changes values that have settled
+_SETTLED = 1e-9  # between the bounds of a value that has settled
+_MOST = 2.0  # that a result can differ from what is banked
 
 
 class UnsolvedError(GameError):
@@ -85,9 +86,12 @@ class _Graph(NamedTuple):
 def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solution:
     """Return every position that play can reach, with its exact value.
 
+    Where positions recur by chance, the values are those of games that are never cut off.
+
     Raises:
-        UnsolvedError: more than `max_positions` can be reached, a position can recur without chance, or games can be
-            cut off.
+        GameError: its chances are no probabilities.
+        UnsolvedError: more than `max_positions` can be reached, a position can recur without chance, games of which
+            none recurs can be cut off, or values do not settle.
     """
     if isinstance(game, PlainGame):
         game = PlainRules(game)
@@ -107,7 +111,8 @@ def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solutio
 
 def _explore(game: Game, max_positions: int) -> _Graph:
     # Breadth-first, a layer at a time.
-    kept = game.state_words - (features_of(game).bank_words or 0)  # words that tell positions apart
+    features = features_of(game)
+    kept = game.state_words - (features.bank_words or 0 if features.banked else 0)  # words that tell positions apart
     states = [game.initial(1)]
     numbers = {states[0][0, :kept].tobytes(): 0}
     counts, edges, targets = [], [], []
@@ -135,11 +140,14 @@ def _explore(game: Game, max_positions: int) -> _Graph:
 
 def _chances(game: Game, states: Array, rows: Array, chosen: Array) -> Array:
     # The probability of each edge, float64 [E]; 0 of an action.
-    chances = features_of(game).chances
-    if chances is None:
+    offered = features_of(game).chances
+    if offered is None:
         return np.zeros(len(rows))
-    by_chance = game.to_play(states)[rows] == CHANCE
-    return np.where(by_chance, chances(states)[rows, np.where(by_chance, chosen, 0)], 0.0)
+    by_chance, chances = game.to_play(states) == CHANCE, offered(states)
+    by_chance &= ~game.outcome(states)[0]
+    if not ((chances >= 0).all() and (abs(chances.sum(axis=1) - by_chance) < _SETTLED).all()):
+        raise GameError(f"{game.name} gives chances that are no probabilities: run seraphim check-game on it")
+    return np.where(by_chance[rows], chances[rows, np.minimum(chosen, chances.shape[1] - 1)], 0.0)
 
 
 def _value(game: Game, graph: _Graph, to_play: Array, values: Array) -> int | None:
@@ -150,7 +158,7 @@ def _value(game: Game, graph: _Graph, to_play: Array, values: Array) -> int | No
     while not solved.all():
         ready = np.logical_and.reduceat(solved[graph.targets], graph.firsts[unfinished]) & ~solved[unfinished]
         if not ready.any():
-            if not graph.chances.any():
+            if _recurs_by_choice(graph, ~solved & (to_play != CHANCE)):
                 raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
             _iterate(game, graph, to_play, values, unfinished[~solved[unfinished]])
             return None
@@ -164,12 +172,27 @@ def _value(game: Game, graph: _Graph, to_play: Array, values: Array) -> int | No
     return waves
 
 
+def _recurs_by_choice(graph: _Graph, positions: Array) -> bool:
+    # Whether some of these positions, bool [P], lead to each other in a circle.
+    sources = np.repeat(np.arange(len(positions)), np.diff(graph.firsts))
+    while positions.any():
+        goes_on = np.zeros(len(positions), np.bool_)
+        goes_on[sources[positions[graph.targets]]] = True
+        if (goes_on >= positions).all():
+            return True
+        positions = positions & goes_on
+    return False
+
+
 def _iterate(game: Game, graph: _Graph, to_play: Array, values: Array, positions: Array) -> None:
-    # Value iteration (Bellman 1957) where a position can recur by chance: values settle, as all games end in the end.
+    # Value iteration (Bellman 1957) where a position can recur by chance, from below and from above, until both agree.
+    low, high = values.copy(), values.copy()
+    low[positions], high[positions] = -_MOST, _MOST
     for _ in range(MAX_ITERATIONS):
-        before = values[positions]
-        values[positions] = _backed_up(graph, to_play, values, positions)
-        if abs(values[positions] - before).max() < _SETTLED:
+        for bound in (low, high):
+            bound[positions] = _backed_up(graph, to_play, bound, positions)
+        if (high - low)[positions].max() < _SETTLED:
+            values[positions] = (low + high)[positions] / 2
             return
     raise UnsolvedError(f"{game.name} is not solved: its values do not settle in {MAX_ITERATIONS:,} iterations")
 

@@ -21,6 +21,8 @@ from seraphim.game.plain import PlainGame, PlainRules
 FAMILIES = "seraphim.games"  # the group of entry points of packages that offer many games
 _FORMER = "strong_position_sets", "test_position_sets", "strong_test_position_sets"  # names
 
+_MOST_DOTS = 50  # in the name of a module; importing takes a call for each
+
 AnyGame = str | Game | PlainGame
 """A game: the name of the package or module that offers it as `GAME`, or the game itself."""
 
@@ -124,7 +126,7 @@ def load_game_module(name: AnyGame) -> ModuleType:
     family, colon, _ = name.partition(":")
     if colon:
         return _family(family)(name)
-    if not all(part.isidentifier() for part in name.split(".")):
+    if not all(part.isidentifier() for part in name.split(".")) or name.count(".") > _MOST_DOTS:
         raise GameError(f"{shown(name)} is not a game: {cure}")
     if name not in sys.modules:
         check_game_module(name)  # a settings.json may name any module there is

@@ -211,3 +211,9 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
     with pytest.raises(NotInstalledError, match=r"an environment needs pettingzoo: pip install .*\[pettingzoo\]"):
         importlib.import_module("seraphim.export.aec")
+
+
+@pytest.mark.parametrize("game", ["pig", "twenty48"])
+def test_games_of_chance_are_refused(game: str) -> None:
+    with pytest.raises(GameError, match="a game of chance, which is not played here"):
+        aec.env(game)

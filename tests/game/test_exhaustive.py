@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from seraphim.errors import GameError
-from seraphim.game import Array, PlainGame
+from seraphim.game import CHANCE, Array, PlainGame
 from seraphim.game.exhaustive import Solution, UnsolvedError, solve
 from seraphim.game.solved import load_position_sets
 from tictactoe.game import GAME
@@ -145,3 +145,62 @@ def test_learning_knows_when_it_plays_a_small_game_perfectly(nim: Path) -> None:
     checked = "checked all positions: searched move wrong in 0 of 28, raw network in "
     assert re.search(rf"{checked}\d+; never loses from the start moving first$", done.stdout, flags=re.MULTILINE)
     assert "plays perfectly after" in done.stdout
+
+
+# ---------------------------------------------------------------- chance
+
+
+class Loop(PlainGame):
+    """Chance goes on to the end, or back; by `choice` player 0 may go in a circle of their own."""
+
+    name, num_actions, observation_shape, state_words, max_plies = "loop", 2, (4,), 1, 20
+    num_chance_outcomes = 2
+
+    def __init__(self, odds: list[float], choice: bool = False) -> None:
+        self.odds, self.choice = odds, choice
+
+    def initial(self) -> tuple[int]:
+        return (0,)
+
+    def step(self, state: games.Words, action: int) -> tuple[int]:
+        if state == (0,):
+            return ((1,), (2,))[action]
+        return ((3,), (1,))[action]
+
+    def legal(self, state: games.Words) -> list[int]:
+        return [0, 1] if self.choice else [0]
+
+    def to_play(self, state: games.Words) -> int:
+        return CHANCE if state == (0,) or (state == (1,) and not self.choice) else 0
+
+    def chances(self, state: games.Words) -> list[float]:
+        return self.odds if state == (0,) else [0.5, 0.5]
+
+    def outcome(self, state: games.Words) -> float | None:
+        return {2: -1.0, 3: 1.0}.get(state[0])
+
+    def observe(self, state: games.Words) -> Array:
+        return np.zeros(4)
+
+
+def test_positions_may_recur_by_chance_but_not_by_choice() -> None:
+    solution = solve(Loop([0.25, 0.75]))
+    assert solution.longest is None
+    assert solution.results[0] == pytest.approx(-0.5)
+    with pytest.raises(UnsolvedError, match="a position can recur"):
+        solve(Loop([0.25, 0.75], choice=True))
+
+
+def test_values_that_hardly_settle_are_not_given() -> None:
+    class Slow(Loop):
+        def chances(self, state: games.Words) -> list[float]:
+            return [0.5, 0.5] if state == (0,) else [1e-12, 1 - 1e-12]
+
+    with pytest.raises(UnsolvedError, match="do not settle"):
+        solve(Slow([]))
+
+
+@pytest.mark.parametrize("odds", [[0.5, 0.6], [math.nan, 0.5], [-0.5, 1.5], [0.0, 0.0]])
+def test_chances_must_be_probabilities(odds: list[float]) -> None:
+    with pytest.raises(GameError, match="chances that are no probabilities: run seraphim check-game"):
+        solve(Loop(odds))

@@ -58,7 +58,16 @@ def test_a_turn_ends_by_a_one_or_by_holding() -> None:
 def test_only_positions_of_the_game_are_positions() -> None:
     game = Pig(20)
     good = [[0, 0, 0, 0, 0], [19, 3, 0, 1, 1], [25, 3, 0, 1, 0]]
-    bad = [[0, 0, 0, 2, 0], [0, 0, -1, 0, 0], [20, 0, 0, 0, 0], [26, 0, 0, 1, 0], [15, 0, 5, 0, 1]]
+    bad = [
+        [0, 0, 1, 0, 0],
+        [1, 0, 0, 1, 0],
+        [0, 1, 0, 1, 1],
+        [0, 0, 0, 2, 0],
+        [0, 0, -1, 0, 0],
+        [20, 0, 0, 0, 0],
+        [26, 0, 0, 1, 0],
+        [15, 0, 5, 0, 1],
+    ]
     assert all(game.is_position(np.array(words)) for words in good)
     assert not any(game.is_position(np.array(words)) for words in bad)
 

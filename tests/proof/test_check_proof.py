@@ -294,6 +294,44 @@ def test_nothing_is_proven_where_the_game_is_over(player: int, wins: bool, moves
         list(read_certificate(tmp_path / "proof").walk(TICTACTOE))
 
 
+@pytest.mark.parametrize("game", ["pig", "twenty48"])
+@pytest.mark.parametrize(("player", "moves"), [(0, [0]), (1, [])])
+def test_nothing_is_proven_in_a_game_of_chance(game: str, player: int, moves: list[int]) -> None:
+    claims = [{"player": player, "wins": True, "moves": len(moves)}]
+    header = {"game": game, "start": [], "symmetric": False, "bits": 8, "claims": claims}
+    assert refusal(sealed(header, np.array(moves))) == "proofs are of games of two players without chance"
+    with pytest.raises(GameError, match="which is not played here"):
+        list(prove(game, Position(None, [], []), "first", [], Limits(1, 8), None, print))
+
+
+def test_a_position_without_a_move_in_which_the_game_goes_on_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stuck(PlainGame):
+        name, num_actions, observation_shape, state_words, max_plies = "stuck", 1, (1,), 1, 9
+
+        def initial(self) -> tuple[int]:
+            return (0,)
+
+        def step(self, state: Any, action: int) -> tuple[int]:
+            return (state[0] + 1,)
+
+        def legal(self, state: Any) -> list[int]:
+            return [0] if state[0] == 0 else []
+
+        def to_play(self, state: Any) -> int:
+            return state[0] % 2
+
+        def outcome(self, state: Any) -> None:
+            return None
+
+        def observe(self, state: Any) -> Array:
+            return np.zeros(1)
+
+    monkeypatch.setattr(check_proof, "load_game", lambda name: PlainRules(Stuck()))
+    claims = [{"player": 0, "wins": True, "moves": 1}]
+    header = {"game": "stuck", "start": [], "symmetric": False, "bits": 8, "claims": claims}
+    assert refusal(sealed(header, np.array([0]))).startswith("a position has no legal move, although the game goes on")
+
+
 def test_proofs_of_format_1_say_how_to_renew_them(draw: bytes, tmp_path: Path) -> None:
     old = b"seraphim proof 1\n" + draw[len(MAGIC) :]
     assert refusal(old) == "it is of format 1, which does not show that play leads to its position: prove it again"
