@@ -4,8 +4,7 @@
 
 A proof says what a player gets at least from a position, whatever the other one plays. It is a move for each position
 in which that player is to move, and nothing else. This program plays these moves against all replies to the end of
-every game. It trusts the rules: what they say, and the symmetries that they state. It shares no code with what made the
-proof.
+every game. It trusts the rules and the symmetries that they state; it shares no code with what made the proof.
 
     file     the line MAGIC · a line of JSON · the moves, little-endian, compressed by zlib · the SHA-256 of all that
     JSON     game, its name · start, the moves from the initial position to the position · symmetric, whether symmetric
@@ -86,8 +85,6 @@ def check(data: bytes, name: str | None = None) -> Iterator[str]:
         if min(counts, default=0) < 0 or sum(counts) > MOST_MOVES + MOST_OF_A_BYTE * len(body):
             raise RefusedError("it claims more moves than such a file holds, or fewer than none")
         game, moves = load_game(facts["game"]), MoveReader(body, facts["bits"])
-        if hasattr(game, "chances") or getattr(game, "num_players", 2) != 2:
-            raise RefusedError("proofs are of games of two players without chance")
         turned = symmetries(game, facts["symmetric"])
         layer = replay(game, facts["start"], turned)
         start = f"after {format_moves(game, facts['start'])}" if facts["start"] else "from the initial position"
@@ -146,10 +143,9 @@ def play(
         unused -= len(own)
         chosen = moves.take(len(own)) if unused >= 0 else np.empty(0, np.int64)
         legal = game.legal(states)
-        if len(chosen) < len(own) or (chosen >= game.num_actions).any() or not legal[own, chosen].all():
+        is_stuck = not legal.any(axis=1).all()  # as where chance moves, which no proof plays against
+        if is_stuck or len(chosen) < len(own) or (chosen >= game.num_actions).any() or not legal[own, chosen].all():
             raise RefusedError("a move is missing or illegal")
-        if not legal.any(axis=1).all():
-            raise RefusedError("a position has no legal move, although the game goes on: run seraphim check-game")
         legal[own] = False
         legal[own, chosen] = True
         rows, actions = np.nonzero(legal)

@@ -82,7 +82,7 @@ def check_two_players(game: Game) -> None:
     if kind:
         raise GameError(
             f"{game.name} is a game of {kind}, which is not played here: seraphim check-game, "
-            "seraphim.game.exhaustive.solve and seraphim.search.naive take it"
+            "seraphim.game.exhaustive.solve and seraphim.search.search.Search take it"
         )
 
 
