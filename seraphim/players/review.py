@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, SupportsIndex, cast
 import numpy as np
 
 from seraphim.errors import GameError, shown
-from seraphim.game import AnyGame, Array, Game, load_game
+from seraphim.game import AnyGame, Array, Game, is_same, load_game
 from seraphim.game.features import features_of
 from seraphim.game.loading import module_features
 from seraphim.game.notation import label_in
-from seraphim.game.saved_games import check_moves, read_position
+from seraphim.game.saved_games import check_moves, check_position, read_position
 from seraphim.game.solved import solve
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.search.analysis import Move, PositionAnalysis
@@ -111,12 +111,13 @@ def to_tree(name: AnyGame, moves: GameMoves) -> GameTree:
     """Return the tree of a game by its moves.
 
     Raises:
-        GameError: they are none, one of them is not legal, or the tree is of another game.
+        GameError: they are none, one of them is not legal, or the tree is of another game, or of no position of it.
     """
     game = load_game(name)
     if isinstance(moves, GameTree):
-        if moves.game.name != game.name:
-            raise GameError(f"this is a game of {moves.game.name!r}, not {game.name!r}")
+        if not is_same(name, moves.game):
+            raise GameError(f"this is a game of {moves.game.name!r}, not {game.name!r}, or by other rules of that name")
+        check_position(game, moves.root.state)
         return moves
     if not isinstance(moves, str):
         try:

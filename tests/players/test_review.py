@@ -253,6 +253,37 @@ def test_moves_are_a_text_a_list_of_labels_or_of_actions_or_a_tree() -> None:
     assert nim.review(["take 1", "take 3"]) == nim.review("take 1, take 3") == nim.review([0, 2])
 
 
+class Misere(games.Nim):
+    """Other rules under a name that is taken."""
+
+    def outcome(self, state: tuple[int, ...]) -> float | None:
+        result = super().outcome(state)
+        return None if result is None else -result
+
+
+def test_a_tree_is_not_believed() -> None:
+    for name, words in (
+        *(("tictactoe", [0, 512]), ("tictactoe", [0, 511]), ("tictactoe", [7, 0])),
+        *(("connectfour", [0, 1 << 55]), ("othello", [0, 0])),
+    ):
+        tree = GameTree(load_game(name), np.array(words, np.int64))
+        for action in tree.legal()[:1]:
+            tree.play(action)
+        with pytest.raises(GameError, match=f"not a position of {name}: play does not lead there"):
+            seraphim.Model(name, readouts=8).review(tree)
+    for one, other in ((games.NIM, Misere()), (Misere(), games.NIM)):
+        tree = GameTree(seraphim.Model(one).game)
+        tree.play(0)
+        assert seraphim.Model(one, readouts=8).review(tree) == seraphim.Model(one, readouts=8).review([0])
+        with pytest.raises(GameError, match="a game of 'nim', not 'nim', or by other rules of that name"):
+            seraphim.Model(other, readouts=8).review(tree)
+    state = np.array([3, 8], np.int64)
+    drawn = seraphim.Model("tictactoe", readouts=8).review(GameTree(tictactoe.GAME, state))
+    assert drawn == seraphim.Model("tictactoe", readouts=8).review("X X . / O . . / . . .")
+    with pytest.raises(GameError, match="nim cannot check a position"):
+        seraphim.Model(games.NIM, readouts=8).review(GameTree(seraphim.Model(games.NIM).game, np.array([3, 1])))
+
+
 def test_a_game_without_moves_and_a_drawn_board_are_one_position() -> None:
     model = seraphim.Model("tictactoe", readouts=8)
     for review in (model.review(""), model.review([])):
