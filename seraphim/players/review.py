@@ -72,7 +72,7 @@ class GameReview:
     exact: tuple[bool, ...]
     """Whether each of the values is exact."""
     ended: bool
-    """Whether the game is over after the last move."""
+    """Whether the game is over after the last move; one that is cut off is not."""
     moves: tuple[ReviewedMove, ...] = field(repr=False)
 
     @property
@@ -188,7 +188,8 @@ def review_line(
 
 
 def _has_ended(game: Game, node: GameNode) -> bool:
-    return node.ply >= game.max_plies or not game.legal(node.state[None]).any()
+    # By the rules, as exact results are: a game that is cut off could go on.
+    return not game.legal(node.state[None]).any()
 
 
 def _solve_backward(
@@ -222,7 +223,7 @@ def _worth(
     # What a position is worth, with that of the next one in the game.
     if _has_ended(game, node):
         ended, outcomes = game.outcome(node.state[None])
-        return _Worth(float(outcomes[0]) if ended[0] else 0.0, exact=True)  # a game that is cut off is a draw
+        return _Worth(float(outcomes[0]), exact=bool(ended[0]))
     if after is not None and game.legal(node.state[None]).sum() == 1:
         return _Worth(after.value, after.exact)  # a forced move loses nothing
     analysis, sign = analyze(node.state), _sign(int(game.to_play(node.state[None])[0]))

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import games
 import numpy as np
@@ -14,7 +14,7 @@ import connectfour
 import seraphim
 import tictactoe
 from seraphim.errors import GameError, SettingsError
-from seraphim.game import Array, Game, load_game
+from seraphim.game import Array, Game, PlainGame, load_game
 from seraphim.game.tree import GameTree
 from seraphim.players.review import GameMoves, GameReview
 
@@ -168,11 +168,51 @@ def test_a_forced_move_loses_nothing() -> None:
     assert not chain.mistakes
 
 
-def test_a_game_that_is_cut_off_is_a_draw() -> None:
-    review = seraphim.Model(games.ENDLESS, readouts=5).review([0] * 20)
-    assert review.ended
-    assert (review.values[-1], review.exact[-1]) == (0, True)
-    assert not seraphim.Model(games.ENDLESS, readouts=5).review([0] * 19).ended
+class Late(PlainGame):
+    """Player 0 wins by 3 steps of its own, or after 6 forced moves; but games are cut off after 4 plies."""
+
+    name, num_actions, state_words, max_plies, observation_shape = "late", 2, 2, 4, (1,)
+
+    def __init__(self, forced: bool) -> None:
+        self._forced = forced
+
+    def initial(self) -> tuple[int, ...]:
+        return (0, 0)
+
+    def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
+        return (state[0] + (self._forced or (action and not state[1] % 2)), state[1] + 1)
+
+    def legal(self, state: tuple[int, ...]) -> Sequence[int]:
+        return (0,) if self._forced else (0, 1)
+
+    def to_play(self, state: tuple[int, ...]) -> int:
+        return state[1] % 2
+
+    def outcome(self, state: tuple[int, ...]) -> float | None:
+        return 1.0 if state[0] >= (6 if self._forced else 3) else -1.0 if state[1] >= 8 else None
+
+    def observe(self, state: tuple[int, ...]) -> Array:
+        return np.zeros(1, np.uint8)
+
+    def is_position(self, state: Array) -> bool:
+        return bool(0 <= state[0] <= state[1])
+
+
+@pytest.mark.parametrize(("forced", "moves"), [(True, [0, 0, 0, 0]), (False, [1, 0, 1, 0])])
+def test_a_cut_off_is_no_result(forced: bool, moves: list[int]) -> None:
+    model = seraphim.Model(Late(forced), readouts=400)
+    for plies in range(5):
+        review = model.review(moves[:plies])
+        assert review.values == (1,) * (plies + 1)  # by the rules, which know no cut-off
+        assert (all(review.exact), review.mistakes, review.ended) == (True, (), False)
+    *_, before, _ = states_along(model.game, moves)
+    tree = GameTree(model.game, before)  # as from a drawing, after any number of plies
+    for action in moves[:2]:
+        tree.play(action)
+    assert model.review(tree).values == (1,) * 3
+    assert model.review(tree).ended is (not model.game.legal(tree.node.state[None]).any())
+    unknown = seraphim.Model(games.ENDLESS, readouts=5).review([0] * 20)
+    assert (set(unknown.values), any(unknown.exact), unknown.ended) == ({0}, False, False)
 
 
 # ---------------------------------------------------------------- searches
