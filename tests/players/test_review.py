@@ -289,6 +289,8 @@ def test_moves_are_a_text_a_list_of_labels_or_of_actions_or_a_tree() -> None:
     forms: list[GameMoves] = [["b2", "a1", "c3"], [4, 0, 8], np.array([4, 0, 8]), ("b2", "a1", "c3"), tree]
     for moves in forms:
         assert model.review(moves) == expected
+    for once in (iter(["b2", "a1", "c3"]), map(int, "408"), reversed([8, 0, 4])):
+        assert model.review(once) == expected
     nim = seraphim.Model(games.NIM, readouts=8)  # whose labels have spaces
     assert nim.review(["take 1", "take 3"]) == nim.review("take 1, take 3") == nim.review([0, 2])
 
@@ -370,6 +372,12 @@ def test_a_review_prints_as_a_table_and_is_json() -> None:
         (lambda model: model.review([4, 99]), GameError, "move 2: 99 is not legal here"),
         (lambda model: model.review([4, "a1"]), GameError, "a text or a list of labels or actions, not"),
         (lambda model: model.review([4, 0.5]), GameError, "a text or a list of labels or actions, not"),
+        (lambda model: model.review([4, True]), GameError, r"labels or actions, not \[4, True\]"),
+        (lambda model: model.review([False]), GameError, r"labels or actions, not \[False\]"),
+        (lambda model: model.review(np.array([True])), GameError, "labels or actions, not"),
+        (lambda model: model.review({4, 0}), GameError, "labels or actions, not {0, 4}"),
+        (lambda model: model.review(frozenset({"b2"})), GameError, "labels or actions, not frozenset"),
+        (lambda model: model.review({"b2": 1}), GameError, "labels or actions, not {'b2': 1}"),
         (lambda model: model.review(None), GameError, "a text or a list of labels or actions, not None"),
         (lambda model: model.review(GameTree(connectfour.GAME)), GameError, "a game of 'connectfour', not 'tictactoe'"),
         (lambda model: model.review("a1 a2 b1 b2 c1 c2"), GameError, "move 6: the game is over here"),
@@ -385,3 +393,16 @@ def test_what_is_no_game_or_out_of_range_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         call(seraphim.Model("tictactoe", readouts=8))
+
+
+class Alone(games.Nim):
+    """A game of one player."""
+
+    num_players = 1
+
+
+@pytest.mark.parametrize(("game", "kind"), [("pig", "chance"), (Alone(), "one player")])
+@pytest.mark.parametrize("moves", [[], [0], [2] * 5])
+def test_games_of_chance_or_of_one_player_are_refused(game: str | PlainGame, kind: str, moves: list[int]) -> None:
+    with pytest.raises(GameError, match=f"is a game of {kind}, which is not played here"):
+        seraphim.Model(game, readouts=8).review(moves)
