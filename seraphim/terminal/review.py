@@ -66,7 +66,7 @@ def _draw_mistakes(review: GameReview, marks: tuple[str, str]) -> Table:
         for move in review.worst(player, WORST):
             line = " ".join(move.line[:LONGEST_LINE]) + (" …" if len(move.line) > LONGEST_LINE else "")
             mark = Text(f" {marks[player]} ", PIECE_STYLES[player])
-            table.add_row(mark, str(move.ply), Text(move.label, "bold"), f"{move.lost:.0%}", line)
+            table.add_row(mark, str(move.ply), Text(move.label, "bold"), f"{move.lost:.0%}", Text(line))
     return table
 
 

@@ -18,7 +18,7 @@ import seraphim
 from seraphim.errors import NotInstalledError
 from seraphim.game import load_game
 from seraphim.game.tree import GameTree
-from seraphim.players.review import GameReview
+from seraphim.players.review import GameReview, ReviewedMove
 from seraphim.terminal import game_files
 from seraphim.terminal.review import draw_review, plot_review, summarize
 
@@ -103,6 +103,14 @@ def test_a_curve_fits_the_screen(width: int, plies: int) -> None:
     assert numbers[0] == 0
     assert numbers == sorted(set(numbers))
     assert numbers[-1] <= plies
+
+
+def test_labels_are_drawn_as_they_are() -> None:
+    labels = ("[/a]", "[bold]", ":smile:")
+    moves = (ReviewedMove(1, 0, "[red]", 0, 0.5, labels[0], labels),)
+    review = GameReview("g", 0.2, 1, (0.0, -1.0), (True, True), ended=False, moves=moves)
+    row = next(line for line in drawn(review) if "[red]" in line)
+    assert row.split() == ["X", "1", "[red]", "50%", *labels]
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
