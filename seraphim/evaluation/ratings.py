@@ -8,14 +8,15 @@ in a hundred, and a match of 100 to 0 is worth 921 points.
 The player `random` is rated 0; without it, the mean of all ratings is 0.
 """
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from seraphim.errors import NotInstalledError, SettingsError
+from seraphim.errors import NotInstalledError, SettingsError, shown
 from seraphim.evaluation.intervals import Z_95, dispersion
 from seraphim.evaluation.match import MatchResult
 from seraphim.game import Array
@@ -158,9 +159,36 @@ def check_plot(file: Path) -> None:
     if file.suffix not in _SUFFIXES:
         raise SettingsError(f"a plot must end with {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}, not {file.name!r}")
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError as error:
         raise NotInstalledError("plots need matplotlib, which is not installed: pip install matplotlib") from error
+    except Exception as error:
+        raise SettingsError(
+            f"matplotlib cannot be imported ({shown(error)}): check its configuration, MPLBACKEND and matplotlibrc"
+        ) from error
+
+
+@contextlib.contextmanager
+def new_figure(file: Path, width: float, height: float) -> Iterator[Any]:
+    """Yield a `Figure` of a size in inches, and save it; drawn by matplotlib's defaults, not by one's configuration.
+
+    Raises:
+        SettingsError, NotInstalledError: see `check_plot`.
+    """
+    check_plot(file)
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    defaults: dict[Any, Any] = {name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"}
+    with matplotlib.rc_context(defaults | {"text.parse_math": False}):  # $ is a dollar
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        figure.savefig(file)
+
+
+def drawable(text: str) -> str:
+    """Return a text of others for a figure: matplotlib draws no bytes that are not UTF-8, and no control characters."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def plot_ratings(ratings: Sequence[Rating], file: Path) -> None:
@@ -170,15 +198,13 @@ def plot_ratings(ratings: Sequence[Rating], file: Path) -> None:
         SettingsError: the file's name has another ending than `.png`, `.svg` or `.pdf`.
         NotInstalledError: matplotlib is not installed.
     """
-    check_plot(file)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 1.2 + 0.3 * len(ratings)), layout="constrained")
-    axes = figure.add_subplot()
-    values = np.array([(rating.elo, rating.elo - rating.low, rating.high - rating.elo) for rating in ratings])
-    axes.errorbar(values[:, 0], np.arange(len(ratings)), xerr=values[:, 1:].T, fmt="o", capsize=3)
-    axes.set_yticks(np.arange(len(ratings)), [rating.name for rating in ratings])
-    axes.invert_yaxis()
-    axes.set_xlabel(f"Elo, 95 % intervals; {ANCHOR if any(each.name == ANCHOR for each in ratings) else 'mean'} = 0")
-    axes.grid(visible=True, axis="x", alpha=0.3)
-    figure.savefig(file)
+    with new_figure(file, 8, 1.2 + 0.3 * len(ratings)) as figure:
+        axes = figure.add_subplot()
+        values = np.array([(rating.elo, rating.elo - rating.low, rating.high - rating.elo) for rating in ratings])
+        axes.errorbar(values[:, 0], np.arange(len(ratings)), xerr=values[:, 1:].T, fmt="o", capsize=3)
+        axes.set_yticks(np.arange(len(ratings)), [drawable(rating.name) for rating in ratings])
+        axes.invert_yaxis()
+        axes.set_xlabel(
+            f"Elo, 95 % intervals; {ANCHOR if any(each.name == ANCHOR for each in ratings) else 'mean'} = 0"
+        )
+        axes.grid(visible=True, axis="x", alpha=0.3)

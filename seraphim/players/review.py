@@ -5,7 +5,7 @@ solver knows it, or a move leads to one. Knows the rules and what a search retur
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType, ModuleType
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, SupportsIndex, cast
 import numpy as np
 
 from seraphim.errors import GameError, shown
-from seraphim.game import AnyGame, Array, Game, load_game
-from seraphim.game.features import features_of
+from seraphim.game import AnyGame, Array, Game, is_same, load_game
+from seraphim.game.features import check_two_players, features_of
 from seraphim.game.loading import module_features
 from seraphim.game.notation import label_in
-from seraphim.game.saved_games import check_moves, read_position
+from seraphim.game.saved_games import check_moves, check_position, read_position
 from seraphim.game.solved import solve
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.search.analysis import Move, PositionAnalysis
@@ -27,7 +27,7 @@ MISTAKE = 0.2
 """Expected points that a mistake loses at least; that is 0.4 of a value from -1 to 1."""
 SOLVER_SECONDS = 1.0
 
-GameMoves = str | Sequence[str] | Sequence[int] | Array | GameTree
+GameMoves = str | Iterable[str] | Iterable[int] | Array | GameTree
 """The moves of a game: text such as `4453`, a list of labels or of actions, or a tree: its line through the current
 position."""
 
@@ -72,7 +72,7 @@ class GameReview:
     exact: tuple[bool, ...]
     """Whether each of the values is exact."""
     ended: bool
-    """Whether the game is over after the last move."""
+    """Whether the game is over after the last move; one that is cut off is not."""
     moves: tuple[ReviewedMove, ...] = field(repr=False)
 
     @property
@@ -111,20 +111,26 @@ def to_tree(name: AnyGame, moves: GameMoves) -> GameTree:
     """Return the tree of a game by its moves.
 
     Raises:
-        GameError: they are none, one of them is not legal, or the tree is of another game.
+        GameError: they are none, one of them is not legal, the tree is of another game or of no position of it, or
+            it is a game of chance or of one player.
     """
     game = load_game(name)
+    check_two_players(game)
     if isinstance(moves, GameTree):
-        if moves.game.name != game.name:
-            raise GameError(f"this is a game of {moves.game.name!r}, not {game.name!r}")
+        if not is_same(name, moves.game):
+            raise GameError(f"this is a game of {moves.game.name!r}, not {game.name!r}, or by other rules of that name")
+        check_position(game, moves.root.state)
         return moves
     if not isinstance(moves, str):
         try:
-            if not all(isinstance(move, str) for move in moves):
-                return check_moves(game, [operator.index(cast(SupportsIndex, move)) for move in moves])
+            listed = [*moves]  # once: an iterator has them no second time
+            if isinstance(moves, Set | Mapping) or any(isinstance(move, bool) for move in listed):
+                raise TypeError("a set has no order, and a truth value is no action")
+            if not all(isinstance(move, str) for move in listed):
+                return check_moves(game, [operator.index(cast(SupportsIndex, move)) for move in listed])
         except TypeError as error:
             raise GameError(f"a game is a text or a list of labels or actions, not {shown(moves)}") from error
-        moves = ", ".join(map(str, moves))
+        moves = ", ".join(map(str, listed))
     found = read_position(name, moves)
     return check_moves(game, found.actions) if found.start is None else GameTree(game, found.start)
 
@@ -187,7 +193,8 @@ def review_line(
 
 
 def _has_ended(game: Game, node: GameNode) -> bool:
-    return node.ply >= game.max_plies or not game.legal(node.state[None]).any()
+    # By the rules, as exact results are: a game that is cut off could go on.
+    return not game.legal(node.state[None]).any()
 
 
 def _solve_backward(
@@ -221,7 +228,7 @@ def _worth(
     # What a position is worth, with that of the next one in the game.
     if _has_ended(game, node):
         ended, outcomes = game.outcome(node.state[None])
-        return _Worth(float(outcomes[0]) if ended[0] else 0.0, exact=True)  # a game that is cut off is a draw
+        return _Worth(float(outcomes[0]), exact=bool(ended[0]))
     if after is not None and game.legal(node.state[None]).sum() == 1:
         return _Worth(after.value, after.exact)  # a forced move loses nothing
     analysis, sign = analyze(node.state), _sign(int(game.to_play(node.state[None])[0]))

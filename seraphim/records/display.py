@@ -78,7 +78,8 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
         "cut off": summary.cut_off,
     }
     facts = Table.grid(padding=(0, 2))
-    facts.add_row("games", f"{games:,} of {game.name}, {_with_share(summary.distinct_games, games)} distinct")
+    distinct_games = _with_share(summary.distinct_games, games)
+    facts.add_row("games", Text(f"{games:,} of {game.name}, {distinct_games} distinct"))
     facts.add_row(
         "results", ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
     )
@@ -89,7 +90,7 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
     for ply, moves in enumerate(summary.moves[:_MAX_PLIES]):
         if moves:  # else no game is recorded from here
             most = "  ".join(f"{label} {count / moves.total():.1%}" for label, count in moves.most_common(5))
-            plies.add_row(str(ply), f"{moves.total():,}", _with_share(summary.distinct[ply], moves.total()), most)
+            plies.add_row(str(ply), f"{moves.total():,}", _with_share(summary.distinct[ply], moves.total()), Text(most))
     first = [(label, count / summary.moves[0].total()) for label, count in summary.moves[0].most_common()]
     return Group(facts, Text("\nfirst moves"), _bars(first), Text(), plies, Text())
 
@@ -104,7 +105,7 @@ def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableT
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
     facts.add_row("search", f"{positions.root_values[0]:+.2f} for the player to move")
     facts.add_row("result", result if positions.value_weights[0] else "none: cut off")
-    facts.add_row("played", played)
+    facts.add_row("played", Text(played))
     legal = np.flatnonzero(positions.legal[0])
     order = legal[np.argsort(-policy[legal], kind="stable")].tolist()
     shares = [(label_in(game, positions.states[0], each), float(policy[each])) for each in order]

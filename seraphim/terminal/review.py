@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.evaluation.ratings import check_plot
+from seraphim.evaluation.ratings import drawable, new_figure
 from seraphim.players.review import GameReview
 from seraphim.terminal.screen import BAR_STYLES, PIECE_STYLES
 
@@ -66,7 +66,7 @@ def _draw_mistakes(review: GameReview, marks: tuple[str, str]) -> Table:
         for move in review.worst(player, WORST):
             line = " ".join(move.line[:LONGEST_LINE]) + (" …" if len(move.line) > LONGEST_LINE else "")
             mark = Text(f" {marks[player]} ", PIECE_STYLES[player])
-            table.add_row(mark, str(move.ply), Text(move.label, "bold"), f"{move.lost:.0%}", line)
+            table.add_row(mark, str(move.ply), Text(move.label, "bold"), f"{move.lost:.0%}", Text(line))
     return table
 
 
@@ -88,21 +88,18 @@ def plot_review(review: GameReview, marks: tuple[str, str], file: Path, title: s
     Raises:
         SettingsError, NotInstalledError: see `seraphim.evaluation.ratings.check_plot`.
     """
-    check_plot(file)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    axes = figure.add_subplot()
-    chances = [100 * chance for chance in review.chances]
-    axes.plot(chances, color="tab:red")
-    for player, style in enumerate(("vr", "^y")):
-        for move in review.worst(player, WORST):
-            label = f"{marks[player]} {move.ply}. {move.label} lost {move.lost:.0%}, better {move.better}"
-            axes.plot(move.ply, chances[move.ply], style, markeredgecolor="black", label=label)
-            axes.annotate(str(move.ply), (move.ply, chances[move.ply]), (5, 5), textcoords="offset points")
-    if review.mistakes:
-        figure.legend(loc="outside right upper")
-    axes.axhline(50, color="gray", linewidth=0.5)
-    axes.set(title=title, xlabel="move", ylabel=f"{marks[0]}'s chance of winning, %", ylim=(-5, 105))
-    axes.grid(alpha=0.3)
-    figure.savefig(file)
+    with new_figure(file, 9, 4) as figure:
+        axes = figure.add_subplot()
+        chances = [100 * chance for chance in review.chances]
+        axes.plot(chances, color="tab:red")
+        for player, style in enumerate(("vr", "^y")):
+            for move in review.worst(player, WORST):
+                label = f"{marks[player]} {move.ply}. {move.label} lost {move.lost:.0%}, better {move.better}"
+                axes.plot(move.ply, chances[move.ply], style, markeredgecolor="black", label=drawable(label))
+                axes.annotate(str(move.ply), (move.ply, chances[move.ply]), (5, 5), textcoords="offset points")
+        if review.mistakes:
+            figure.legend(loc="outside right upper")
+        axes.axhline(50, color="gray", linewidth=0.5)
+        heading = drawable(f"{marks[0]}'s chance of winning, %")
+        axes.set(title=drawable(title), xlabel="move", ylabel=heading, ylim=(-5, 105))
+        axes.grid(alpha=0.3)

@@ -15,7 +15,7 @@ import numpy as np
 
 from seraphim.errors import FileError
 from seraphim.evaluation.match_csv import read_rows
-from seraphim.evaluation.ratings import check_plot
+from seraphim.evaluation.ratings import drawable, new_figure
 from seraphim.storage.atomic import replace_file
 
 CURVE = "curve.csv"
@@ -62,35 +62,31 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     Raises:
         SettingsError, NotInstalledError: see `seraphim.evaluation.ratings.check_plot`.
     """
-    check_plot(file)
-    from matplotlib.figure import Figure
-
     sets = [name.removesuffix("/positions") for name in rows[-1] if name.endswith("/positions")]
     rated = _having(rows, "seconds", "strength/low", "strength/elo", "strength/high")
     panels = [("searched", "searched move"), ("raw", "network alone")] if sets else []
     count = len(panels) + bool(rated)
-    figure = Figure(figsize=(5 * count, 4.5), layout="constrained")
-    for place, (kind, heading) in enumerate(panels, start=1):
-        axes = figure.add_subplot(1, count, place)
-        for name in sets:
-            known = _having(rows, "seconds", f"{name}/{kind}_mistakes", f"{name}/positions")
-            shares = [100 * row[f"{name}/{kind}_mistakes"] / max(1.0, row[f"{name}/positions"]) for row in known]
-            axes.plot([row["seconds"] / 60 for row in known], shares, label=name, marker=".")
-        axes.set(title=heading, ylabel="moves that lose the result, %", ylim=(0, None))
-    if sets:
-        axes.legend()
-    if rated:
-        axes = figure.add_subplot(1, count, count)
-        minutes, low, elo, high = np.array(
-            [(row["seconds"] / 60, row["strength/low"], row["strength/elo"], row["strength/high"]) for row in rated]
-        ).T
-        axes.errorbar(minutes, elo, yerr=(elo - low, high - elo), marker=".", capsize=3)
-        axes.set(title="strength in matches", ylabel="Elo, 95 % intervals; random play = 0")
-    for axes in figure.axes:
-        axes.set(xlabel="minutes of learning")
-        axes.grid(alpha=0.3)
-    figure.suptitle(title)
-    figure.savefig(file)
+    with new_figure(file, 5 * count, 4.5) as figure:
+        for place, (kind, heading) in enumerate(panels, start=1):
+            axes = figure.add_subplot(1, count, place)
+            for name in sets:
+                known = _having(rows, "seconds", f"{name}/{kind}_mistakes", f"{name}/positions")
+                shares = [100 * row[f"{name}/{kind}_mistakes"] / max(1.0, row[f"{name}/positions"]) for row in known]
+                axes.plot([row["seconds"] / 60 for row in known], shares, label=drawable(name), marker=".")
+            axes.set(title=heading, ylabel="moves that lose the result, %", ylim=(0, None))
+        if sets:
+            axes.legend()
+        if rated:
+            axes = figure.add_subplot(1, count, count)
+            minutes, low, elo, high = np.array(
+                [(row["seconds"] / 60, row["strength/low"], row["strength/elo"], row["strength/high"]) for row in rated]
+            ).T
+            axes.errorbar(minutes, elo, yerr=(elo - low, high - elo), marker=".", capsize=3)
+            axes.set(title="strength in matches", ylabel="Elo, 95 % intervals; random play = 0")
+        for axes in figure.axes:
+            axes.set(xlabel="minutes of learning")
+            axes.grid(alpha=0.3)
+        figure.suptitle(drawable(title))
 
 
 def _having(rows: list[dict[str, float]], *names: str) -> list[dict[str, float]]:

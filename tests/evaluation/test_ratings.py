@@ -1,5 +1,6 @@
 """Ratings: known strengths are recovered, with correct intervals."""
 
+import os
 from itertools import combinations
 from pathlib import Path
 
@@ -142,6 +143,12 @@ def test_ratings_are_drawn(tmp_path: Path, suffix: str) -> None:
     assert file.stat().st_size > 1000
     if suffix == ".svg":
         assert "Elo, 95 % intervals; random = 0" in file.read_text()
+
+
+def test_names_of_players_are_drawn_as_they_are(tmp_path: Path) -> None:
+    file, name = tmp_path / "ratings.svg", os.fsdecode(b"gtp:$5\\frac{$ \xff")
+    plot_ratings([Rating(name, 0.0, -1.0, 1.0, 2, 0.5)], file)
+    assert "<!-- gtp:$5\\frac{$ ? -->" in file.read_text()
 
 
 def test_a_plot_of_an_unknown_format_is_refused(tmp_path: Path) -> None:

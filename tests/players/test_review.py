@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import games
 import numpy as np
@@ -14,7 +14,7 @@ import connectfour
 import seraphim
 import tictactoe
 from seraphim.errors import GameError, SettingsError
-from seraphim.game import Array, Game, load_game
+from seraphim.game import Array, Game, PlainGame, load_game
 from seraphim.game.tree import GameTree
 from seraphim.players.review import GameMoves, GameReview
 
@@ -168,11 +168,51 @@ def test_a_forced_move_loses_nothing() -> None:
     assert not chain.mistakes
 
 
-def test_a_game_that_is_cut_off_is_a_draw() -> None:
-    review = seraphim.Model(games.ENDLESS, readouts=5).review([0] * 20)
-    assert review.ended
-    assert (review.values[-1], review.exact[-1]) == (0, True)
-    assert not seraphim.Model(games.ENDLESS, readouts=5).review([0] * 19).ended
+class Late(PlainGame):
+    """Player 0 wins by 3 steps of its own, or after 6 forced moves; but games are cut off after 4 plies."""
+
+    name, num_actions, state_words, max_plies, observation_shape = "late", 2, 2, 4, (1,)
+
+    def __init__(self, forced: bool) -> None:
+        self._forced = forced
+
+    def initial(self) -> tuple[int, ...]:
+        return (0, 0)
+
+    def step(self, state: tuple[int, ...], action: int) -> tuple[int, ...]:
+        return (state[0] + (self._forced or (action and not state[1] % 2)), state[1] + 1)
+
+    def legal(self, state: tuple[int, ...]) -> Sequence[int]:
+        return (0,) if self._forced else (0, 1)
+
+    def to_play(self, state: tuple[int, ...]) -> int:
+        return state[1] % 2
+
+    def outcome(self, state: tuple[int, ...]) -> float | None:
+        return 1.0 if state[0] >= (6 if self._forced else 3) else -1.0 if state[1] >= 8 else None
+
+    def observe(self, state: tuple[int, ...]) -> Array:
+        return np.zeros(1, np.uint8)
+
+    def is_position(self, state: Array) -> bool:
+        return bool(0 <= state[0] <= state[1])
+
+
+@pytest.mark.parametrize(("forced", "moves"), [(True, [0, 0, 0, 0]), (False, [1, 0, 1, 0])])
+def test_a_cut_off_is_no_result(forced: bool, moves: list[int]) -> None:
+    model = seraphim.Model(Late(forced), readouts=400)
+    for plies in range(5):
+        review = model.review(moves[:plies])
+        assert review.values == (1,) * (plies + 1)  # by the rules, which know no cut-off
+        assert (all(review.exact), review.mistakes, review.ended) == (True, (), False)
+    *_, before, _ = states_along(model.game, moves)
+    tree = GameTree(model.game, before)  # as from a drawing, after any number of plies
+    for action in moves[:2]:
+        tree.play(action)
+    assert model.review(tree).values == (1,) * 3
+    assert model.review(tree).ended is (not model.game.legal(tree.node.state[None]).any())
+    unknown = seraphim.Model(games.ENDLESS, readouts=5).review([0] * 20)
+    assert (set(unknown.values), any(unknown.exact), unknown.ended) == ({0}, False, False)
 
 
 # ---------------------------------------------------------------- searches
@@ -249,8 +289,41 @@ def test_moves_are_a_text_a_list_of_labels_or_of_actions_or_a_tree() -> None:
     forms: list[GameMoves] = [["b2", "a1", "c3"], [4, 0, 8], np.array([4, 0, 8]), ("b2", "a1", "c3"), tree]
     for moves in forms:
         assert model.review(moves) == expected
+    for once in (iter(["b2", "a1", "c3"]), map(int, "408"), reversed([8, 0, 4])):
+        assert model.review(once) == expected
     nim = seraphim.Model(games.NIM, readouts=8)  # whose labels have spaces
     assert nim.review(["take 1", "take 3"]) == nim.review("take 1, take 3") == nim.review([0, 2])
+
+
+class Misere(games.Nim):
+    """Other rules under a name that is taken."""
+
+    def outcome(self, state: tuple[int, ...]) -> float | None:
+        result = super().outcome(state)
+        return None if result is None else -result
+
+
+def test_a_tree_is_not_believed() -> None:
+    for name, words in (
+        *(("tictactoe", [0, 512]), ("tictactoe", [0, 511]), ("tictactoe", [7, 0])),
+        *(("connectfour", [0, 1 << 55]), ("othello", [0, 0])),
+    ):
+        tree = GameTree(load_game(name), np.array(words, np.int64))
+        for action in tree.legal()[:1]:
+            tree.play(action)
+        with pytest.raises(GameError, match=f"not a position of {name}: play does not lead there"):
+            seraphim.Model(name, readouts=8).review(tree)
+    for one, other in ((games.NIM, Misere()), (Misere(), games.NIM)):
+        tree = GameTree(seraphim.Model(one).game)
+        tree.play(0)
+        assert seraphim.Model(one, readouts=8).review(tree) == seraphim.Model(one, readouts=8).review([0])
+        with pytest.raises(GameError, match="a game of 'nim', not 'nim', or by other rules of that name"):
+            seraphim.Model(other, readouts=8).review(tree)
+    state = np.array([3, 8], np.int64)
+    drawn = seraphim.Model("tictactoe", readouts=8).review(GameTree(tictactoe.GAME, state))
+    assert drawn == seraphim.Model("tictactoe", readouts=8).review("X X . / O . . / . . .")
+    with pytest.raises(GameError, match="nim cannot check a position"):
+        seraphim.Model(games.NIM, readouts=8).review(GameTree(seraphim.Model(games.NIM).game, np.array([3, 1])))
 
 
 def test_a_game_without_moves_and_a_drawn_board_are_one_position() -> None:
@@ -299,6 +372,12 @@ def test_a_review_prints_as_a_table_and_is_json() -> None:
         (lambda model: model.review([4, 99]), GameError, "move 2: 99 is not legal here"),
         (lambda model: model.review([4, "a1"]), GameError, "a text or a list of labels or actions, not"),
         (lambda model: model.review([4, 0.5]), GameError, "a text or a list of labels or actions, not"),
+        (lambda model: model.review([4, True]), GameError, r"labels or actions, not \[4, True\]"),
+        (lambda model: model.review([False]), GameError, r"labels or actions, not \[False\]"),
+        (lambda model: model.review(np.array([True])), GameError, "labels or actions, not"),
+        (lambda model: model.review({4, 0}), GameError, "labels or actions, not {0, 4}"),
+        (lambda model: model.review(frozenset({"b2"})), GameError, "labels or actions, not frozenset"),
+        (lambda model: model.review({"b2": 1}), GameError, "labels or actions, not {'b2': 1}"),
         (lambda model: model.review(None), GameError, "a text or a list of labels or actions, not None"),
         (lambda model: model.review(GameTree(connectfour.GAME)), GameError, "a game of 'connectfour', not 'tictactoe'"),
         (lambda model: model.review("a1 a2 b1 b2 c1 c2"), GameError, "move 6: the game is over here"),
@@ -314,3 +393,16 @@ def test_what_is_no_game_or_out_of_range_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         call(seraphim.Model("tictactoe", readouts=8))
+
+
+class Alone(games.Nim):
+    """A game of one player."""
+
+    num_players = 1
+
+
+@pytest.mark.parametrize(("game", "kind"), [("pig", "chance"), (Alone(), "one player")])
+@pytest.mark.parametrize("moves", [[], [0], [2] * 5])
+def test_games_of_chance_or_of_one_player_are_refused(game: str | PlainGame, kind: str, moves: list[int]) -> None:
+    with pytest.raises(GameError, match=f"is a game of {kind}, which is not played here"):
+        seraphim.Model(game, readouts=8).review(moves)

@@ -409,3 +409,9 @@ def test_ids_and_names_of_files_are_shown_as_they_are(tmp_path):
     file = write_payloads(tmp_path / "[red].tfrecord", *examples[:-1], with_end(examples[-1], END_OF_FILE))
     assert "game     [/b], ply 0" in shown(file, show_records, RecordFilter())
     assert "[red].tfrecord" in shown(file, show_summary)
+
+
+def test_labels_are_shown_as_they_are(folder, monkeypatch):
+    monkeypatch.setattr(type(load_game("tictactoe")), "action_label", lambda _, action: f"[/{action}]:smile:")
+    assert "played   [/3]:smile:" in shown(folder / "batch-0000001.tfrecord", show_records, RecordFilter(record=2))
+    assert "[/4]:smile: 75.0%  [/0]:smile: 25.0%" in shown(folder, show_summary)

@@ -18,7 +18,7 @@ import seraphim
 from seraphim.errors import NotInstalledError
 from seraphim.game import load_game
 from seraphim.game.tree import GameTree
-from seraphim.players.review import GameReview
+from seraphim.players.review import GameReview, ReviewedMove
 from seraphim.terminal import game_files
 from seraphim.terminal.review import draw_review, plot_review, summarize
 
@@ -32,8 +32,8 @@ SGF = "(;FF[4]GM[2]SZ[8]PB[Hassan]PW[Logistello];B[f5];W[d6];B[C4];W[d3];B[c5])"
 def run(root: Path, tmp_path: Path) -> Run:
     """Return a function that runs the command in an empty folder, on the models that come with Seraphim."""
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        variables = {**os.environ, "SERAPHIM_DATA": str(root)}
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "SERAPHIM_DATA": str(root), **environment}
         program = Path("bin/review.py").absolute()
         return programs.run([sys.executable, program, *arguments], env=variables, cwd=tmp_path)
 
@@ -105,6 +105,14 @@ def test_a_curve_fits_the_screen(width: int, plies: int) -> None:
     assert numbers[-1] <= plies
 
 
+def test_labels_are_drawn_as_they_are() -> None:
+    labels = ("[/a]", "[bold]", ":smile:")
+    moves = (ReviewedMove(1, 0, "[red]", 0, 0.5, labels[0], labels),)
+    review = GameReview("g", 0.2, 1, (0.0, -1.0), (True, True), ended=False, moves=moves)
+    row = next(line for line in drawn(review) if "[red]" in line)
+    assert row.split() == ["X", "1", "[red]", "50%", *labels]
+
+
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_a_picture_is_drawn(ending: str, tmp_path: Path) -> None:
     review = seraphim.Model("tictactoe", readouts=60).review(BLUNDERS)
@@ -112,6 +120,40 @@ def test_a_picture_is_drawn(ending: str, tmp_path: Path) -> None:
     plot_review(review, MARKS, file, "a game")
     assert file.read_bytes().startswith({"png": b"\x89PNG", "svg": b"<?xml"}[ending])
     plot_review(seraphim.Model("tictactoe", readouts=8).review(""), MARKS, file, "no moves")
+
+
+def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    """Dollars are commands of the library that draws, and names of files are any bytes."""
+    name = os.fsdecode(b"$5\\frac{$ \xff\x01.txt")
+    move = ReviewedMove(1, 0, name, 0, 0.5, name, (name,))
+    review = GameReview("g", 0.2, 1, (0.0, -1.0), (True, True), ended=False, moves=(move,))
+    for ending in ("png", "svg", "pdf"):
+        plot_review(review, (name, name), tmp_path / f"game.{ending}", name)
+    drawn_text = (tmp_path / "game.svg").read_text()
+    assert "<!-- $5\\frac{$ ??.txt -->" in drawn_text
+    assert "<!-- $5\\frac{$ ??.txt 1. $5\\frac{$ ??.txt lost 50%, better $5\\frac{$ ??.txt -->" in drawn_text
+
+
+def test_matplotlibs_own_configuration_changes_no_picture(run: Run, tmp_path: Path) -> None:
+    assert run(BLUNDERS, "tictactoe", "--picture=expected.png").returncode == 0
+    for configuration in ("text.usetex: True", "savefig.dpi: 1000000", "axes.facecolor: black"):
+        (tmp_path / "matplotlibrc").write_text(configuration)
+        done = run(BLUNDERS, "tictactoe", "--picture=game.png")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (tmp_path / "game.png").read_bytes() == (tmp_path / "expected.png").read_bytes()
+
+
+def test_a_configuration_that_matplotlib_cannot_read_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "matplotlibrc").write_bytes(b"font.family: \xff")
+    bytes_ = run(BLUNDERS, "tictactoe", "--picture=a.png")
+    (tmp_path / "matplotlibrc").unlink()
+    backend = run(BLUNDERS, "tictactoe", "--picture=a.png", MPLBACKEND="nonsense")
+    for done, error in ((bytes_, "UnicodeDecodeError"), (backend, "ValueError")):
+        assert (done.returncode, done.stdout) == (1, "")
+        line = done.stderr.splitlines()[-1]
+        assert line.startswith(f"seraphim review: matplotlib cannot be imported ({error}")
+        assert line.endswith("check its configuration, MPLBACKEND and matplotlibrc")
+        assert "Traceback" not in done.stderr
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -68,3 +68,10 @@ def test_the_curve_of_a_model_elsewhere_is_drawn_with_trust(root: Path, tmp_path
     drawn = programs.run([*command, "--trust"], env=environment)
     assert (drawn.returncode, drawn.stdout) == (0, f"{picture}\n"), drawn.stderr
     assert picture.exists()
+
+
+def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    name, file = os.fsdecode(b"$5\\frac{$ \xff"), tmp_path / "curve.svg"
+    figures = {"positions": 10.0, "searched_mistakes": 1.0, "raw_mistakes": 2.0}
+    plot_curve([{"step": 1, "seconds": 60} | {f"{name}/{key}": value for key, value in figures.items()}], file, name)
+    assert file.read_text().count("<!-- $5\\frac{$ ? -->") == 2
