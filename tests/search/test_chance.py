@@ -294,12 +294,14 @@ def test_several_leaves_at_a_time_find_nearly_the_same(game: Game) -> None:
         assert not search.trees.edges["pending"].any()
         assert (search.trees.rows["node"] == -1).all()
         chance = search.trees.nodes[search.trees.nodes["chance"] == 1]
-        assert len(chance) > 4
+        assert len(chance) >= 4
         for node in chance:  # each readout went on by an outcome, about as often as it is probable
             edges = search.trees.edges[node["first_edge"] : node["first_edge"] + node["num_edges"]]
             assert edges["visits"].sum() == node["visits"]
             assert edges["prior"].sum() == pytest.approx(1, abs=1e-6)
-            assert abs(edges["visits"] - node["visits"] * edges["prior"]).max() < (2 if leaves == 1 else 4)
+            # Readouts that were withdrawn, as another one waited for the same leaf, leave gaps among several.
+            most = 2 if leaves == 1 else 4 + node["visits"] / 50
+            assert abs(edges["visits"] - node["visits"] * edges["prior"]).max() < most
     assert found[0].visits.sum(axis=1).tolist() == found[1].visits.sum(axis=1).tolist()
     assert np.abs(found[0].values - found[1].values).max() < 0.1
 
