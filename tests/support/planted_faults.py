@@ -29,6 +29,7 @@ MISTAKES = {
     20: "a guard that looks before the update, and publishes what comes after it",
     21: "an interval over games that depend on each other",
     22: "a range that is open at infinity; a cache key without what the kernel calls",
+    23: "chance with as many children as actions, a sign that turns there, or outcomes that all begin alike",
 }
 
 
@@ -559,5 +560,37 @@ FAULTS = (
         "first, second = np.uint64(players[row]), np.uint64(players[row])",
         "first, second = np.uint64(0), np.uint64(0)",
         "proof/test_keys.py",
+    ),
+    Fault(
+        "sign-at-chance",
+        23,
+        f"{SEARCH}/solver.py",
+        'total += np.float64(edges[edge]["prior"]) * (value if same else -value)',
+        'total += np.float64(edges[edge]["prior"]) * value',
+        "search/test_chance.py",
+    ),
+    Fault(
+        "one-outcome-at-first",
+        23,
+        f"{SEARCH}/selection.py",
+        "place = (uniform(draws, np.uint64(0)) + GOLDEN * ",
+        "place = (GOLDEN * ",
+        "search/test_chance.py",
+    ),
+    Fault(
+        "outcomes-as-actions",
+        23,
+        f"{SEARCH}/expansion.py",
+        "for outcome in range(chances.shape[1]):",
+        "for outcome in range(min(2, chances.shape[1])):",
+        "search/test_chance.py",
+    ),
+    Fault(
+        "bank-counted-twice",
+        0,
+        f"{SEARCH}/expansion.py",
+        "* rule.value_scale + np.float64(banked[index]) if",
+        "* rule.value_scale + 2 * np.float64(banked[index]) if",
+        "search/test_chance.py",
     ),
 )
