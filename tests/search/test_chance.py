@@ -169,7 +169,14 @@ def test_chance_is_proven_when_all_its_outcomes_are() -> None:
             return (1 - state[0], 0, 3) if state[1] and action == 4 else super().step(state, action)
 
     game = PlainRules(Once())
-    root = naive.search(game, Uniform(game), game.initial(1)[0], SearchOptions(readouts=100, root="puct"))
+    options = SearchOptions(readouts=100, root="puct")
+    for player in (0, 1):
+        search, tree = Search(game, Uniform(game), options, 1), np.array([0])
+        search.begin(tree, np.array([[player, 0, 0]]))
+        search.run()
+        assert search.result(tree).proven.all()
+        assert search.result(tree).values[0] == pytest.approx(1 / 6, abs=1e-6)
+    root = naive.search(game, Uniform(game), game.initial(1)[0], options)
     found = naive.exact(root)
     assert found is not None
     assert found[0] == pytest.approx(1 / 6)
