@@ -20,7 +20,7 @@ SETTINGS: dict[str, Any] = {"network": {"kind": "mlp"}, "search": {"readouts": 1
 
 
 class Pig:
-    """Pig; the observation is the points of the mover, of the opponent and of the turn, each as so many ones."""
+    """Pig; the observation has the points of the mover, of the opponent and of the turn, each in unary."""
 
     num_actions = 2
     num_chance_outcomes = SIDES

@@ -6,8 +6,7 @@
     gogui-twogtp -size 9 -black "seraphim engine NAME" -white "gnugo --mode gtp"     # a referee, for a model of Go
 
 Without a clock it searches as long as its settings say, --readouts. Given one, it divides its time among the moves that
-the game may still have. docs/engines.md lists the commands, docs/analysis-engine.md
-describes the lines of JSON.
+the game may still have. docs/engines.md lists the commands, and docs/analysis-engine.md describes the lines of JSON.
 """
 
 import io

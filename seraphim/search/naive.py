@@ -48,7 +48,7 @@ class Chance:
     children: dict[int, Node] = field(default_factory=dict)
 
     def draw(self, visits: int) -> int:
-        """The outcome that a readout takes after so many others; see `seraphim.search.selection.outcome_edge`."""
+        """The outcome that a readout takes if `visits` came before; see `seraphim.search.selection.outcome_edge`."""
         possible = np.flatnonzero(self.probabilities)
         starts = np.cumsum(self.probabilities, dtype=np.float64)[possible[:-1]]  # of all but the first
         return int(possible[np.searchsorted(starts, (self.offset + GOLDEN * visits) % 1, side="right")])
@@ -142,7 +142,7 @@ def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game:
     row = game.step(node.state[None], np.array([move]))
     key = int(fork(np.array([node.key], np.uint64), np.array([move], np.uint64))[0])
     if has_chance(game) and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
-        # All moves of a position draw the same outcomes in turn, so that they are compared in the same luck.
+        # All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
         offset = uniform(np.uint64(key if node.chance else node.key), np.uint64(0))
         chance = Chance(game.chances(row)[0].astype(np.float32), offset)  # type: ignore[attr-defined]
         return Node(row[0], node.mover, None, banked_by(game, row[0], node.mover), chance=chance, key=key)

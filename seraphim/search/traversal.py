@@ -76,7 +76,7 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
             if rule.chance:
                 key = under_way[row]["key"]
                 under_way[row]["key"] = fork_key(key, np.uint64(edges[edge]["action"]))
-                # All moves of a position draw the same outcomes in turn, so that they are compared in the same luck.
+                # All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
                 under_way[row]["draws"] = under_way[row]["key"] if nodes[node]["chance"] else key
             if rule.playout:
                 under_way[row]["plies"] += 1

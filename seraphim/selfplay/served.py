@@ -95,7 +95,7 @@ class NetworkServer:
     """Evaluates what the processes at the other ends of seats ask for.
 
     All batches have the same size, so that what the network finds in a position does not depend on whose positions meet
-    in a batch, and a game remains a function of its number.
+    in a batch. That size depends on the number of seats, and a runtime rounds each size in its own way.
     """
 
     def __init__(self, game: Game, seats: Sequence[Seat], inference: Inference) -> None:

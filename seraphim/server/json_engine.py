@@ -153,7 +153,7 @@ class JsonServer:
             self._search.submit(session, Task(line, visits, report, priority=priority, has_updates=has_updates))
 
     def _to_report(self, session: Session, head: Message, message: Message) -> OnUpdate:
-        # What receives the search of a position: answers with its result, and every so many seconds before that.
+        # Receives what the search of a position finds: answers with the result, and at intervals until then.
         seconds, last = message.get("reportDuringSearchEvery", math.inf), time.monotonic()
 
         def report(found: PositionAnalysis | Exception, is_last: bool) -> None:
@@ -223,11 +223,11 @@ def _play(game: Game, players: str, moves: list[Any]) -> GameTree:
 
 
 def _to_end(tree: GameTree, players: str) -> Message:
-    # The result of a game that is over; one that is cut off is a draw.
+    # The result of a game that is over; one that is cut off counts as a draw, but by the rules it could go on.
     state = tree.node.state[None]
     to_play, (ended, results) = int(tree.game.to_play(state)[0]), tree.game.outcome(state)
     value = float(results[0]) * (1 - 2 * to_play) if ended[0] else 0.0
-    return {"moveInfos": [], "rootInfo": _to_values(0, value, True) | {"currentPlayer": players[to_play]}}
+    return {"moveInfos": [], "rootInfo": _to_values(0, value, bool(ended[0])) | {"currentPlayer": players[to_play]}}
 
 
 def _to_result(found: PositionAnalysis, players: str) -> Message:
