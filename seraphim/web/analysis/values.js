@@ -17,8 +17,7 @@ export const MISTAKE = 0.2;
  */
 export function worthOf(node, after = node.next && worthOf(node.next)) {
   const {position, analysis} = node;
-  // A game that is cut off has no result: the rules could go on.
-  if (position?.ended) return {value: position.result ?? 0, exact: position.result !== null};
+  if (position?.ended) return position.result === null ? null : {value: position.result, exact: true}; // null: cut off
   if (after && position?.legal.length === 1) return after; // a forced move loses nothing
   const results = Object.values(exactResults(node));
   if (!analysis && !results.length) return null;
