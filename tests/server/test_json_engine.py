@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from games import ENDLESS
 from node import NODE, needs_node, random_games
 from reference import ArbitraryNetwork
 
@@ -507,3 +508,10 @@ def test_the_client_of_the_page_matches_two_hundred_answers(tmp_path: Path) -> N
 def test_no_input_is_no_answer() -> None:
     done = run_engine("tictactoe", "--protocol=json")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_game_that_is_cut_off_counts_as_a_draw_that_nothing_proves() -> None:
+    model = Model(ENDLESS, readouts=20)
+    (answer,) = ask(model, {"id": "end", "moves": ["0"] * ENDLESS.max_plies})
+    assert answer["moveInfos"] == []
+    assert (answer["rootInfo"]["winrate"], answer["rootInfo"]["proven"]) == (0.5, False)
