@@ -104,7 +104,8 @@ def expand_known(
             node = _add_node(nodes, edges, node_states, progress, under_way, row, rule, states, index, seat)
             rows[index - num_unknown] = row
             nodes[node]["chance"] = 1
-            nodes[node]["value"] = banked[index] if len(banked) else 0.0
+            if len(banked):  # of player 0, as nobody moves here
+                nodes[node]["value"] = banked[index] if seat == 0 else -banked[index]
             _add_outcomes(nodes, edges, progress[row // rule.leaves], node, chances, index)
             if rule.playout and under_way[row]["plies"] >= rule.max_plies:
                 under_way[row]["node"] = AT_REST
@@ -262,6 +263,7 @@ def _add_node(
     node["visits"] = 0
     node["to_play"] = to_play
     node["chance"] = 0
+    node["value"] = 0.0
     node["settled"] = 0
     node["distance"] = 0
     if node["parent"] != NO_PARENT:
@@ -281,19 +283,24 @@ def _add_edges(nodes: Array, edges: Array, tree: Any, node: int, logits: Array, 
         if logits[index, action] > -np.inf:
             weight = math.exp(np.float64(logits[index, action]) - largest)
             total += weight
-            edge = edges[end]
-            edge["total"] = 0.0
-            edge["prior"] = weight
-            edge["visits"] = 0
-            edge["child"] = NO_CHILD
-            edge["action"] = action
-            edge["pending"] = 0
-            edge["proof"] = OPEN
+            _begin_edge(edges[end], action, weight)
             end += 1
     for position in range(first, end):
         edges[position]["prior"] = np.float64(edges[position]["prior"]) / total
     nodes[node]["num_edges"] = end - first
     tree["num_edges"] += end - first
+
+
+@kernel
+def _begin_edge(edge: Any, action: int, prior: float) -> None:
+    # Makes a slot an EDGE without visits.
+    edge["total"] = 0.0
+    edge["prior"] = prior
+    edge["visits"] = 0
+    edge["child"] = NO_CHILD
+    edge["action"] = action
+    edge["pending"] = 0
+    edge["proof"] = OPEN
 
 
 @kernel
@@ -303,14 +310,7 @@ def _add_outcomes(nodes: Array, edges: Array, tree: Any, node: int, chances: Arr
     end = first
     for outcome in range(chances.shape[1]):
         if chances[index, outcome] > 0.0:
-            edge = edges[end]
-            edge["total"] = 0.0
-            edge["prior"] = chances[index, outcome]
-            edge["visits"] = 0
-            edge["child"] = NO_CHILD
-            edge["action"] = outcome
-            edge["pending"] = 0
-            edge["proof"] = OPEN
+            _begin_edge(edges[end], outcome, chances[index, outcome])
             end += 1
     nodes[node]["num_edges"] = end - first
     tree["num_edges"] += end - first
