@@ -53,7 +53,8 @@ class GameFeatures:
     """`chance_label(state, outcome)`: the name of an outcome of a state int64 [W], without spaces or commas; without
     it, its number."""
     banked: Callable[[Array], Array] | None
-    """`banked(states)`: what each player already has of the result, such as the score so far, float32 [B, players]."""
+    """`banked(states)`: what each player already has of the result, such as the score so far, float32 [B, players];
+    what two players have adds up to 0."""
     bank_words: int | None
     """`bank_words`: how many words at the end of a state are read only by `banked` and `outcome`: positions that differ
     in nothing else are the same but for what is banked. Without it 0."""

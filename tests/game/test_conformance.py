@@ -839,6 +839,10 @@ PIG, PUZZLE = Pig(20), Twenty48(2, 2)
         (puzzle_with(num_players=2), r"outcome must return bool \[20\] and float32 \[20\]"),
         (puzzle_with(bank_words=3), "bank_words must be an int from 0 to 2"),
         (puzzle_with(bank_words=2), "only banked and outcome may read the last 2 words of a state"),
+        (
+            pig_with(banked=lambda _, states: states[:, :2].astype(np.float32)),
+            "what two players have in the bank must add up to 0",
+        ),
         (puzzle_with(banked=None), "a game that offers bank_words must offer banked"),
         (
             puzzle_with(outcome=lambda _, states: (PUZZLE.outcome(states)[0], PUZZLE.outcome(states)[1] ** 2)),

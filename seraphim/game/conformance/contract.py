@@ -161,10 +161,8 @@ class ContractWalk:
             self._check_drawings(followers(self._game, states[:1])[0])
             if features_of(self._game).progress is not None:
                 (progress,) = call("progress", states)
-                rule, in_range = (
-                    "progress must be from 0 to 1 where a game has ended",
-                    (progress >= 0) & (progress <= 1),
-                )
+                rule = "progress must be from 0 to 1 where a game has ended"
+                in_range = (progress >= 0) & (progress <= 1)
                 require(~ended | in_range, rule, lambda row: f"it is {progress[row]}")
             if features_of(self._game).known_results is not None:
                 self._check_known_results(legal, ended, np.where(to_play == 0, 1.0, -1.0))
@@ -182,6 +180,8 @@ class ContractWalk:
         # What is banked is all that depends on the last words of a state; a result counts it once.
         (banked,) = self._calls.call_thoroughly("banked", self._states)
         words = features_of(self._game).bank_words or 0
+        fair = (banked.sum(axis=1) == 0) | (banked.shape[1] == 1)
+        self._calls.require(fair, "what two players have in the bank must add up to 0", lambda row: f"is {banked[row]}")
         if not words:
             return
         others = self._states.copy()
