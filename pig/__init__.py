@@ -1,5 +1,6 @@
 """Pig: a race of two players with one die, and its exact solution."""
 
 from pig.game import GAME, SETTINGS
+from pig.optimal import position_sets
 
-__all__ = ["GAME", "SETTINGS"]
+__all__ = ["GAME", "SETTINGS", "position_sets"]

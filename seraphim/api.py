@@ -295,7 +295,7 @@ def evaluate(
     if engine is not None:
         external = load_engine(asked.game, engine)
         players[external.title] = external
-    errors = measure_errors(players, sets)
+    errors = measure_errors(asked.game, players, sets)
     calibration = calibrate(asked.game, inferences[0], sets)
     return Evaluation(errors, calibration, inferences[0].description)
 

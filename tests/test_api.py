@@ -267,7 +267,7 @@ def test_an_evaluation_follows_the_model_it_is_given() -> None:
     found = seraphim.evaluate(
         seraphim.Model(GAME, settings=Settings("tictactoe", search=options)), [0, 5], max_positions=200
     )
-    assert found.errors == error_rates.measure_errors(players, sets)
+    assert found.errors == error_rates.measure_errors(GAME, players, sets)
     assert found.errors[1].weak.events > 0
 
 

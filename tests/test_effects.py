@@ -328,7 +328,7 @@ def test_an_option_of_the_gate_is_refused_exactly_where_it_changes_nothing(gate:
 def test_an_option_of_random_openings_is_refused_exactly_where_it_changes_nothing(random_plies: int) -> None:
     def lengths(settings: Settings) -> list[int]:
         player = SelfPlay(GAME, NETWORK, SearchOptions(readouts=2), settings.self_play, "a")
-        return sorted(record.first_ply for record in player.play(iter(range(30))))
+        return sorted(record.plies[0] for record in player.play(iter(range(30))))
 
     settings = Settings("tictactoe").override({"random_plies": random_plies})
     before = lengths(settings)

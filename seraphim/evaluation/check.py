@@ -13,6 +13,7 @@ import numpy as np
 
 from seraphim.evaluation.error_rates import Errors, measure_errors
 from seraphim.game import Array, Game
+from seraphim.game.features import is_two_player
 from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose
 
@@ -49,6 +50,8 @@ class CheckResult:
         for each in self.errors:
             figures[f"{each.positions}/positions"] = each.weak.trials
             figures[f"{each.positions}/{each.player}_mistakes"] = each.weak.events
+            if each.regret is not None:
+                figures[f"{each.positions}/{each.player}_regret"] = each.regret
         sides = self.losses._asdict() if self.losses else {}
         return figures | {f"loses/{side}": loses for side, loses in sides.items() if loses is not None}
 
@@ -56,6 +59,7 @@ class CheckResult:
         parts = [
             f"{searched.positions}: searched move wrong in {searched.weak.events:,} of {searched.weak.trials:,}, "
             f"raw network in {raw.weak.events:,}"
+            + ("" if searched.regret is None else f"; regret {searched.regret:.3g} and {raw.regret:.3g} points")
             for searched, raw in zip(self.errors[::2], self.errors[1::2], strict=True)
         ]
         if self.losses is not None:
@@ -85,7 +89,9 @@ def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose,
     def remember(states: Array) -> Array:
         return np.array([choices[state.tobytes()] for state in states], np.int64)
 
-    errors = tuple(measure_errors({SEARCHED: search_and_remember, RAW: raw}, position_sets))
+    errors = tuple(measure_errors(game, {SEARCHED: search_and_remember, RAW: raw}, position_sets))
+    if not is_two_player(game):
+        return CheckResult(errors, None)
     try:
         losses = loses_from_start(game, remember)
     except KeyError:  # the sets are samples of a game that is too large to be walked through

@@ -1,7 +1,8 @@
 """Error rates of a model in solved positions, by set and by readouts, and the accuracy of its values.
 
 The weak error is the share of positions in which the chosen move loses the result (a win becomes a draw or a loss, a
-draw a loss); the strong error also counts slower wins and faster losses.
+draw a loss), or more than 0.001 of it where results are expectations; the strong error also counts slower wins and
+faster losses. The regret is the mean result that the chosen move loses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,11 +13,12 @@ import numpy as np
 from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of, is_two_player, still_to_come
 from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.evaluator import Inference, inputs_of
 
-_TOLERANCE = 1e-6  # float32 values that differ by less are equal
+_TOLERANCE = 1e-3  # of a result: what a move may lose without being a mistake
 _BINS = 10
 
 
@@ -27,6 +29,7 @@ class Errors(NamedTuple):
     player: str  # its name
     weak: Rate  # moves that lose the result
     strong: Rate | None = None  # also those that win slower or lose faster; None where the exact plies are not known
+    regret: float | None = None  # mean of what the chosen moves lose, in points; None for two players without chance
 
 
 class Calibration(NamedTuple):
@@ -56,21 +59,30 @@ def find_mistakes(positions: PositionSet, actions: Array, plies: Array | None = 
     Raises:
         GameError: an action is illegal.
     """
-    rows = np.arange(len(actions))
-    chosen = positions.action_values[rows, actions]
-    if np.isnan(chosen).any():
-        row = int(np.isnan(chosen).argmax())
-        raise GameError(f"the player chose the illegal action {actions[row]} in position {row} of {positions.name!r}")
-    best = np.nanmax(positions.action_values, axis=1, keepdims=True)
-    wrong: Array = chosen < best[:, 0] - _TOLERANCE
+    wrong: Array = losses_of(positions, actions) > _TOLERANCE
     if plies is not None:
+        rows, best = np.arange(len(actions)), np.nanmax(positions.action_values, axis=1, keepdims=True)
         costs = np.where(positions.action_values < best - _TOLERANCE, np.nan, np.sign(best) * plies)
         wrong |= costs[rows, actions] > np.nanmin(costs, axis=1)
     return wrong
 
 
-def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -> list[Errors]:
-    """Return the errors of each player in each set; the strong error where a set has plies.
+def losses_of(positions: PositionSet, actions: Array) -> Array:
+    """Return how much of the result the chosen actions (any int type, [P]) lose, float32 [P].
+
+    Raises:
+        GameError: an action is illegal.
+    """
+    chosen = positions.action_values[np.arange(len(actions)), actions]
+    if np.isnan(chosen).any():
+        row = int(np.isnan(chosen).argmax())
+        raise GameError(f"the player chose the illegal action {actions[row]} in position {row} of {positions.name!r}")
+    lost: Array = np.nanmax(positions.action_values, axis=1) - chosen
+    return lost
+
+
+def measure_errors(game: Game, players: Mapping[str, Choose], sets: Sequence[PositionSet]) -> list[Errors]:
+    """Return the errors of each player in each set: the strong error where a set has plies, the regret by the game.
 
     Raises:
         GameError: a player chose an illegal action, or is a program that broke the rules.
@@ -82,6 +94,7 @@ def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -
                 f"an engine needs the moves that lead to a position, which the solved positions {positions.name!r} lack"
             )
     found = []
+    points = None if is_two_player(game) else features_of(game).points or 1.0
     for positions in sets:
         for name, choose in players.items():
             actions = _actions(choose, positions)
@@ -89,7 +102,8 @@ def measure_errors(players: Mapping[str, Choose], sets: Sequence[PositionSet]) -
                 Rate(int(find_mistakes(positions, actions, plies).sum()), len(actions), positions.sampled)
                 for plies in (None, positions.plies)
             )
-            found.append(Errors(positions.name, name, weak, None if positions.plies is None else strong))
+            regret = None if points is None else points * float(losses_of(positions, actions).mean(dtype=np.float64))
+            found.append(Errors(positions.name, name, weak, None if positions.plies is None else strong, regret))
     return found
 
 
@@ -102,7 +116,8 @@ def _actions(choose: Choose, positions: PositionSet) -> Array:
 def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> Calibration:
     """Compare the network's values with the exact ones of all positions in some sets."""
     states = np.concatenate([positions.states for positions in sets])
-    exact = np.concatenate([np.nanmax(positions.action_values, axis=1) for positions in sets]).astype(np.float64)
+    best = np.concatenate([np.nanmax(positions.action_values, axis=1) for positions in sets])
+    exact = still_to_come(game, states, best).astype(np.float64)
     predicted = inference.infer(inputs_of(game, inference, states))[1].astype(np.float64)
     places = np.clip(((predicted + 1) / 2 * _BINS).astype(np.int64), 0, _BINS - 1)
     rows = [places == place for place in np.unique(places)]
@@ -111,12 +126,14 @@ def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> 
 
 
 def errors_table(errors: Sequence[Errors]) -> str:
-    """Return the errors as a table: a line for each set, a column for each player, in percent."""
+    """Return the errors as a table: a line for each set, a column for each player, in percent; then the regrets."""
     players = list(dict.fromkeys(each.player for each in errors))
+    rows = {name: [each for each in errors if each.positions == name] for name in (each.positions for each in errors)}
     lines = [f"{'weak error % [95 %], strong':28}" + "".join(f"{player:>26}" for player in players)]
-    for name in dict.fromkeys(each.positions for each in errors):
-        row = [each for each in errors if each.positions == name]
+    for name, row in rows.items():
         lines.append(f"{f'{name} ({row[0].weak.trials:,})':28}" + "".join(f"{_cell(each):>26}" for each in row))
+        if row[0].regret is not None:
+            lines.append(f"{'  regret, points':28}" + "".join(f"{each.regret:>26.4g}" for each in row))
     return "\n".join(lines)
 
 
@@ -142,4 +159,6 @@ def figures(errors: Sequence[Errors]) -> dict[str, float]:
         named[f"{name}/weak_error"] = each.weak.share
         if each.strong:
             named[f"{name}/strong_error"] = each.strong.share
+        if each.regret is not None:
+            named[f"{name}/regret"] = each.regret
     return named

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from seraphim.errors import GameError
 from seraphim.game.interface import Array, Board, Game
 
@@ -75,6 +77,23 @@ def features_of(game: object) -> GameFeatures:
 def has_chance(game: object) -> bool:
     """Return whether chance moves in a game."""
     return features_of(game).chances is not None
+
+
+def still_to_come(game: Game, states: Array, results: Array) -> Array:
+    """Return what the network's value stands for: the part of results that is not banked, by the game's `value_scale`.
+
+    States int64 [B, W] are positions in which a player moves; `results` and what is returned are float32 [B] for that
+    player.
+    """
+    features = features_of(game)
+    if features.banked is not None:
+        results = results - features.banked(states)[np.arange(len(states)), game.to_play(states)]
+    return results if features.value_scale is None else (results / features.value_scale).astype(np.float32)
+
+
+def is_two_player(game: object) -> bool:
+    """Return whether a game is one of two players without chance."""
+    return features_of(game).num_players != 1 and not has_chance(game)
 
 
 def check_two_players(game: Game) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players
 from seraphim.game.loading import PerfectActions
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference, Uniform, inputs_of
@@ -79,12 +78,7 @@ def search_positions(
     states: Array,
     tree_policy: TreePolicy | None = None,
 ) -> Result:
-    """Search unfinished positions int64 [P, W] in parallel, one thread for each inference; return a row for each.
-
-    Raises:
-        GameError: it is a game of chance, or of one player.
-    """
-    check_two_players(game)
+    """Search unfinished positions int64 [P, W] in parallel, one thread for each inference; return a row for each."""
 
     def search(inference: Inference, part: Array) -> Result:
         return _search(Search(game, inference, options, min(len(part), MAX_TREES), tree_policy=tree_policy), part)

@@ -24,7 +24,7 @@ _DENSE_AT_A_TIME = 256  # positions of a game with sparse policies, while they a
 
 
 class GameRecord(NamedTuple):
-    """A finished game of `T` plies, `T >= 1`."""
+    """A finished game: `T` positions in which a player moved, `T >= 1`."""
 
     game_id: str  # not empty, and unique
     states: Array  # int64 [T, W], before each action
@@ -32,7 +32,7 @@ class GameRecord(NamedTuple):
     policies: Array  # float32 [T, A], the policy targets, unaffected by the temperature of play
     root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
     result: float | None  # for player 0, in [-1, 1], as the search values it; None if the game was cut off
-    first_ply: int = 0  # of the first position; the moves before it are not recorded
+    plies: Array | None = None  # int [T], moves and outcomes of chance before each position; None counts from 0
 
 
 class Positions(NamedTuple):
@@ -167,19 +167,19 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
     # Yields the examples of each game; the games' ids are of one length.
     lengths = np.array([len(record.actions) for record in records])
     stops = np.cumsum(lengths)
-    first_plies = np.array([record.first_ply for record in records])
+    plies = np.concatenate([_plies(record) for record in records])
     states = np.concatenate([record.states for record in records])
     actions = np.concatenate([record.actions for record in records])
     policies = np.concatenate([record.policies for record in records])
     legal = game.legal(states)
-    _check_moves(records, stops, actions, policies, legal)
+    _check_moves(records, stops, plies, actions, policies, legal)
     results = np.repeat([record.result or 0.0 for record in records], lengths)
     game_ids = [np.frombuffer(record.game_id.encode(), np.uint8) for record in records]
     ends = np.zeros(len(states), np.int64)
     ends[stops - 1] = END_OF_GAME
     columns = {
         "game_id": np.repeat(game_ids, lengths, axis=0),
-        "ply": np.arange(stops[-1]) - np.repeat(stops - lengths - first_plies, lengths),
+        "ply": plies,
         "action": actions,
         "value": np.where(game.to_play(states) == 0, results, 0.0 - results),
         "value_weight": np.repeat([float(record.result is not None) for record in records], lengths),
@@ -196,30 +196,36 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
         yield examples[stop - length : stop]
 
 
+def _plies(record: GameRecord) -> Array:
+    return np.arange(len(record.actions)) if record.plies is None else np.asarray(record.plies)
+
+
 def _check_shapes(game: Game, record: GameRecord) -> None:
-    plies = len(record.actions)
-    if not record.game_id or not 1 <= plies <= game.max_plies - record.first_ply:
+    moves, plies = len(record.actions), _plies(record)
+    if not record.game_id or not 1 <= moves <= game.max_plies:
         raise RecordError(
-            f"game {record.game_id!r} of {game.name} has {plies} plies: expected an id, and 1 to {game.max_plies} plies"
+            f"game {record.game_id!r} of {game.name} has {moves} plies: expected an id, and 1 to {game.max_plies} plies"
         )
-    expected = {"states": (plies, game.state_words), "policies": (plies, game.num_actions), "root_values": (plies,)}
-    for name, shape in expected.items():
-        found = np.shape(getattr(record, name))
-        if found != shape:
-            raise RecordError(f"game {record.game_id!r} of {game.name}: {name} have shape {found}, not {shape}")
+    expected = {"states": (moves, game.state_words), "policies": (moves, game.num_actions), "root_values": (moves,)}
+    found = {name: np.shape(getattr(record, name)) for name in expected} | {"plies": plies.shape}
+    for name, shape in (expected | {"plies": (moves,)}).items():
+        if found[name] != shape:
+            raise RecordError(f"game {record.game_id!r} of {game.name}: {name} have shape {found[name]}, not {shape}")
+    if plies[0] < 0 or plies[-1] >= game.max_plies or (np.diff(plies) < 1).any():
+        raise RecordError(f"game {record.game_id!r} of {game.name}: plies must rise, from 0 to {game.max_plies - 1}")
 
 
-def _check_moves(records: Sequence[GameRecord], stops: Array, actions: Array, policies: Array, legal: Array) -> None:
+def _check_moves(
+    records: Sequence[GameRecord], stops: Array, plies: Array, actions: Array, policies: Array, legal: Array
+) -> None:
     for valid, problem in (
         (_are_legal(actions, legal), "the action is not legal"),
         (_are_policies(policies, legal), "the policy is not a distribution over legal actions"),
     ):
         if not valid.all():
             row = int(np.argmin(valid))
-            index = int(np.searchsorted(stops, row, side="right"))
-            record = records[index]
-            ply = record.first_ply + row - int(stops[index]) + len(record.actions)
-            raise RecordError(f"game {record.game_id!r}, ply {ply}, action {actions[row]}: {problem}")
+            record = records[int(np.searchsorted(stops, row, side="right"))]
+            raise RecordError(f"game {record.game_id!r}, ply {plies[row]}, action {actions[row]}: {problem}")
 
 
 def _are_legal(actions: Array, legal: Array) -> Array:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seraphim.errors import SettingsError
-from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players
+from seraphim.errors import GameError, SettingsError
+from seraphim.game import CHANCE, Array, Game
+from seraphim.game.features import features_of
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
 from seraphim.search.evaluator import Inference
@@ -41,7 +41,6 @@ def number_in(identity: str) -> int:
 
 def check_options(game: Game, search: SearchOptions, options: SelfPlayOptions) -> None:
     """Raise a SettingsError if a game cannot be played with these options, or these options not with each other."""
-    check_two_players(game)
     check_offers(game, search)
     if options.random_plies >= game.max_plies:
         raise SettingsError(
@@ -60,15 +59,16 @@ def ply_streams(stream: str, numbers: Array, plies: Array, purpose: int) -> Arra
 
 
 class _Slots(NamedTuple):
-    # The G games under way, with the search of every ply so far.
+    # The G games under way, with every search of them so far: one for each of the M moves after the random openings.
     numbers: Array  # int64 [G], the games' numbers, on which their random streams depend
-    first_plies: Array  # int64 [G], plies of the random openings; from here on games are recorded
-    plies: Array  # int64 [G], played so far
+    plies: Array  # int64 [G], played so far, those of openings and of chance included
     states: Array  # int64 [G, W], the positions to move in
-    past_states: Array  # int64 [G, plies, W]
-    past_actions: Array  # int32 [G, plies]
-    past_policies: Array  # float32 [G, plies, A]
-    past_values: Array  # float32 [G, plies]
+    searched: Array  # int64 [G], moves that were searched, and are recorded
+    past_plies: Array  # int64 [G, M]
+    past_states: Array  # int64 [G, M, W]
+    past_actions: Array  # int32 [G, M]
+    past_policies: Array  # float32 [G, M, A]
+    past_values: Array  # float32 [G, M]
 
 
 class SelfPlay:
@@ -97,7 +97,7 @@ class SelfPlay:
             SettingsError: the options contradict each other.
         """
         check_options(game, search, options)
-        self._game = game
+        self._game, self._features = game, features_of(game)
         self._tempering_point = search.tempering_point
         self._fast_wins = search.fast_wins
         self._options = options
@@ -123,30 +123,32 @@ class SelfPlay:
                 continue
             trees, done = np.concatenate(done), [np.empty(0, np.int64)]
             slots = self._move(slots, trees)
-            ended, results = self._game.outcome(slots.states[trees])
+            ended, outcomes = self._game.outcome(slots.states[trees])
+            results = outcomes.reshape(len(trees), -1)[:, 0]
             results = terminal_value(self._game, slots.states[trees], results, self._fast_wins)
             cut_off = ~ended & (slots.plies[trees] >= self._game.max_plies)
             ongoing = trees[~(ended | cut_off)]
             for tree, result in zip(trees[ended], results[ended], strict=True):
                 yield self._record(slots, tree, float(result))
             for tree in trees[cut_off]:
-                yield self._record(slots, tree, None)
+                yield self._record(slots, tree, self._estimate(slots, tree))
             fresh = self._refill(slots, trees[ended | cut_off], numbers)
             busy += len(ongoing) + len(fresh) - len(trees)
             self._search(slots, np.concatenate([ongoing, fresh]))
 
     def _allocate(self, numbers: Array) -> _Slots:
-        games, plies = len(numbers), min(self._game.max_plies, 64)
-        states, first_plies = self._open(numbers)
+        games, moves = len(numbers), min(self._game.max_plies, 64)
+        states, plies = self._open(numbers)
         return _Slots(
             numbers=numbers,
-            first_plies=first_plies,
-            plies=first_plies.copy(),
+            plies=plies,
             states=states,
-            past_states=np.empty((games, plies, self._game.state_words), np.int64),
-            past_actions=np.empty((games, plies), np.int32),
-            past_policies=np.empty((games, plies, self._game.num_actions), np.float32),
-            past_values=np.empty((games, plies), np.float32),
+            searched=np.zeros(games, np.int64),
+            past_plies=np.empty((games, moves), np.int64),
+            past_states=np.empty((games, moves, self._game.state_words), np.int64),
+            past_actions=np.empty((games, moves), np.int32),
+            past_policies=np.empty((games, moves, self._game.num_actions), np.float32),
+            past_values=np.empty((games, moves), np.float32),
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
@@ -158,20 +160,42 @@ class SelfPlay:
 
     def _open(self, numbers: Array) -> tuple[Array, Array]:
         # Returns the positions that games begin with, and their plies: a random number of moves, short of the end.
-        states, plies = self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64)
+        states, plies = self._after_chance(numbers, self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64))
+        if self._features.chances is not None and self._game.outcome(states)[0].any():
+            raise GameError(f"{self._game.name} can end before a player has moved: self-play cannot record such games")
         longest, share = self._options.random_plies, self._options.random_share
-        drawn = uniform_of(self._streams(numbers, plies, _OPENING_LENGTH)) / share
+        drawn = uniform_of(self._streams(numbers, np.zeros_like(plies), _OPENING_LENGTH)) / share
         lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)
-        for _ in range(longest):
-            moving = np.flatnonzero(plies < lengths)
+        for move in range(longest):
+            moving = np.flatnonzero(move < lengths)
             streams = self._streams(numbers[moving], plies[moving], _OPENING)
             actions = draw_actions(self._game.legal(states[moving]), streams)
             successors = self._game.step(states[moving], actions)
-            ended = self._game.outcome(successors)[0]
-            states[moving[~ended]] = successors[~ended]
-            plies[moving[~ended]] += 1
-            lengths[moving[ended]] = 0
+            successors, after = self._after_chance(numbers[moving], successors, plies[moving] + 1)
+            over = self._game.outcome(successors)[0] | (after >= self._game.max_plies)
+            states[moving[~over]], plies[moving[~over]] = successors[~over], after[~over]
+            lengths[moving[over]] = 0
         return states, plies
+
+    def _after_chance(
+        self, numbers: Array, states: Array, plies: Array, trees: Array | None = None
+    ) -> tuple[Array, Array]:
+        # The states and plies of games in which a player is to move again, or that are over; `trees` follow them.
+        chances = self._features.chances
+        if chances is None:
+            return states, plies
+        states, plies = states.copy(), plies.copy()
+        while True:
+            drawn = (self._game.to_play(states) == CHANCE) & ~self._game.outcome(states)[0]
+            rows = np.flatnonzero(drawn & (plies < self._game.max_plies))
+            if not len(rows):
+                return states, plies
+            streams = ply_streams(f"{self._stream} chance", numbers[rows], plies[rows], 0)
+            outcomes = draw_actions(chances(states[rows]), streams)
+            states[rows] = self._game.step(states[rows], outcomes)
+            plies[rows] += 1
+            if trees is not None:
+                self.search.move(trees[rows], outcomes)
 
     def _move(self, slots: _Slots, trees: Array) -> _Slots:
         # Plays a move in each of the games whose search is done.
@@ -182,29 +206,37 @@ class SelfPlay:
         if self.search.options.root == "puct":  # a Gumbel root always plays the best
             drawn = draw_actions(result.policies, self._streams(slots.numbers[trees], plies, _CHOICE))
             actions = np.where(sampled, drawn, actions)
-        recorded = plies - slots.first_plies[trees]
+        recorded = slots.searched[trees]
         if recorded.max() >= slots.past_actions.shape[1]:
             slots = slots._replace(
                 **{name: _twice_as_long(getattr(slots, name)) for name in slots._fields if name.startswith("past_")}
             )
+        slots.past_plies[trees, recorded] = plies
         slots.past_states[trees, recorded] = slots.states[trees]
         slots.past_actions[trees, recorded] = actions
         slots.past_policies[trees, recorded] = result.policies
-        slots.past_values[trees, recorded] = result.values
-        slots.states[trees] = self._game.step(slots.states[trees], actions)
-        slots.plies[trees] += 1
+        # What is banked and what the network expects may add up to more than there is.
+        is_sum = self._features.banked is not None
+        slots.past_values[trees, recorded] = np.clip(result.values, -1, 1) if is_sum else result.values
+        slots.searched[trees] += 1
         self.search.move(trees, actions)
+        successors = self._game.step(slots.states[trees], actions)
+        slots.states[trees], slots.plies[trees] = self._after_chance(slots.numbers[trees], successors, plies + 1, trees)
         return slots
 
+    def _estimate(self, slots: _Slots, tree: int) -> float | None:
+        # The result of a game that is cut off: unknown, but a player alone gets what the last search expected.
+        return float(slots.past_values[tree, slots.searched[tree] - 1]) if self._features.num_players == 1 else None
+
     def _record(self, slots: _Slots, tree: int, result: float | None) -> GameRecord:
-        plies = slots.plies[tree] - slots.first_plies[tree]
+        moves = slots.searched[tree]
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),
-            first_ply=int(slots.first_plies[tree]),
-            states=slots.past_states[tree, :plies].copy(),
-            actions=slots.past_actions[tree, :plies].copy(),
-            policies=slots.past_policies[tree, :plies].copy(),
-            root_values=slots.past_values[tree, :plies].copy(),
+            plies=slots.past_plies[tree, :moves].copy(),
+            states=slots.past_states[tree, :moves].copy(),
+            actions=slots.past_actions[tree, :moves].copy(),
+            policies=slots.past_policies[tree, :moves].copy(),
+            root_values=slots.past_values[tree, :moves].copy(),
             result=result,
         )
 
@@ -213,8 +245,8 @@ class SelfPlay:
         taken = [number for _, number in zip(trees, numbers, strict=False)]
         fresh = trees[: len(taken)]
         slots.numbers[fresh] = taken
-        slots.states[fresh], slots.first_plies[fresh] = self._open(slots.numbers[fresh])
-        slots.plies[fresh] = slots.first_plies[fresh]
+        slots.states[fresh], slots.plies[fresh] = self._open(slots.numbers[fresh])
+        slots.searched[fresh] = 0
         self.search.reset(fresh)
         return fresh
 

@@ -3,6 +3,7 @@
 In dependency order:
 
     fit          trains a Keras model on positions
+    targets      what the value head learns where a game banks results
     averaging    merges equal positions of the window
     trainer      trains a model from one generation to the next
     curve        the learning curve of a model

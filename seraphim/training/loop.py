@@ -12,6 +12,7 @@ from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, SEARCHED, CheckResult, evaluate
 from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
+from seraphim.game.features import is_two_player
 from seraphim.game.loading import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime
@@ -29,7 +30,9 @@ from seraphim.training.strength import Strength
 from seraphim.training.timing import Timing, time_generation
 from seraphim.training.trainer import Trainer
 
-_SAMPLE = 64  # positions of each set checked after every generation, where the sets are not a whole game
+# Positions of each set checked after every generation, where the sets are not a whole game; more for the mean of what
+# moves lose.
+_SAMPLE, _SAMPLE_OF_REGRET = 64, 1000
 _MAX_READOUTS = 100  # of a search that is checked
 
 # Metrics of a snapshot: what its generation took before the check, in case the program is killed before that.
@@ -152,12 +155,12 @@ class _Check:
         self._position_sets = load_position_sets(settings.game)
         self._sample = _sample(self._game, self._position_sets)
         self._curve = folder.path / CURVE
-        self._strength = Strength(folder, settings, runtime)
+        self._strength = Strength(folder, settings, runtime) if is_two_player(self._game) else None
         self._run_started = self._started = time.perf_counter()  # the latter of the current generation
 
     @property
     def rated(self) -> str:
-        return self._strength.rated
+        return self._strength.rated if self._strength else ""
 
     @property
     def elapsed(self) -> float:
@@ -178,7 +181,9 @@ class _Check:
             figures = evaluation.to_dict()
             self._log.write(snapshot.step, figures)
             self._folder.annotate(snapshot, figures)
-        rating = self._strength.measure(self._folder.champion(), time.perf_counter() - self._run_started)
+        rating = None
+        if self._strength:
+            rating = self._strength.measure(self._folder.champion(), time.perf_counter() - self._run_started)
         if rating:
             self._announce(f"  {rating.elo:+.0f} Elo [{rating.low:+.0f}, {rating.high:+.0f}], where random play is 0")
             strength = {"strength/elo": rating.elo, "strength/low": rating.low, "strength/high": rating.high}
@@ -210,7 +215,7 @@ def _sample(game: Game, position_sets: list[PositionSet]) -> list[PositionSet]:
     start = game.initial(1)
     if any((each.states == start).all(axis=1).any() for each in position_sets):
         return position_sets
-    return [first_positions(each, _SAMPLE) for each in position_sets]
+    return [first_positions(each, _SAMPLE if is_two_player(game) else _SAMPLE_OF_REGRET) for each in position_sets]
 
 
 def _reached(run: Run, evaluation: CheckResult | None, generations: int, hours: float) -> bool:

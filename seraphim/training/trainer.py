@@ -31,6 +31,7 @@ from seraphim.storage.models import ModelFolder, Snapshot
 from seraphim.tracking.tensorboard import Log, ScalarLog
 from seraphim.training import fit
 from seraphim.training.averaging import averaged
+from seraphim.training.targets import to_targets
 
 # A snapshot's metrics.
 _PASSED = "gate_passed"
@@ -53,6 +54,7 @@ class Generation:
     training_seconds: float  # time in `fit`
     gate_seconds: float  # time of the gate's match
     seconds: float  # time from reading the game data to promoting the snapshot
+    clipped: float = 0.0  # share of the positions whose target was beyond what the network can say; see `to_targets`
 
     def __str__(self) -> str:
         """Return a report, skipped files first, each on a line."""
@@ -63,6 +65,8 @@ class Generation:
             f"policy {self.losses.policy:.4f}, value {self.losses.value:.4f}; "
             f"{self.steps / self.training_seconds:,.0f} steps/s in {self.precision}, {self.seconds:.1f} s in total"
         )
+        if self.clipped:
+            lines.append(f"the values of {self.clipped:.1%} of the positions are beyond the game's value_scale")
         if self.verdict.result:
             lines.append(f"{self.snapshot.name} {self.verdict}")
         if self.verdict.passed:
@@ -165,6 +169,7 @@ class Trainer:
         options, data = self._settings.training, self._folder.game_data
         generated = total_positions(data)
         positions, window = read_window(data, self._game, fit.window_size(generated, options))
+        positions, clipped = to_targets(self._game, positions)
         if options.average_positions:
             positions = averaged(positions)
         model = self.model
@@ -177,7 +182,8 @@ class Trainer:
                 f"training diverged: the loss is {losses.total}; no snapshot was published: lower learning_rate from "
                 f"{options.learning_rate:g}"
             )
-        self.log.write(fit.current_step(model), {"training/window": window.positions})
+        figures = {"training/window": window.positions, "training/clipped": clipped}
+        self.log.write(fit.current_step(model), figures)
         snapshot, verdict, gate_seconds = self._publish(
             {
                 "loss": losses.total,
@@ -200,6 +206,7 @@ class Trainer:
             training_seconds=training_seconds,
             gate_seconds=gate_seconds,
             seconds=time.perf_counter() - started,
+            clipped=clipped,
         )
 
     @property

@@ -71,7 +71,7 @@ def players(inference: Inference, *readouts: int) -> dict[str, Choose]:
 
 
 def test_an_oracle_makes_no_mistake_and_is_calibrated() -> None:
-    errors = error_rates.measure_errors(players(Oracle(GAME), 50), [SOME])
+    errors = error_rates.measure_errors(GAME, players(Oracle(GAME), 50), [SOME])
     assert [each.weak.events for each in errors] == [0, 0]
     assert [each.player for each in errors] == ["network", "50 readouts"]
     assert errors[0].weak.trials == len(SOME.states)
@@ -83,7 +83,7 @@ def test_an_oracle_makes_no_mistake_and_is_calibrated() -> None:
 
 def test_search_makes_fewer_mistakes_than_an_untrained_network() -> None:
     network = ArbitraryNetwork(GAME, 3)
-    errors = error_rates.measure_errors(players(network, 20, 400), [SOME])
+    errors = error_rates.measure_errors(GAME, players(network, 20, 400), [SOME])
     shares = [each.weak.share for each in errors]
     assert shares[0] > shares[1] > shares[2]
 
@@ -125,7 +125,7 @@ def test_a_share_of_all_positions_that_there_are_has_no_interval() -> None:
     assert Rate(3, 10, sampled=False).interval == (0.3, 0.3)
     everything = PositionSet("all", POSITIONS.states, POSITIONS.action_values, sampled=False)
     for positions in (everything, position_lists.first_positions(everything, 50)):
-        (errors,) = error_rates.measure_errors({"random": random_player(GAME)}, [positions])
+        (errors,) = error_rates.measure_errors(GAME, {"random": random_player(GAME)}, [positions])
         cell = error_rates.errors_table([errors]).splitlines()[1].split()[-1]
         assert cell == f"{100 * errors.weak.share:.2f}"
     for weak in position_lists.load_sets("tictactoe", "validation"):
@@ -135,7 +135,7 @@ def test_a_share_of_all_positions_that_there_are_has_no_interval() -> None:
 
 
 def test_the_table_has_a_line_for_each_set_and_a_column_for_each_search() -> None:
-    errors = error_rates.measure_errors(players(Uniform(GAME), 10), [SOME._replace(plies=0 * SOME.action_values)])
+    errors = error_rates.measure_errors(GAME, players(Uniform(GAME), 10), [SOME._replace(plies=0 * SOME.action_values)])
     head, line = error_rates.errors_table(errors).splitlines()
     assert head.split()[-3:] == ["network", "10", "readouts"]
     assert line.startswith(f"some ({len(SOME.states):,})")
@@ -165,7 +165,7 @@ def test_another_program_is_measured_as_a_player_is(monkeypatch: pytest.MonkeyPa
     sets = position_lists.load_sets("othello", "validation", limit=20)
     rhino = load_engine(othello, "gtp:gtp-rhino --level=5")
     compared = {"random": random_player(othello), "rhino": rhino}
-    errors = {each.player: each.weak.events for each in error_rates.measure_errors(compared, sets[:1])}
+    errors = {each.player: each.weak.events for each in error_rates.measure_errors(othello, compared, sets[:1])}
     assert errors["rhino"] == 0 < errors["random"]
     rhino.close()
 
@@ -176,7 +176,7 @@ def test_an_engine_needs_the_moves_that_lead_to_a_position() -> None:
             raise AssertionError(lines)
 
     with pytest.raises(PlayerError, match="needs the moves that lead to a position, which .* 'some' lack"):
-        error_rates.measure_errors({"follower": Follower()}, [SOME])
+        error_rates.measure_errors(GAME, {"follower": Follower()}, [SOME])
 
 
 # ---------------------------------------------------------------- lists of positions

@@ -415,7 +415,9 @@ def recorded(tmp_path: Path) -> Path:
             actions = np.array(tree.actions()[first_ply:])
             policies = np.eye(game.num_actions, dtype=np.float32)[actions]
             values = np.zeros(len(actions), np.float32)
-            record = GameRecord(game_id, states, actions, policies, values, 1.0, first_ply=first_ply)
+            record = GameRecord(
+                game_id, states, actions, policies, values, 1.0, plies=first_ply + np.arange(len(actions))
+            )
             writer.add(encode(game, record))
     return next((tmp_path / "data").glob("*.tfrecord"))
 

@@ -291,7 +291,7 @@ def test_a_record_that_breaks_the_rules_is_refused(change, message):
 
 
 def test_plies_are_counted_from_the_start_of_a_game_that_is_recorded_from_later_on():
-    records = [play(0), play(1)._replace(first_ply=5)]
+    records = [play(0), play(1)._replace(plies=np.arange(5, 5 + PLIES))]
     plies = [decode(GAME, examples).plies.tolist() for examples in encode_games(GAME, records)]
     assert plies == [list(range(PLIES)), list(range(5, 5 + PLIES))]
 

@@ -228,7 +228,8 @@ def test_the_first_player_is_the_first_also_where_the_last_move_is_the_seconds()
 def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
     record = play(1)
     late = record._replace(
-        **{name: getattr(record, name)[2:] for name in ("states", "actions", "policies", "root_values")}, first_ply=2
+        **{name: getattr(record, name)[2:] for name in ("states", "actions", "policies", "root_values")},
+        plies=np.arange(2, PLIES),
     )
     *examples, last = encode(GAME, late)
     text = shown(write_payloads(tmp_path / "file", *examples, with_end(last, END_OF_FILE)), show_summary)
@@ -239,7 +240,8 @@ def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
 def test_a_summary_tells_games_from_different_positions_apart():
     late = play(1)
     late = late._replace(
-        **{name: getattr(late, name)[2:] for name in ("states", "actions", "policies", "root_values")}, first_ply=2
+        **{name: getattr(late, name)[2:] for name in ("states", "actions", "policies", "root_values")},
+        plies=np.arange(2, PLIES),
     )
     other = late._replace(states=late.states + np.array([0, 3]))  # another sum that gives the same result
     summary = summarize(GAME, decode(GAME, [example for game in (late, other, late) for example in encode(GAME, game)]))

@@ -166,9 +166,9 @@ def test_random_openings_are_not_recorded_and_reach_every_kind_of_position() -> 
     records = list(player.play(iter(range(400))))
     for record in records:
         stones = sum(int(word).bit_count() for word in record.states[0])
-        assert stones == record.first_ply
+        assert stones == record.plies[0]
         assert len(record.actions) >= 1
-    lengths = np.bincount([record.first_ply for record in records], minlength=7)
+    lengths = np.bincount([record.plies[0] for record in records], minlength=7)
     assert len(lengths) == 7
     assert lengths == pytest.approx(400 / 7, abs=40)  # a few of the long ones would have ended the game
     assert len({record.states[0].tobytes() for record in records}) > 200
@@ -280,7 +280,7 @@ def test_abandoned_games_leave_nothing_behind() -> None:
 def test_a_share_of_the_games_begins_with_random_moves() -> None:
     options = SelfPlayOptions(16, random_plies=3, random_share=0.4)
     player = SelfPlay(GAME, Uniform(GAME), SearchOptions(readouts=2, solver=False), options, "a")
-    plies = [record.first_ply for record in player.play(iter(range(600)))]
+    plies = [record.plies[0] for record in player.play(iter(range(600)))]
     counts = np.bincount(plies, minlength=4) / len(plies)
     assert counts == pytest.approx([0.7, 0.1, 0.1, 0.1], abs=0.05)
 

@@ -456,8 +456,8 @@ FAULTS = (
         "opening-is-recorded",
         0,
         "seraphim/selfplay/games.py",
-        "first_ply=int(slots.first_plies[tree]),",
-        "first_ply=0,",
+        "plies=slots.past_plies[tree, :moves].copy(),",
+        "plies=slots.past_plies[tree, :moves] - slots.past_plies[tree, 0],",
         "selfplay/test_games.py",
     ),
     Fault(
