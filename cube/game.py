@@ -40,8 +40,8 @@ class Cube:
     observation_shape = (3 * PLACES, len(SIDES))
     state_words = 5
     bank_words = 1
-    max_plies = 40  # a number and a turn at least, so 38 moves at most
-    points = 60.0  # the moves that cost 1: more than a game has, with those that a network expects in the end
+    max_plies = 34  # 17 to 32 of them moves: enough for the farthest positions, and soon over where a network is lost
+    points = 50.0  # the moves that cost 1: more than a game has, with those that a network expects in the end
     value_scale = 15 / points  # the farthest positions are 11 moves from the end
     goal = (
         "Turn the top (U), the right (R), or the front (F) clockwise, 2 for twice, ' for counterclockwise, until each "
