@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-OWN = ("seraphim", "connectfour", "hex", "othello", "pig", "tictactoe", "twenty48", "benchmarks", "_installed")
+OWN = ("seraphim", "connectfour", "cube", "hex", "othello", "pig", "tictactoe", "twenty48", "benchmarks", "_installed")
 DEVELOPERS = ("dev", "docs", "bench")  # extras
 
 
