@@ -15,7 +15,7 @@ from seraphim.errors import GameError
 from seraphim.game import CHANCE, Array, Symmetries
 from seraphim.jit import kernel
 
-MOST_TURNS = 16  # of a scramble; half of the numbers lead to positions 8 moves from the end, or more
+MOST_TURNS = 14  # of a scramble
 PERMUTATION, ORIENTATION, TO_COME, LAST, MOVES = range(5)  # words of a state
 UNDRAWN, NO_SIDE = -1, -1  # turns to come before their number is drawn; the side of the last turn, if more are to come
 _NET = """\
@@ -40,7 +40,7 @@ class Cube:
     observation_shape = (3 * PLACES, len(SIDES))
     state_words = 5
     bank_words = 1
-    max_plies = 34  # 17 to 32 of them moves: enough for the farthest positions, and soon over where a network is lost
+    max_plies = 30  # 15 to 28 of them moves: enough for the farthest positions, and soon over where a network is lost
     points = 50.0  # the moves that cost 1: more than a game has, with those that a network expects in the end
     value_scale = 15 / points  # the farthest positions are 11 moves from the end
     goal = (
@@ -65,14 +65,17 @@ class Cube:
         return np.where(states[:, TO_COME] == 0, 0, CHANCE).astype(np.int8)
 
     def chances(self, states: Array) -> Array:
-        """Return equal chances for all numbers; for all turns of another side, but that the last one never solves."""
+        """Return a chance of c/n for each number n; equal ones for all turns of another side that do not solve the cube.
+
+        So that a network which knows nothing meets positions close to the end, from which it can learn.
+        """
         to_come = states[:, [TO_COME]]
         after = tables().permutations[states[:, PERMUTATION]] + tables().orientations[states[:, ORIENTATION]]
         possible = np.zeros((len(states), MOST_TURNS), np.bool_)
         possible[:, : len(TURNS)] = np.arange(len(TURNS)) // 3 != states[:, [LAST]]
         possible[:, : len(TURNS)] &= (to_come > 1) | (after > 0)
-        possible = (possible & (to_come > 0)) | (to_come == UNDRAWN)
-        return possible / np.maximum(possible.sum(axis=1, keepdims=True), 1)
+        weights = np.where(to_come == UNDRAWN, 1 / np.arange(1, MOST_TURNS + 1), possible & (to_come > 0))
+        return weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-9)
 
     def chance_label(self, state: Array, outcome: int) -> str:
         """Return the number of turns, such as n7, or a turn."""
