@@ -145,7 +145,15 @@ def play_games(
 
 
 def _legal_choices(game: Game, player: Choose, states: Array, lines: list[list[int]]) -> Array:
-    chosen: object = player.choose(lines) if isinstance(player, HistoryPlayer) else player(states)
+    return checked_actions(game, states, player.choose(lines) if isinstance(player, HistoryPlayer) else player(states))
+
+
+def checked_actions(game: Game, states: Array, chosen: object) -> Array:
+    """Return what a player chose in each of some states [P, W], if it is a legal action in each, int [P].
+
+    Raises:
+        GameError: it is not.
+    """
     actions = np.empty(0)
     with contextlib.suppress(ValueError):  # lists of different lengths
         actions = np.asarray(chosen)
