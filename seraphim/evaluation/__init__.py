@@ -6,7 +6,9 @@ In dependency order:
     error_rates       error rates in solved positions, and calibration of values
     check             the check after each generation
     position_lists    solved positions of a game, and lists in files
-    match             matches from random openings, and series from the initial position
+    match             matches from random openings
+    series            games from the initial position, exact where they can be
+    exact_play        what a player's moves are worth exactly in a game that is solved
     ratings           Bradley-Terry ratings
     match_csv         matches in a CSV file
     gate              whether a new snapshot becomes the champion

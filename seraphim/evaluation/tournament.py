@@ -7,15 +7,14 @@ from itertools import combinations
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation.match import (
     OnPly,
-    SeriesResult,
     count_openings,
     default_plies,
     make_openings,
     play_match,
-    play_series,
 )
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
+from seraphim.evaluation.series import SeriesResult, play_series
 from seraphim.game import Game
 from seraphim.players.roster import Entrant
 from seraphim.storage.models import ModelFolder

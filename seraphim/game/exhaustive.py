@@ -12,7 +12,7 @@ Shape letters: `P` positions, `E` edges (a legal action in a position, or an out
 `seraphim.game`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
 from seraphim.game.features import features_of
 from seraphim.game.loading import PositionSet, Split
 from seraphim.game.notation import banked_of, followers
+from seraphim.jit import kernel
 
-MAX_POSITIONS = 1_000_000  # reachable by play
+MAX_POSITIONS = 3_000_000  # reachable by play
 MAX_ITERATIONS = 10_000
 _SETTLED = 1e-9  # between the bounds of a value that has settled
 _MOST = 2.0  # that a result can differ from what is banked
@@ -31,6 +32,32 @@ _MOST = 2.0  # that a result can differ from what is banked
 
 class UnsolvedError(GameError):
     """A game cannot be solved: it is too large, or need not end."""
+
+
+class GameGraph(NamedTuple):
+    """The positions of a game in the order of discovery, and the edges between them, ordered by their first position.
+
+    Edges `firsts[p]` to before `firsts[p + 1]` begin at position `p`.
+    """
+
+    states: Array  # int64 [P, W]
+    to_play: Array  # int8 [P]: 0, 1 or CHANCE
+    firsts: Array  # int64 [P + 1]
+    followers: Array  # int64 [E]: the action, or the outcome
+    targets: Array  # int64 [E]: the position that an edge leads to
+    gains: Array  # float64 [E]: what player 0 banks on the way
+    chances: Array  # float64 [E]: the probability of an outcome; 0 of an action
+
+    @property
+    def sources(self) -> Array:
+        """Return the position at which each edge begins, int64 [E]."""
+        return np.repeat(np.arange(len(self.states)), np.diff(self.firsts))
+
+    def only(self, edges: Array) -> "GameGraph":
+        """Return the graph without the edges that are False in bool [E]."""
+        firsts = np.searchsorted(self.sources[edges], np.arange(len(self.firsts)))
+        kept = (each[edges] for each in (self.followers, self.targets, self.gains, self.chances))
+        return GameGraph(self.states, self.to_play, firsts, *kept)
 
 
 @dataclass(frozen=True)
@@ -50,6 +77,9 @@ class Solution:
     """float32 [P, A]: exact, for the player to move; NaN where illegal, where the game has ended, or chance moves."""
     longest: int | None
     """Plies of the longest game that can be played; None if positions recur by chance."""
+    graph: GameGraph = field(repr=False)
+    to_come: Array = field(repr=False)
+    """float64 [P]: what is still to come of the result for player 0, beyond what is banked."""
 
     def position_sets(self, split: Split = "validation") -> list[PositionSet]:
         """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample.
@@ -73,16 +103,6 @@ class Solution:
         )
 
 
-class _Graph(NamedTuple):
-    # Positions in the order of discovery, and the edges between them, ordered by their first position.
-    states: Array  # int64 [P, W]
-    firsts: Array  # int64 [P + 1]: edges firsts[p] to firsts[p + 1] begin at position p
-    followers: Array  # int64 [E]: the action, or the outcome
-    targets: Array  # int64 [E]: the position that an edge leads to
-    gains: Array  # float64 [E]: what player 0 banks on the way
-    chances: Array  # float64 [E]: the probability of an outcome; 0 of an action
-
-
 def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solution:
     """Return every position that play can reach, with its exact value.
 
@@ -97,19 +117,22 @@ def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solutio
         game = PlainRules(game)
     graph = _explore(game, max_positions)
     ended, results = game.outcome(graph.states)
-    banked, to_play = banked_of(game, graph.states), game.to_play(graph.states)
-    values = np.where(ended, results.reshape(len(ended), -1)[:, 0] - banked, 0.0)
-    longest = _value(game, graph, to_play, values)
-    sources = np.repeat(np.arange(len(graph.states)), np.diff(graph.firsts))
-    by_action = to_play[sources] != CHANCE
-    sources, actions, targets = sources[by_action], graph.followers[by_action], graph.targets[by_action]
-    found = banked[sources] + graph.gains[by_action] + values[targets]
+    banked = banked_of(game, graph.states)
+    to_come, longest = settle(game.name, graph, np.where(ended, results.reshape(len(ended), -1)[:, 0] - banked, 0.0))
+    if longest is not None and longest > game.max_plies:
+        raise UnsolvedError(
+            f"{game.name} is not solved: a game can take {longest:,} plies, but is cut off after {game.max_plies:,}"
+        )
+    by_action = graph.to_play[graph.sources] != CHANCE
+    sources, actions, targets = graph.sources[by_action], graph.followers[by_action], graph.targets[by_action]
+    found = banked[sources] + graph.gains[by_action] + to_come[targets]
     action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
-    action_values[sources, actions] = np.where(to_play[sources] == 1, -found, found)
-    return Solution(game.name, graph.states, (banked + values).astype(np.float32), action_values, longest)
+    action_values[sources, actions] = np.where(graph.to_play[sources] == 1, -found, found)
+    results = (banked + to_come).astype(np.float32)
+    return Solution(game.name, graph.states, results, action_values, longest, graph, to_come)
 
 
-def _explore(game: Game, max_positions: int) -> _Graph:
+def _explore(game: Game, max_positions: int) -> GameGraph:
     # Breadth-first, a layer at a time.
     features = features_of(game)
     kept = game.state_words - (features.bank_words or 0 if features.banked else 0)  # words that tell positions apart
@@ -135,7 +158,8 @@ def _explore(game: Game, max_positions: int) -> _Graph:
         states.append(successors[fresh])
     firsts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     chosen, gains, chances = np.concatenate(edges, axis=1)
-    return _Graph(np.concatenate(states), firsts, chosen.astype(np.int64), np.array(targets, np.int64), gains, chances)
+    found, to_play = np.concatenate(states), game.to_play(np.concatenate(states)).astype(np.int8)
+    return GameGraph(found, to_play, firsts, chosen.astype(np.int64), np.array(targets, np.int64), gains, chances)
 
 
 def _chances(game: Game, states: Array, rows: Array, chosen: Array) -> Array:
@@ -150,59 +174,70 @@ def _chances(game: Game, states: Array, rows: Array, chosen: Array) -> Array:
     return np.where(by_chance[rows], chances[rows, np.minimum(chosen, chances.shape[1] - 1)], 0.0)
 
 
-def _value(game: Game, graph: _Graph, to_play: Array, values: Array) -> int | None:
-    # Fills in the values float64 [P] of unfinished positions, from the ends backwards: a wave solves the positions
-    # whose successors are all solved. Returns the number of waves, which is the plies of the longest game.
-    counts = np.diff(graph.firsts)
-    solved, unfinished, waves = counts == 0, np.flatnonzero(counts), 0
-    while not solved.all():
-        ready = np.logical_and.reduceat(solved[graph.targets], graph.firsts[unfinished]) & ~solved[unfinished]
-        if not ready.any():
-            if _recurs_by_choice(graph, ~solved & (to_play != CHANCE)):
-                raise UnsolvedError(f"{game.name} is not solved: a position can recur, so a game need not end")
-            _iterate(game, graph, to_play, values, unfinished[~solved[unfinished]])
-            return None
-        values[unfinished[ready]] = _backed_up(graph, to_play, values, unfinished)[ready]
-        solved[unfinished[ready]] = True
+def settle(name: str, graph: GameGraph, ends: Array) -> tuple[Array, int | None]:
+    """Return what is still to come of the result for player 0 in each position, and the plies of the longest game.
+
+    Args:
+        name: the game's.
+        graph: positions and edges; players take the best of those that are there.
+        ends: what comes at once in the positions without edges, float64 [P].
+
+    Returns:
+        float64 [P], up to 1e-9 if positions recur by chance; then the plies are None.
+
+    Raises:
+        UnsolvedError: a position can recur without chance, or values do not settle.
+    """
+    # From the ends backwards: a wave settles the positions whose successors are all settled.
+    counts, values = np.diff(graph.firsts), ends.copy()
+    settled, unfinished, waves = counts == 0, np.flatnonzero(counts), 0
+    while not settled.all():
+        ready = unfinished[np.logical_and.reduceat(settled[graph.targets], graph.firsts[unfinished])]
+        ready = ready[~settled[ready]]
+        if not len(ready):
+            if _recurs_by_choice(graph, ~settled & (graph.to_play != CHANCE)):
+                raise UnsolvedError(f"{name} is not solved: a position can recur, so a game need not end")
+            _iterate(name, graph, values, unfinished[~settled[unfinished]])
+            return values, None
+        _back_up(graph, values, ready)
+        settled[ready] = True
         waves += 1
-    if waves > game.max_plies:
-        raise UnsolvedError(
-            f"{game.name} is not solved: a game can take {waves:,} plies, but is cut off after {game.max_plies:,}"
-        )
-    return waves
+    return values, waves
 
 
-def _recurs_by_choice(graph: _Graph, positions: Array) -> bool:
+def _recurs_by_choice(graph: GameGraph, positions: Array) -> bool:
     # Whether some of these positions, bool [P], lead to each other in a circle.
-    sources = np.repeat(np.arange(len(positions)), np.diff(graph.firsts))
     while positions.any():
         goes_on = np.zeros(len(positions), np.bool_)
-        goes_on[sources[positions[graph.targets]]] = True
+        goes_on[graph.sources[positions[graph.targets]]] = True
         if (goes_on >= positions).all():
             return True
         positions = positions & goes_on
     return False
 
 
-def _iterate(game: Game, graph: _Graph, to_play: Array, values: Array, positions: Array) -> None:
+def _iterate(name: str, graph: GameGraph, values: Array, positions: Array) -> None:
     # Value iteration (Bellman 1957) where a position can recur by chance, from below and from above, until both agree.
-    low, high = values.copy(), values.copy()
+    # The last discovered come first, since they are nearer to the ends.
+    low, high, latest = values.copy(), values.copy(), positions[::-1].copy()
     low[positions], high[positions] = -_MOST, _MOST
     for _ in range(MAX_ITERATIONS):
         for bound in (low, high):
-            bound[positions] = _backed_up(graph, to_play, bound, positions)
+            _back_up(graph, bound, latest)
         if (high - low)[positions].max() < _SETTLED:
             values[positions] = (low + high)[positions] / 2
             return
-    raise UnsolvedError(f"{game.name} is not solved: its values do not settle in {MAX_ITERATIONS:,} iterations")
+    raise UnsolvedError(f"{name} is not solved: its values do not settle in {MAX_ITERATIONS:,} iterations")
 
 
-def _backed_up(graph: _Graph, to_play: Array, values: Array, positions: Array) -> Array:
-    # The value of each of some positions with edges, by the values of those that follow: the best, or the expectation.
-    counts = np.diff(graph.firsts)[positions]
-    starts = np.cumsum(counts) - counts
-    edges = np.arange(counts.sum()) + np.repeat(graph.firsts[positions] - starts, counts)
-    signs = np.where(to_play[positions] == 1, -1.0, 1.0)  # player 1 maximizes the negative
-    after = graph.gains[edges] + values[graph.targets[edges]]
-    best = signs * np.maximum.reduceat(after * np.repeat(signs, counts), starts)
-    return np.where(to_play[positions] == CHANCE, np.add.reduceat(after * graph.chances[edges], starts), best)
+@kernel
+def _back_up(graph: GameGraph, values: Array, positions: Array) -> None:
+    # Gives positions with edges, one after the other, their values by those that follow: the best, or the expectation.
+    for position in positions:
+        by_chance, sign = graph.to_play[position] == CHANCE, -1.0 if graph.to_play[position] == 1 else 1.0
+        best, expected = -np.inf, 0.0
+        for edge in range(graph.firsts[position], graph.firsts[position + 1]):
+            after = graph.gains[edge] + values[graph.targets[edge]]
+            best = max(best, sign * after)  # player 1 maximizes the negative
+            expected += graph.chances[edge] * after
+        values[position] = expected if by_chance else sign * best

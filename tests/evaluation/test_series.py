@@ -13,8 +13,8 @@ import pytest
 from connectfour import GAME as CONNECTFOUR
 from connectfour import perfect_actions, position_from_moves
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.match import SeriesResult, Shares, count_out, play_series
 from seraphim.evaluation.match_csv import Conditions
+from seraphim.evaluation.series import SeriesResult, Shares, count_out, play_series
 from seraphim.evaluation.tournament import play_from_start
 from seraphim.game import Array, PlainRules
 from seraphim.players.choose import Choose, DrawingPlayer, minimax_player, random_player, solver_player
