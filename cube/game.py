@@ -27,7 +27,17 @@ LDB LDF FDL FDR RDF RDB BDR BDL
         DBL DRB"""
 
 # Options that differ from the defaults, by section.
-SETTINGS: dict[str, Any] = {"network": {"kind": "mlp"}, "search": {"readouts": 100}}
+SETTINGS: dict[str, Any] = {
+    "network": {"kind": "mlp", "width": 512, "l2": 1e-5},
+    "search": {"readouts": 100},
+    # Short scrambles are what a network that knows nothing can solve: no random moves, and many games.
+    "self_play": {
+        "concurrent_games": 512,
+        "games_per_generation": 4000,
+        "readouts_growth_steps": 0,
+        "random_plies": 0,
+    },
+}
 
 
 class Cube:
@@ -65,7 +75,7 @@ class Cube:
         return np.where(states[:, TO_COME] == 0, 0, CHANCE).astype(np.int8)
 
     def chances(self, states: Array) -> Array:
-        """Return a chance of c/n for each number n; equal ones for all turns of another side that do not solve the cube.
+        """Return a chance of c/n for each number n, and equal ones for turns of another side that leave it unsolved.
 
         So that a network which knows nothing meets positions close to the end, from which it can learn.
         """

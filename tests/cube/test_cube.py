@@ -31,7 +31,7 @@ def scrambled_cubes(count: int) -> tuple[Array, Array]:
     """Cubes [N, W] as games begin, and the numbers of their turns [N]."""
     rng = np.random.default_rng(0)
     states = GAME.initial(count)
-    numbers = rng.integers(MOST_TURNS, size=count)
+    numbers = rng.choice(GAME.num_chance_outcomes, size=count, p=GAME.chances(states)[0])
     states = GAME.step(states, numbers)
     while (rows := np.flatnonzero(GAME.to_play(states) == CHANCE)).size:
         chances = GAME.chances(states[rows])
@@ -129,8 +129,11 @@ def test_games_begin_with_easy_cubes_and_with_hard_ones() -> None:
     assert (found <= numbers).all()
     assert found.min() == 1  # never a solved one
     shares = np.bincount(found, minlength=12) / len(found)
-    assert shares[1:9].min() > 0.04
-    assert 0.4 < shares[8:].sum() < 0.6
+    assert shares[1] > 0.3
+    assert shares[1:9].min() > 0.02
+    assert 0.2 < shares[8:].sum() < 0.3
+    assert numbers.max() == MOST_TURNS
+    assert np.mean(numbers == 1) == pytest.approx(2 * np.mean(numbers == 2), rel=0.1)
     assert np.array_equal(states[:, [TO_COME, LAST, MOVES]], np.tile([0, NO_SIDE, 0], (len(states), 1)))
 
 
@@ -150,7 +153,7 @@ def test_the_last_turn_of_a_scramble_does_not_solve_the_cube() -> None:
 def test_outcomes_have_names() -> None:
     initial, turning = GAME.initial(1)[0], GAME.step(GAME.initial(1), np.array([6]))[0]
     assert (initial[TO_COME], turning[TO_COME]) == (UNDRAWN, 7)
-    assert [GAME.chance_label(initial, outcome) for outcome in (0, 15)] == ["n1", "n16"]
+    assert [GAME.chance_label(initial, outcome) for outcome in (0, 13)] == ["n1", "n14"]
     assert [GAME.chance_label(turning, outcome) for outcome in range(9)] == list(TURNS)
     assert parse_moves(GAME, "N2 r2 u' U R") == [1, 4, 2, 0, 3]
     assert [GAME.parse_action(text) for text in ("u", " U2 ", "f'")] == [0, 1, 8]
@@ -183,19 +186,19 @@ def test_the_solved_positions_are_all_of_the_hardest_and_a_sample_for_each_split
 
 
 def test_only_positions_of_the_game_are_positions() -> None:
-    good = [[0, 0, -1, -1, 0], [0, 0, 16, -1, 0], [7, 7, 15, 2, 0], [0, 0, 5, 1, 0], [5039, 728, 0, -1, 32]]
+    good = [[0, 0, -1, -1, 0], [0, 0, 14, -1, 0], [7, 7, 13, 2, 0], [0, 0, 5, 1, 0], [5039, 728, 0, -1, 28]]
     bad = [
         [0, 0, 0, -1, 0],  # no scramble solves the cube
         [5040, 0, 0, -1, 1],
         [1, 729, 0, -1, 1],
         [1, -1, 0, -1, 1],
         [1, 1, 0, 0, 1],
-        [1, 1, 0, -1, 33],
+        [1, 1, 0, -1, 29],
         [1, 1, 0, -1, -1],
         [1, 1, -1, -1, 0],
         [1, 1, 3, -1, 0],
-        [0, 0, 17, -1, 0],
-        [1, 1, 16, 0, 0],
+        [0, 0, 15, -1, 0],
+        [1, 1, 14, 0, 0],
         [1, 1, 3, 3, 0],
         [1, 1, 3, 1, 1],
         [0, 0, -2, -1, 0],
