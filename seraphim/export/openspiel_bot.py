@@ -11,6 +11,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, random_actions
+from seraphim.game.features import check_two_players
 from seraphim.game.notation import label_in
 from seraphim.game.openspiel import PREFIX, OpenSpielGame
 
@@ -35,14 +36,17 @@ def make_bot(model: Player, game: Any, readouts: int | None = None) -> Any:
         readouts: of each search, by default the model's own number.
 
     Raises:
-        GameError: the model's game is another one. The bot raises it as well, for a position of another game, or one
-            that does not follow from the game's initial position.
+        GameError: the model's game is another one, or one of chance or of one player. The bot raises it as well, for a
+            position of another game, or one that does not follow from the game's initial position.
     """
     import pyspiel
 
     rules = model.game
     if not (rules.name.startswith(PREFIX) and str(pyspiel.load_game(rules.name.removeprefix(PREFIX))) == str(game)):
-        _check_same_rules(rules, OpenSpielGame(str(game)))
+        theirs = OpenSpielGame(str(game))
+        check_two_players(theirs)
+        _check_same_rules(rules, theirs)
+    check_two_players(rules)
 
     class Bot(pyspiel.Bot):  # type: ignore[misc]
         def step(self, position: Any) -> int:

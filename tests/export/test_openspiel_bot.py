@@ -91,7 +91,9 @@ def test_the_bot_begins_anywhere_in_a_game() -> None:
         ("hex:5", "hex(board_size=5,swap=True)", "one has 25 actions and the other 26"),
         ("hex:3", "tic_tac_toe", "after 5 moves they can differ in the legal moves"),
         ("connectfour:7x4", "connect_four(rows=6,columns=4)", "in the legal moves"),
-        ("tictactoe", "backgammon", "it has chance"),
+        ("tictactoe", "backgammon", "is a game of chance, which is not played here"),
+        ("openspiel:pig", "pig", "is a game of chance, which is not played here"),
+        ("openspiel:cliff_walking", "cliff_walking", "is a game of one player, which is not played here"),
     ],
 )
 def test_a_model_of_another_game_is_refused_in_a_sentence(name: str, other: str, message: str) -> None:

@@ -10,16 +10,18 @@ import numpy as np
 import pyspiel
 import pytest
 
+from pig.game import Pig
 from seraphim.errors import GameError
-from seraphim.game import EMPTY, Board, board_of, load_game, load_game_module
+from seraphim.game import CHANCE, EMPTY, Array, Board, Game, board_of, load_game, load_game_module
 from seraphim.game.conformance import check_game
-from seraphim.game.notation import format_moves, label_in, parse_moves
+from seraphim.game.notation import followers, format_moves, label_in, parse_moves
 from seraphim.game.openspiel import MOST_PLIES, SPARE_PLIES, OpenSpielGame, StateCache, playable_games
 from seraphim.game.saved_games import check_position
 from seraphim.game.tree import GameTree
 from seraphim.options import SearchOptions
 from seraphim.records.examples import GameRecord, decode, encode
 from seraphim.records.tfrecord import FRAME_BYTES
+from seraphim.search import naive
 from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
 from seraphim.terminal import game_files
@@ -28,12 +30,22 @@ from seraphim.terminal import game_files
 def test_every_game_that_qualifies_is_offered() -> None:
     games = playable_games()
     assert {"chess", "go", "hex", "othello", "breakthrough", "mancala", "tic_tac_toe"} <= set(games)
-    assert not {"backgammon", "kuhn_poker", "oshi_zumo", "solitaire"} & set(games)  # chance, hidden, at once, alone
-    assert len(games) > 25
+    assert {"2048", "backgammon", "catch", "cliff_walking", "pig", "yacht"} <= set(games)  # chance, one player
+    # Hidden; at once; no probabilities; for more than two.
+    assert not {"kuhn_poker", "solitaire", "oshi_zumo", "stones_and_gems", "euchre"} & set(games)
+    assert len(games) > 35
 
 
 # Moves twice in a row; many actions and planes with fractions; a pass; longer than is played here; no planes.
-@pytest.mark.parametrize("name", ["hex(board_size=3)", "dots_and_boxes", "chess", "go(board_size=5)", "mancala", "nim"])
+# Chance first, twice in a row, with fewer or more outcomes than actions; one player, with rewards or without.
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("hex(board_size=3)", "dots_and_boxes", "chess", "go(board_size=5)", "mancala", "nim"),
+        *("pig(winscore=20)", "backgammon(hyper_backgammon=True)", "einstein_wurfelt_nicht", "chess(chess960=True)"),
+        *("2048(max_tile=32)", "catch", "cliff_walking", "yacht(num_dice=2)"),
+    ],
+)
 def test_games_keep_the_contract(name: str) -> None:
     report = check_game(load_game(f"openspiel:{name}"), games=3)
     assert report.games == 3
@@ -52,22 +64,21 @@ def with_switches() -> list[str]:
 def test_two_players_move_by_turns_or_the_game_is_refused(name: str) -> None:
     # By play: OpenSpiel declares kinds of games, before it knows the parameters.
     theirs, random = pyspiel.load_game(name).new_initial_state(), np.random.default_rng(1)
-    if theirs.current_player() not in (0, 1):
-        with pytest.raises(GameError, match="is not supported: it has chance$"):
-            load_game(f"openspiel:{name}")
-        assert name in ("chess(chess960=True)", "crazyhouse(chess960=True)")
-        return
-    game, first = load_game(f"openspiel:{name}"), theirs.current_player()
+    game, first, players = load_game(f"openspiel:{name}"), None, range(theirs.num_players())
     state = game.initial(1)
     while not (theirs.is_terminal() or state[0, 0] == game.max_plies):
-        assert game.to_play(state)[0] == (theirs.current_player() != first)
-        assert theirs.current_player() in (0, 1)
+        if theirs.is_chance_node():
+            assert game.to_play(state)[0] == CHANCE
+        else:
+            assert theirs.current_player() in players
+            first = theirs.current_player() if first is None and name != "backgammon" else first or 0
+            assert game.to_play(state)[0] == (theirs.current_player() != first)
         action = int(random.choice(theirs.legal_actions()))
         state = game.step(state, np.array([action]))
         theirs.apply_action(action)
-    if theirs.is_terminal():
+    if theirs.is_terminal() and len(players) == 2:
         assert sum(theirs.returns()) == 0
-        assert game.outcome(state)[1][0] == theirs.returns()[first] / theirs.get_game().max_utility()
+        assert game.outcome(state)[1][0] == np.float32(theirs.returns()[first or 0] / theirs.get_game().max_utility())
 
 
 def test_chance_that_comes_during_a_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +87,142 @@ def test_chance_that_comes_during_a_game_is_refused(monkeypatch: pytest.MonkeyPa
     for refused in (lambda: game.step(game.initial(1), np.array([0])), lambda: game.legal(np.array([[1, 0]]))):
         with pytest.raises(GameError, match="openspiel:tic_tac_toe is not supported: it has chance$"):
             refused()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pig", "2048", "catch", "cliff_walking", "einstein_wurfelt_nicht", "yacht(players=1,num_dice=2)"),
+        "backgammon(scoring_type=full_scoring)",
+    ],
+)
+def test_chance_and_rewards_are_openspiels(name: str) -> None:
+    game: Any = load_game(f"openspiel:{name}")
+    theirs = pyspiel.load_game(name).new_initial_state()
+    points, random = game.points or 1, np.random.default_rng(1)
+    state, first = game.initial(1), 0 if name.startswith("backgammon") else None
+    while not theirs.is_terminal():
+        assert state[0, 0] < game.max_plies
+        legal = np.flatnonzero(game.legal(state)[0]).tolist()
+        if theirs.is_chance_node():
+            assert legal == []
+            assert np.flatnonzero(game.chances(state)[0]).tolist() == theirs.legal_actions()
+            for outcome, probability in theirs.chance_outcomes():
+                assert game.chances(state)[0, outcome] == pytest.approx(probability)
+        else:
+            first = theirs.current_player() if first is None else first
+            assert legal == theirs.legal_actions()
+            assert game.chances is None or not game.chances(state).any()
+        if game.banked is not None:
+            assert points * game.banked(state)[0, 0] == pytest.approx(theirs.returns()[0])
+        assert game.outcome(state)[0].tolist() == [False]
+        action = int(random.choice(theirs.legal_actions()))
+        state = game.step(state, np.array([action]))
+        theirs.apply_action(action)
+    ended, results = game.outcome(state)
+    assert ended[0]
+    assert points * results.ravel()[0] == pytest.approx(theirs.returns()[first or 0])
+    assert results.shape == ((1, 1) if game.num_players == 1 else (1,))
+
+
+def test_a_score_beyond_what_openspiel_says_is_possible_counts_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = OpenSpielGame("2048")
+    assert game.points == 20480
+    state = game.initial(1)
+    monkeypatch.setattr(game, "_best_return", 4.0)
+    while game.outcome(state)[1][0, 0] == 0:
+        state = game.step(state, followers(game, state).argmax(axis=1))
+        assert 0 <= game.banked(state)[0, 0] <= 1  # type: ignore[misc]
+    assert game.outcome(state)[1][0, 0] == 1
+
+
+def test_large_tiles_are_told_apart() -> None:
+    game = load_game("openspiel:2048")
+    assert game.observe(game.step(game.initial(1), np.array([31])))[0, :, :, 0].tolist() == [
+        *([[0, 0, 0, 0]] * 3),
+        [0, 0, 0, 37],  # 16 log2(1 + 4)
+    ]
+    grown: Any = OpenSpielGame("2048")
+    seen = list[int]()
+    for tile in (0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048):
+        grown._tensor = lambda _, tile=tile: np.full(grown._planes, float(tile))
+        seen.append(int(grown.observe(grown.initial(1)).max()))
+    assert seen == sorted(set(seen))
+    assert seen[0] == 0
+    assert seen[-1] < 255
+
+
+@pytest.mark.parametrize("plies", [20, 21])  # a player moves, or chance
+def test_where_there_is_no_room_for_more_plies_a_score_counts(plies: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    game: Any = OpenSpielGame("2048")
+    assert game.is_position is None  # 8,192 plies are too many
+    monkeypatch.setattr(game, "_horizon", plies)
+    state = game.initial(1)
+    for _ in range(plies):
+        assert game.outcome(state)[0].tolist() == [False]
+        state = game.step(state, followers(game, state).argmax(axis=1))
+    assert not followers(game, state).any()
+    assert game.to_play(state).tolist() == [0]
+    ended, results = game.outcome(state)
+    assert ended.tolist() == [True]
+    assert results[0, 0] == game.banked(state)[0, 0] > 0
+    assert game.observe(state).shape == (1, 4, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"),
+    [
+        ("pig", "roll 3 roll 6 stop roll 1 stop"),
+        ("backgammon", "21 roll"),
+        ("yacht", "4.4.6.5.1 Reroll_dice:_0.1 6.2"),
+        ("2048", "2_added_to_row_1.column_1 4_added_to_row_4.column_4 Down"),
+    ],
+)
+def test_outcomes_have_short_names_that_are_read_again(name: str, moves: str) -> None:
+    game = load_game(f"openspiel:{name}")
+    if name == "backgammon":
+        start = game.step(game.initial(1), np.array(parse_moves(game, "21")))[0]
+        moves = f"21 {label_in(game, start, int(game.legal(start[None])[0].argmax()))} 66"
+    assert format_moves(game, parse_moves(game, moves)) == moves
+
+
+class FreePig(Pig):
+    """Pig as OpenSpiel has it, where one may hold nothing."""
+
+    def legal(self, states: Array) -> Array:
+        legal = super().legal(states)
+        legal[:, 1] = (states[:, -1] == 0) & ~self.outcome(states)[0]
+        return legal
+
+
+@pytest.mark.parametrize("solver", [False, True])
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_the_search_is_the_same_in_our_pig_and_in_openspiels(root: str, solver: bool) -> None:
+    # States of OpenSpiel are histories, so no position is met again: nor here, without a cache.
+    options = SearchOptions(readouts=100, root=root, solver=solver, cache_megabytes=0)
+    games: tuple[Game, ...] = (FreePig(12), load_game("openspiel:pig(winscore=12)"))
+    random, moved = np.random.default_rng(0), 0
+    states = [game.initial(1) for game in games]
+    while not games[0].outcome(states[0])[0][0]:
+        assert games[0].to_play(states[0]) == games[1].to_play(states[1])
+        followed = [followers(game, state)[0].tolist() for game, state in zip(games, states, strict=True)]
+        assert followed[0] == followed[1]
+        if games[0].to_play(states[0])[0] != CHANCE:
+            found = []
+            for game, state in zip(games, states, strict=True):
+                search, tree = Search(game, Uniform(game), options, 1), np.array([0])
+                search.begin(tree, state)
+                search.run()
+                result = search.result(tree)
+                one = naive.search(game, Uniform(game), state[0], options)
+                assert result.visits[0].tolist() == naive.visits(one, 2).tolist()
+                found.append((result.visits[0].tolist(), float(result.values[0]), bool(result.proven[0])))
+            assert found[0] == found[1]
+            moved += 1
+        chosen = np.array([random.choice(np.flatnonzero(followed[0]))])
+        states = [game.step(state, chosen) for game, state in zip(games, states, strict=True)]
+    assert games[1].outcome(states[1])[1] == games[0].outcome(states[0])[1]
+    assert moved > 10
 
 
 @pytest.mark.parametrize("name", ["breakthrough(rows=6,columns=6)", "checkers", "ultimate_tic_tac_toe"])
@@ -228,6 +375,7 @@ def test_moves_of_chess_have_their_usual_names() -> None:
     [
         *("connect_four(rows=0)", "connect_four(rows=-1)", "havannah(board_size=-1)", "hive(board_size=-9999)"),
         *("dots_and_boxes(num_rows=9999)", "lines_of_action(max_game_length=0)", "cursor_go(max_cursor_moves=-1)"),
+        *("pig(winscore=99999)", "pig(diceoutcomes=0)"),
         *("hex(board_size=51)", "hex(board_size= +99)", "hex(board_size=99999999999)", "nim(pile_sizes=1;99999)"),
     ],
 )
@@ -263,6 +411,12 @@ def test_the_largest_games_take_little_memory() -> None:
         [sys.executable, "-c", code.format(names=names)], check=True, capture_output=True, text=True, timeout=300
     )
     assert int(done.stdout) < 1024  # MiB
+
+
+def test_dice_with_too_many_rolls_are_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspiel, "load_game", lambda name: pytest.fail(f"{name} was loaded"))
+    with pytest.raises(GameError, match="is too large: expected 10,000 rolls at most$"):
+        load_game("openspiel:yacht(num_dice=6)")
 
 
 @pytest.mark.parametrize("parameters", ["checkers(rows=1)", "checkers(columns=1)"])
@@ -453,8 +607,14 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("openspiel:hexx", "OpenSpiel has no game 'hexx': expected one like openspiel:hex"),
-        ("openspiel:backgammon", "it has chance"),
+        ("openspiel:stones_and_gems", "it has chance without probabilities"),
         ("openspiel:phantom_ttt", "it has hidden information"),
+        ("openspiel:liars_dice", "it has hidden information"),
+        ("openspiel:pathfinding", "it is not played in turns"),
+        ("openspiel:mfg_crowd_modelling", "it is not played in turns"),
+        ("openspiel:morpion_solitaire", "it has no observation for a network"),
+        ("openspiel:pig(players=3)", "openspiel:pig(players=3) is not supported: it has 3 players, not 1 or 2"),
+        ("openspiel:euchre", "it has hidden information"),
         ("openspiel:hex(board_size=x)", "OpenSpiel cannot load 'hex"),
         ("openspiel:gomoku(size=x)", "OpenSpiel cannot load 'gomoku"),
         (

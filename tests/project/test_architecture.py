@@ -37,7 +37,7 @@ HEAVY = {
     "onnxruntime": {"export/formats"},
     "mlflow": {"tracking/mlflow"},
     "choix": {"evaluation/ratings"},
-    "pyspiel": {"game/openspiel/adapter", "export/openspiel_bot"},
+    "pyspiel": {"game/openspiel/catalog", "export/openspiel_bot"},
     "ray": {"selfplay/cluster/ray_session"},
     "matplotlib": {"training/curve", "evaluation/ratings", "terminal/review"},
 }
@@ -285,7 +285,7 @@ def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 22_492
+MOST_LINES_OF_CODE = 22_571
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
 MOST_OPTIONS, MOST_OPTION_FLAGS = 46, 58
 

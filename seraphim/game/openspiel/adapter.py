@@ -8,26 +8,27 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from seraphim.errors import GameError, NotInstalledError, how_to_install, shown
-from seraphim.game import Array, Board, Symmetries, identity_symmetry
+from seraphim.errors import GameError
+from seraphim.game import CHANCE, Array, Board, Symmetries, identity_symmetry
+from seraphim.game.notation import followers, label_in
 from seraphim.game.openspiel.boards import PIECES, Pieces, read_board, read_diagram, rows_of_line
 from seraphim.game.openspiel.cache import StateCache
+from seraphim.game.openspiel.catalog import load, pyspiel_module
 
 PREFIX = "openspiel:"
 MOST_PLIES = 512  # of a game, where OpenSpiel allows more; a longer one is cut off
-MOST_ACTIONS = 2**16  # that a search has room for
-MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter, where its square bounds the cells; of one like `max_moves`
 SPARE_PLIES = 128  # that a search may go beyond the last ply of such a game; later positions count as draws
 HUNDREDTHS = 100  # the unit of planes whose numbers have fractions
+OCTAVE = 16  # what twice as much adds to a number of a plane whose numbers grow
+_SMALL = 15  # numbers of the sampled games that do not grow
 CACHE_BYTES = 128 * 2**20  # of cached states, so that the rules need not replay games
-_LONGEST_NUMBER = 4  # digits
-_SAMPLES = 8  # random games in which fractions are looked for
+_SAMPLES = 8  # random games in which fractions and large numbers are looked for
 _SAMPLED_PLIES = 100
 
 
@@ -36,7 +37,8 @@ class OpenSpielGame:
 
     So two move orders into one position are two states. Player 0 moves first, even where OpenSpiel numbers the players
     otherwise, as in chess. The observation is OpenSpiel's, planes last, with one more plane or number for the player to
-    move.
+    move. Results, and what is banked where OpenSpiel has rewards, are OpenSpiel's returns as parts of the most that one
+    can be, which is what `points` tells.
     """
 
     def __init__(self, name: str, cache_bytes: int = CACHE_BYTES) -> None:
@@ -46,24 +48,30 @@ class OpenSpielGame:
             GameError: there is no such game, or it is not supported here.
             NotInstalledError: OpenSpiel is not installed.
         """
-        self._game = _load(name)
+        self._game = load(name)
         self.name = PREFIX + name
         self.num_actions = self._game.num_distinct_actions()
-        longest = self._game.max_game_length()
+        self.num_players = 1 if self._game.num_players() == 1 else None
+        # What a game is declared to be does not say what parameters make it, but this number does.
+        self.num_chance_outcomes = self._game.max_chance_outcomes() or None
+        longest = self._game.max_game_length() + self._game.max_chance_nodes_in_history()
         self.max_plies = min(longest, MOST_PLIES)
         self._horizon = min(longest, MOST_PLIES + SPARE_PLIES)  # plies that a state has room for
-        self._first = self._turn_of(self._game.new_initial_state())
-        self._bits = max(1, math.ceil(math.log2(self.num_actions)))
+        self._cut_off = self._horizon < longest
+        self._first = self._first_mover()
+        self._bits = max(1, math.ceil(math.log2(max(self.num_actions, self.num_chance_outcomes or 0))))
         self._per_word = 63 // self._bits
         self.state_words = 1 + -(-self._horizon // self._per_word)
         self.cache = StateCache(cache_bytes)
         self._labels: dict[bytes, dict[int, str]] = {}
         self.uci_variant = name if name in ("breakthrough", "chess") else None  # not on boards of other sizes
         self._best_return = max(abs(self._game.min_utility()), abs(self._game.max_utility()))
-        self._planes = _planes(tuple(self._game.observation_tensor_shape()))
+        self.points = None if self._best_return == 1 else self._best_return
+        self._has_rewards = self._game.get_type().reward_model.name == "REWARDS"
+        self._planes = _planes(tuple(self._game.observation_tensor_shape()), self.num_players == 1)
         channels, *board = self._planes
         self.observation_shape = (*board, channels + 1) if board else (channels + 1,)
-        self._scale = self._fractions()
+        self._scale, self._grow = self._sampled()
         self._pieces = PIECES.get(self._game.get_type().short_name)
         if self._pieces and not read_diagram(str(self._game.new_initial_state())).has_cell_names:
             self._pieces = None
@@ -74,12 +82,21 @@ class OpenSpielGame:
         return OpenSpielGame, (self.name.removeprefix(PREFIX),)
 
     def _turn_of(self, state: Any) -> int:
-        # OpenSpiel's number of the player to move. What a game is declared to be does not say what parameters make it.
+        # OpenSpiel's number of the player to move, or CHANCE, which is the same number there.
         player = int(state.current_player())
-        if player not in (0, 1) and not state.is_terminal():
+        if player == CHANCE and self.num_chance_outcomes is not None:
+            return CHANCE
+        if player not in range(self._game.num_players()) and not state.is_terminal():
             reason = "has chance" if state.is_chance_node() else "is not played in turns by players 0 and 1"
             raise GameError(f"{self.name} is not supported: it {reason}")
         return player
+
+    def _first_mover(self) -> int:
+        # Where chance begins: the player to move if it always has its first outcome.
+        state = self._game.new_initial_state()
+        while self._turn_of(state) == CHANCE:
+            state.apply_action(state.legal_actions()[0])
+        return int(state.current_player())
 
     def _after(self, state: Any, action: int) -> Any:
         # The same state of OpenSpiel, after an action.
@@ -87,19 +104,21 @@ class OpenSpielGame:
         self._turn_of(state)
         return state
 
-    def _fractions(self) -> Array:
-        # The factor of each plane: HUNDREDTHS, if fractions are found in it.
+    def _sampled(self) -> tuple[Array, Array]:
+        # The factor of each plane: HUNDREDTHS, if fractions are found in it. And whether its numbers grow, as scores
+        # and tiles do, which is looked for where one player plays alone.
         random = np.random.default_rng(0)
-        scale = np.ones(self._planes[0])
+        scale, most = np.ones(self._planes[0]), np.zeros(self._planes[0])
         for _ in range(_SAMPLES):
             state = self._game.new_initial_state()
             for _ in range(_SAMPLED_PLIES):
                 if state.is_terminal():
                     break
-                seen = self._tensor(state)
-                scale[(seen != np.round(seen)).reshape(len(seen), -1).any(axis=1)] = HUNDREDTHS
+                seen = self._tensor(state).reshape(len(scale), -1)
+                scale[(seen != np.round(seen)).any(axis=1)] = HUNDREDTHS
+                most = np.maximum(most, seen.max(axis=1))
                 state.apply_action(int(random.choice(state.legal_actions())))
-        return scale
+        return scale, (most > _SMALL) & (self.num_players == 1)
 
     def _tensor(self, state: Any) -> Array:
         # float64 [C, *board], from the point of view of the player to move.
@@ -145,7 +164,7 @@ class OpenSpielGame:
 
         Positions after the cut-off would be so near to where `SPARE_PLIES` end that the draws there seemed exact.
         """
-        return self._is_game if self._horizon == self._game.max_game_length() else None
+        return None if self._cut_off else self._is_game
 
     def _is_game(self, state: Array) -> bool:
         return self.cache.find(state.tobytes()) is not None or self._replayed(state) is not None
@@ -164,32 +183,66 @@ class OpenSpielGame:
     def legal(self, states: Array) -> Array:
         legal = np.zeros((len(states), self.num_actions), np.bool_)
         for row, state in zip(legal, states, strict=True):
-            actions = self._state(state).legal_actions()  # none, once the game has ended
-            row[actions if state[0] < self._horizon else []] = True
+            found = self._state(state)  # without legal actions, once the game has ended
+            row[[] if state[0] >= self._horizon or found.is_chance_node() else found.legal_actions()] = True
         return legal
 
     def to_play(self, states: Array) -> Array:
-        return np.array([self._mover(self._state(row)) for row in states], np.int8)
+        return np.array([self._mover(self._state(row), int(row[0])) for row in states], np.int8)
 
-    def _mover(self, state: Any) -> int:
+    def _mover(self, state: Any, plies: int) -> int:
+        if state.is_chance_node():
+            return CHANCE if plies < self._horizon else 0
         return 0 if state.is_terminal() else int(state.current_player() != self._first)
 
+    @property
+    def chances(self) -> Callable[[Array], Array] | None:
+        """See `GameFeatures`: of games where chance moves."""
+        return None if self.num_chance_outcomes is None else self._chances
+
+    def _chances(self, states: Array) -> Array:
+        chances = np.zeros((len(states), self.num_chance_outcomes or 0))
+        for row, state in zip(chances, states, strict=True):
+            found = self._state(state)
+            if self._mover(found, int(state[0])) == CHANCE:
+                outcomes, probabilities = zip(*found.chance_outcomes(), strict=True)
+                row[list(outcomes)] = np.array(probabilities) / sum(probabilities)
+        return chances
+
+    @property
+    def banked(self) -> Callable[[Array], Array] | None:
+        """See `GameFeatures`: the rewards so far, of games that have some before the end."""
+        return self._by_player if self._has_rewards else None
+
+    def _by_player(self, states: Array) -> Array:
+        first = np.array([self._return(self._state(row)) for row in states], np.float32)[:, None]
+        return first if self.num_players == 1 else np.concatenate([first, -first], axis=1)
+
+    def _return(self, state: Any) -> float:
+        # Of player 0 so far. A score can be more than OpenSpiel says that it can be.
+        return max(-1.0, min(1.0, state.returns()[self._first] / self._best_return))
+
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        """Return whether games have ended, and results: OpenSpiel's returns, divided by the highest of the game."""
+        """Return whether games have ended, and results; where there is no room for more plies, what is banked or 0."""
         found = [self._state(row) for row in states]
-        ended = np.array([state.is_terminal() for state in found], np.bool_)
-        results = [state.returns()[self._first] / self._best_return if state.is_terminal() else 0.0 for state in found]
-        return ended | (states[:, 0] >= self._horizon), np.array(results, np.float32)
+        over = np.array([state.is_terminal() for state in found], np.bool_)
+        ended, counts = over | (states[:, 0] >= self._horizon), over
+        if self._has_rewards:
+            counts = ended
+        results = [self._return(state) if count else 0.0 for state, count in zip(found, counts, strict=True)]
+        by_player = np.array(results, np.float32)
+        return ended, by_player[:, None] if self.num_players == 1 else by_player
 
     def observe(self, states: Array) -> Array:
-        """Return the observations; planes with fractions are in hundredths."""
+        """Return the observations; planes with fractions are in hundredths, and those that grow in their logarithm."""
         observations = np.empty((len(states), *self.observation_shape), np.uint8)
-        scale = self._scale.reshape(-1, *[1] * (len(self._planes) - 1))
+        scale, grow = (each.reshape(-1, *[1] * (len(self._planes) - 1)) for each in (self._scale, self._grow))
         for observation, row in zip(observations, states, strict=True):
             state = self._state(row)
-            seen = np.clip(np.round(self._tensor(state) * scale), 0, 255)
-            observation[..., :-1] = np.moveaxis(seen, 0, -1)
-            observation[..., -1] = self._mover(state)
+            tensor = self._tensor(state)
+            seen = np.where(grow, OCTAVE * np.log2(1 + np.maximum(tensor, 0)), tensor * scale)
+            observation[..., :-1] = np.moveaxis(np.clip(np.round(seen), 0, 255), 0, -1)
+            observation[..., -1] = max(0, self._mover(state, int(row[0])))
         return observations
 
     def symmetries(self) -> Symmetries:
@@ -207,13 +260,14 @@ class OpenSpielGame:
 
     def _board(self, pieces: Pieces, row: Array) -> Board:
         state = self._state(row)
-        moves = {action: self._cells_of(state, action) for action in state.legal_actions()}
+        actions = [] if state.is_chance_node() else state.legal_actions()
+        moves = {action: self._cells_of(state, action) for action in actions}
         return read_board(pieces, self._first, str(state), moves)
 
     def _cells_of(self, state: Any, action: int) -> str:
         # A legal action as text with the names of its cells.
         if self._game.get_type().short_name == "chess":
-            return str(_pyspiel().chess.action_to_move(action, state.board()).to_lan())
+            return str(pyspiel_module().chess.action_to_move(action, state.board()).to_lan())
         return str(state.action_to_string(state.current_player(), action))
 
     def action_label(self, action: int) -> str:
@@ -223,7 +277,7 @@ class OpenSpielGame:
     def label_in(self, row: Array, action: int) -> str:
         """Return OpenSpiel's name for a legal action in a state int64 [W], as one word without commas.
 
-        If another one has the same name there, the action's number is added.
+        If another one has the same name there, the action's number is added. An outcome of dice is what they show.
         """
         key = row.tobytes()
         labels = self._labels.get(key)
@@ -231,6 +285,8 @@ class OpenSpielGame:
             labels = _labels(self._state(row))
             self._labels = {key: labels}  # of one state, as calls come for one action after another
         return labels[action]
+
+    chance_label = label_in
 
     def uci_in(self, row: Array, action: int) -> str:
         """Return the name of a legal action in UCI, in the games that have a `uci_variant`."""
@@ -256,11 +312,18 @@ def _drawn(text: str) -> str:
 
 
 def _labels(state: Any) -> dict[int, str]:
-    # By legal action. "X From (7, 1)" becomes X_From_(7.1).
+    # By legal action, or by outcome where chance moves.
+    by_chance = state.is_chance_node()
     names = {action: state.action_to_string(state.current_player(), action) for action in state.legal_actions()}
-    words = {action: "_".join(re.sub(r",\s*", ".", name).split()) for action, name in names.items()}
+    words = {action: _word(name, by_chance) for action, name in names.items()}
     count = Counter(words.values())
     return {action: word if count[word] == 1 else f"{word}#{action}" for action, word in words.items()}
+
+
+def _word(name: str, by_chance: bool) -> str:
+    # "X From (7, 1)" becomes X_From_(7.1). Of dice only what they show: "chance outcome 3 (roll: 31)" becomes 31.
+    roll = re.search(r"\broll:? ([\d,]+)", name, re.IGNORECASE) if by_chance else None
+    return "_".join(re.sub(r",\s*", ".", name if roll is None else roll[1]).split())
 
 
 @functools.cache
@@ -273,10 +336,11 @@ def load_module(name: str) -> ModuleType:
     try:
         module, game = ModuleType(name), OpenSpielGame(name.removeprefix(PREFIX))
         start = game.initial(1)[0]
-        if not game.legal(start[None]).any():
+        possible = followers(game, start[None])[0]
+        if not possible.any():
             raise ValueError("the game is over where it begins")
         game.render(start)
-        game.label_in(start, int(game.legal(start[None])[0].argmax()))
+        label_in(game, start, int(possible.argmax()))
     except (
         RuntimeError,
         ValueError,
@@ -288,77 +352,11 @@ def load_module(name: str) -> ModuleType:
     return module
 
 
-def playable_games() -> list[str]:
-    """Return the names of all supported games of OpenSpiel that need no parameters."""
-    pyspiel = _pyspiel()
-    return [kind.short_name for kind in pyspiel.registered_games() if not _obstacle(pyspiel, kind)]
-
-
-def _pyspiel() -> ModuleType:
-    try:
-        import pyspiel
-    except ModuleNotFoundError as error:
-        raise NotInstalledError(f"OpenSpiel is not installed: {how_to_install('openspiel')}") from error
-    return pyspiel
-
-
-def _load(name: str) -> Any:
-    pyspiel = _pyspiel()
-    known = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    short_name = name.partition("(")[0]
-    if short_name not in known:
-        raise GameError(f"OpenSpiel has no game {short_name!r}: expected one like openspiel:hex(board_size=5)")
-    _check_parameters(name, known[short_name].parameter_specification)
-    obstacle = _obstacle(pyspiel, known[short_name], needs_defaults=False)
-    if obstacle:
-        raise GameError(f"openspiel:{name} is not supported: it {obstacle}")
-    try:
-        game = pyspiel.load_game(name)
-    except pyspiel.SpielError as error:
-        raise GameError(f"OpenSpiel cannot load {name!r}: {str(error).splitlines()[0]}") from error
-    if game.num_distinct_actions() > MOST_ACTIONS:
-        raise GameError(f"openspiel:{name} is not supported: it has {game.num_distinct_actions():,} actions")
-    if game.num_players() != 2:
-        raise GameError(f"openspiel:{name} is not supported: it has {game.num_players()} players, not 2")
-    return game
-
-
-def _check_parameters(name: str, defaults: Mapping[str, Any]) -> None:
-    # OpenSpiel's C++ crashes, or takes gigabytes, with some numbers that make no sense.
-    numbers = dict(defaults)
-    for parameter, value in re.findall(r"([a-z_]+)=([^,)]*)", name.partition("(")[2]):
-        most = MOST_LENGTH if parameter.startswith("max_") else MOST_SIZE
-        is_whole = re.fullmatch(r"\s*[-+]?\d+\s*", value)
-        if is_whole and not (len(value) <= _LONGEST_NUMBER and 1 <= int(value) <= most):
-            raise GameError(
-                f"openspiel:{shown(name)[1:-1]}: expected {parameter} to be from 1 to {most:,}; leave it out for "
-                "OpenSpiel's own number"
-            )
-        if any(len(number) > _LONGEST_NUMBER for number in re.findall(r"\d+", value)):
-            raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected numbers below 10,000")
-        if is_whole:
-            numbers[parameter] = int(value)
-    if "dims" in numbers and numbers["size"] ** numbers["dims"] > MOST_SIZE**2:
-        raise GameError(f"openspiel:{shown(name)[1:-1]} is too large: expected {MOST_SIZE**2:,} cells at most")
-
-
-def _obstacle(pyspiel: ModuleType, kind: Any, needs_defaults: bool = True) -> str:
-    # The reason why a kind of game is not supported; "" if it is.
-    types = pyspiel.GameType
-    requirements = (
-        (kind.chance_mode == types.ChanceMode.DETERMINISTIC, "has chance"),
-        (kind.information == types.Information.PERFECT_INFORMATION, "has hidden information"),
-        (kind.dynamics == types.Dynamics.SEQUENTIAL, "is not played in turns"),
-        (kind.utility == types.Utility.ZERO_SUM, "is not zero-sum"),
-        (kind.min_num_players <= 2 <= kind.max_num_players, "is not for two players"),
-        (kind.provides_observation_tensor, "has no observation for a network"),
-        (kind.default_loadable or not needs_defaults, "needs parameters"),
-    )
-    return next((reason for holds, reason in requirements if not holds), "")
-
-
-def _planes(shape: tuple[int, ...]) -> tuple[int, ...]:
-    # The shape of an observation as planes: some games flatten the cells of a square board.
+def _planes(shape: tuple[int, ...], alone: bool) -> tuple[int, ...]:
+    # The shape of an observation as planes: some games flatten the cells of a square board, those for one player have
+    # one plane.
+    if len(shape) == 2 and alone:
+        return (1, *shape)
     if len(shape) == 2 and math.isqrt(shape[1]) ** 2 == shape[1]:
         return (shape[0], math.isqrt(shape[1]), math.isqrt(shape[1]))
     return shape if len(shape) == 3 else (math.prod(shape),)
