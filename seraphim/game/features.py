@@ -101,8 +101,7 @@ def check_two_players(game: Game) -> None:
     kind = "chance" if has_chance(game) else "one player" if features_of(game).num_players == 1 else ""
     if kind:
         raise GameError(
-            f"{game.name} is a game of {kind}, which is not played here: seraphim check-game, "
-            "seraphim.game.exhaustive.solve and seraphim.search.search.Search take it"
+            f"{game.name} is a game of {kind}, which is not played here: learn, evaluate, play and arena take it"
         )
 
 

@@ -212,7 +212,7 @@ def test_of_one_player_results_that_are_close_together_are_told_apart() -> None:
     "use", [lambda game: Analysis(game, Uniform(game), PUCT), lambda game: make_openings(game, 5, 2)]
 )
 def test_what_cannot_play_such_a_game_says_so(game: Game, use: Callable[[Game], object]) -> None:
-    with pytest.raises(GameError, match="which is not played here: seraphim check-game"):
+    with pytest.raises(GameError, match="which is not played here: learn"):
         use(game)
 
 

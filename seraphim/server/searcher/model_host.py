@@ -18,6 +18,7 @@ from types import ModuleType
 
 from seraphim.errors import CapacityError, SeraphimError, SettingsError
 from seraphim.game import Game, load_game, load_game_module
+from seraphim.game.features import check_two_players
 from seraphim.inference import SavedNetwork
 from seraphim.proof.knowledge import ExactResults
 from seraphim.search.analysis import LEAVES
@@ -110,8 +111,9 @@ class ModelHost:
             try:
                 folder = self._folder(name)
                 snapshots = [snapshot.name for snapshot in reversed(folder.snapshots())]
-                card = (folder.path / CARD).is_file()
-                found.append(ModelInfo(folder.name, folder.settings().game, folder.champion().name, snapshots, card))
+                card, game = (folder.path / CARD).is_file(), folder.settings().game
+                check_two_players(load_game(game))
+                found.append(ModelInfo(folder.name, game, folder.champion().name, snapshots, card))
             except (SeraphimError, OSError):
                 continue  # a model that cannot be opened is not listed
         return found
