@@ -55,7 +55,7 @@ def read_curve(file: Path) -> list[dict[str, float]]:
 
 
 def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
-    """Draw a learning curve over its minutes: the share of mistakes in each set, and the strength in matches.
+    """Draw a learning curve over its minutes: the mistakes in each set, what they cost, and the strength in matches.
 
     Lines that lack a figure are left out.
 
@@ -64,16 +64,24 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
     """
     sets = [name.removesuffix("/positions") for name in rows[-1] if name.endswith("/positions")]
     rated = _having(rows, "seconds", "strength/low", "strength/elo", "strength/high")
-    panels = [("searched", "searched move"), ("raw", "network alone")] if sets else []
-    count = len(panels) + bool(rated)
+    kinds = {"searched": "searched move", "raw": "network alone"} if sets else {}
+    has_regret = any(name.endswith("_regret") for name in rows[-1])
+    count = len(kinds) * (1 + has_regret) + bool(rated)
     with new_figure(file, 5 * count, 4.5) as figure:
-        for place, (kind, heading) in enumerate(panels, start=1):
+        for place, (kind, heading) in enumerate(kinds.items(), start=1):
             axes = figure.add_subplot(1, count, place)
             for name in sets:
                 known = _having(rows, "seconds", f"{name}/{kind}_mistakes", f"{name}/positions")
                 shares = [100 * row[f"{name}/{kind}_mistakes"] / max(1.0, row[f"{name}/positions"]) for row in known]
                 axes.plot([row["seconds"] / 60 for row in known], shares, label=drawable(name), marker=".")
             axes.set(title=heading, ylabel="moves that lose the result, %", ylim=(0, None))
+            if has_regret:
+                axes = figure.add_subplot(1, count, len(kinds) + place)
+                for name in sets:
+                    known = _having(rows, "seconds", f"{name}/{kind}_regret")
+                    regrets = [row[f"{name}/{kind}_regret"] for row in known]
+                    axes.plot([row["seconds"] / 60 for row in known], regrets, label=drawable(name), marker=".")
+                axes.set(title=heading, ylabel="regret: what a move loses on average, points", ylim=(0, None))
         if sets:
             axes.legend()
         if rated:

@@ -16,10 +16,12 @@ from reference import ArbitraryNetwork, random_states
 
 from connectfour.game import GAME as CONNECT_FOUR
 from connectfour.game import position_from_moves
+from pig.game import Pig
 from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.intervals import Rate
-from seraphim.game import Array, load_game
+from seraphim.game import Array, Game, load_game
+from seraphim.game.exhaustive import solve
 from seraphim.game.loading import PositionSet
 from seraphim.options import SearchOptions
 from seraphim.players.choose import (
@@ -38,6 +40,7 @@ from seraphim.training.loop import Run, learn
 from seraphim.training.trainer import bootstrap
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
+from twenty48.game import Twenty48
 
 (POSITIONS,) = position_sets()
 SOME = PositionSet("some", POSITIONS.states[::9], POSITIONS.action_values[::9])
@@ -327,3 +330,40 @@ def test_only_one_module_asks_for_the_test_sets() -> None:
     assert named == "exhaustive.py loading.py position_lists.py solved.py solved_files.py".split()
     readers = [path.name for path in files if "load_sets" in path.read_text() and path.name != "position_lists.py"]
     assert readers == ["api.py"]
+
+
+# ---------------------------------------------------------------- regret
+
+
+@pytest.mark.parametrize("game", [Pig(10), Twenty48(2, 2)], ids=lambda game: game.name)
+def test_the_regret_is_what_the_chosen_moves_lose_on_average_in_points(game: Game) -> None:
+    (positions,) = solve(game).position_sets()
+    last = game.num_actions - 1 - game.legal(positions.states)[:, ::-1].argmax(axis=1)  # the last legal move
+    best = np.nanargmax(positions.action_values, axis=1)
+    chosen = {"last": lambda _: last, "best": lambda _: best}
+    worst, perfect = error_rates.measure_errors(game, chosen, [positions])
+    lost = [max(values[~np.isnan(values)]) - values[a] for values, a in zip(positions.action_values, last, strict=True)]
+    assert worst.regret == pytest.approx(np.mean(lost) * getattr(game, "points", 1), rel=1e-5)
+    assert worst.weak.events == sum(each > 0.001 for each in lost) > 0
+    assert (perfect.regret, perfect.weak.events) == (0, 0)
+    lines = error_rates.errors_table([worst, perfect]).splitlines()
+    assert lines[2].split() == ["regret,", "points", f"{worst.regret:.4g}", "0"]
+    assert error_rates.figures([worst])["all positions/last/regret"] == worst.regret
+
+
+def test_two_players_without_chance_have_no_regret() -> None:
+    (errors,) = error_rates.measure_errors(GAME, {"random": random_player(GAME)}, [SOME])
+    assert errors.regret is None
+    assert "regret" not in error_rates.errors_table([errors])
+
+
+def test_values_are_calibrated_against_what_is_not_banked_yet() -> None:
+    game = Twenty48(2, 2)
+    (positions,) = solve(game).position_sets()
+    later = positions.states.copy()
+    later[:, 2] += 8  # points that are banked already
+    exact = positions._replace(states=later, action_values=positions.action_values + np.float32(8 / game.points))
+    for each in (positions, exact):
+        rest = np.nanmax(each.action_values, axis=1) - game.banked(each.states)[:, 0]
+        calibration = error_rates.calibrate(game, Uniform(game), [each])
+        assert calibration.squared_error == pytest.approx(np.mean(rest**2), rel=1e-5)
