@@ -126,6 +126,7 @@ Goal = Literal["search", "network", "none"]  # of learning
 Chooser = Literal["search", "raw"]  # the computer's, in a game with a person
 Temperature = Literal["cold", "hot", "auto"]
 Human = Literal["first", "second", "both", "none"]
+Rolls = Literal["program", "enter"]
 
 SECTIONS: dict[str, type] = {
     "network": NetworkOptions,

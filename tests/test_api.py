@@ -22,11 +22,15 @@ from pages import DOCS, run_page
 
 import seraphim
 import tictactoe
+from pig.game import Pig
 from seraphim import api
 from seraphim.errors import FileError, GameError, ModelError, RecordError, SeraphimError, SettingsError, version
 from seraphim.evaluation import error_rates, position_lists
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.game import Array, PlainGame, load_game, module_name, name_of
+from seraphim.game import Array, Game, PlainGame, load_game, module_name, name_of
+from seraphim.game.exhaustive import Solution, solve
+from seraphim.game.features import features_of
+from seraphim.game.notation import banked_of
 from seraphim.game.saved_games import read_state
 from seraphim.inference import load_inference
 from seraphim.options import SearchOptions
@@ -40,6 +44,7 @@ from seraphim.settings import Settings, dump_settings
 from seraphim.storage.models import ModelFolder
 from tictactoe.game import GAME
 from tictactoe.plain import PlainTicTacToe
+from twenty48.game import Twenty48
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +108,58 @@ def test_the_page_shows_all_parameters() -> None:
             shown = [f"**{each.name}" if each.kind is each.VAR_KEYWORD else each.name for each in parameters]
             (row,) = re.findall(rf"^\| `{name}\((.*?)\)` \|", page, re.M)
             assert [each.partition("=")[0] for each in re.split(r", (?![^(]*\))", row)] == shown
+
+
+def exact_model(game: Game) -> tuple[seraphim.Model, Solution]:
+    """A model that knows the value of each position, and no good move."""
+    solution = solve(game)
+    rest = solution.results - banked_of(game, solution.states)
+    kept = game.state_words - (features_of(game).bank_words or 0)
+    known = {state[:kept].tobytes(): value for state, value in zip(solution.states, rest, strict=True)}
+
+    def evaluate(states: Array) -> tuple[Array, Array]:
+        signs = np.where(game.to_play(states) == 1, -1, 1)
+        values = signs * np.array([known[state[:kept].tobytes()] for state in states])
+        return np.zeros((len(states), game.num_actions), np.float32), values.astype(np.float32)
+
+    return seraphim.Model(game, evaluate, readouts=4000), solution
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "banked"),
+    [(Pig(10), "roll 6 hold roll 4", 0), (Twenty48(2, 2), "a1=2 b1=2 left a2=2 right a1=2", 4)],
+)
+def test_games_of_chance_are_analyzed_and_played(game: Game, moves: str, banked: float) -> None:
+    model, solution = exact_model(game)
+    state = read_state(game, moves)
+    kept = game.state_words - (features_of(game).bank_words or 0)
+    (row,) = np.flatnonzero((solution.states[:, :kept] == state[:kept]).all(axis=1))[:1]
+    before = banked_of(game, np.stack([solution.states[row], state]))
+    player = int(game.to_play(state[None])[0])
+    values = solution.action_values[row] + before[1] - before[0]
+    found = model.analyze(moves)
+    assert found.to_play == player
+    assert found.value == pytest.approx(np.nanmax(values), abs=0.05)
+    assert model.play(moves) == found.best == game.action_label(int(np.nanargmax(values)))
+    assert (features_of(game).points or 1) * before[1] == pytest.approx(banked, abs=1e-5)
+    assert model.network([moves])[1][0] == pytest.approx(np.nanmax(values) - before[1], abs=1e-6)
+
+
+def test_where_chance_moves_a_position_is_refused_with_an_example() -> None:
+    pig = seraphim.Model("pig")
+    wrong = [
+        (lambda: pig.analyze("roll"), "chance moves in this position: add the outcome to its moves, such as 1"),
+        (lambda: pig.play("roll 3 roll"), "chance moves in this position: add the outcome to its moves, such as 1"),
+        (lambda: pig.network(["roll 3", "roll"]), "chance moves in this position: add the outcome"),
+        (lambda: pig.analyze("roll 7"), "move 2: '7' is not a move here: expected one like 1"),
+        (lambda: seraphim.Model("cube").play(), "chance moves in this position: add the outcome to its moves, such as"),
+        (lambda: pig.review("roll 3"), "pig is a game of chance, which is not played here"),
+        (lambda: seraphim.prove(game="pig"), "pig is a game of chance, which is not played here"),
+    ]
+    for call, sentence in wrong:
+        with pytest.raises(GameError, match=sentence) as caught:
+            call()
+        assert "\n" not in str(caught.value)
 
 
 def test_an_analysis_has_all_moves_and_prints(model: seraphim.Model) -> None:

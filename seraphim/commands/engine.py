@@ -27,6 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     """Answer commands."""
     import numpy as np
 
+    from seraphim.game.features import check_two_players
     from seraphim.gtp.gtp import GtpServer
     from seraphim.gtp.thinker import Thinker
     from seraphim.gtp.uci import UciServer
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     if PROTOCOL.value == "json":
         JsonServer(model, sys.stdin.buffer, sys.stdout).run()
         return
+    check_two_players(model.game)
     search = replace(model.settings.search, root="puct")
     opponent = Opponent(model.game, model.inference, search, PlayOptions(), np.random.default_rng())
     opponent.warm_up()

@@ -4,6 +4,7 @@
     seraphim play NAME --human=second --readouts=800
     seraphim play NAME --debug             # show each candidate's priors, visits, Q, U and variation
     seraphim play NAME --load=a1,b2        # start from moves, a saved game, FILE.tfrecord:RECORD
+    seraphim play NAME --rolls=enter       # with dice of your own: type what they show
     seraphim play NAME --engine="gtp:gtp-rhino --level=3"             # against another program
     seraphim play connectfour --human=second --proof=models/connectfour/start.proof   # you will lose
 
@@ -17,9 +18,10 @@ from absl import flags
 
 from seraphim import cli
 from seraphim.options import Part
-from seraphim.settings import Chooser, Human, Temperature
+from seraphim.settings import Chooser, Human, Rolls, Temperature
 
 HUMAN = cli.define_choice("human", Human, "first", "Your side.")
+ROLLS = cli.define_choice("rolls", Rolls, "program", "Who rolls dice: the program, or you enter what you rolled.")
 DEBUG = flags.DEFINE_bool("debug", False, "Show the search's results in each position, and wait before each move.")
 COMPUTER = cli.define_choice(
     "computer", Chooser, "search", "How the computer chooses its moves; raw: the network without a search."
@@ -44,6 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     import numpy as np
     from rich.console import Console
 
+    from seraphim.game.features import check_two_players, has_chance
     from seraphim.players.external.load import load_engine
     from seraphim.players.opponent import PlayOptions
     from seraphim.proof.known_moves import read_moves
@@ -57,16 +60,18 @@ def main(arguments: Sequence[str]) -> None:
     }
     model = cli.load_model(arguments, [part for part, happens in parts.items() if happens])
     game = model.settings.game
+    cli.refuse_flags(not has_chance(model.game), "rolls", because=f"chance never moves in {model.game.name}")
     session = GameSession(
         game,
         model.inference,
         model.settings.search,
         PlayOptions(COMPUTER.value, TEMPERATURE.value, NOISE.value),
-        SessionOptions(HUMAN.value, DEBUG.value),
+        SessionOptions(HUMAN.value, DEBUG.value, ROLLS.value),
         np.random.default_rng(SEED.value),
         read_moves(game, model.game, Path(PROOF.value)) if PROOF.value else None,
     )
     if ENGINE.value:
+        check_two_players(model.game)
         cli.refuse_flags(True, "computer", "temperature", "noise", "proof", because="--engine makes the moves")
         session.engine = load_engine(model.game, ENGINE.value)
     if LOAD.value:

@@ -79,6 +79,11 @@ def has_chance(game: object) -> bool:
     return features_of(game).chances is not None
 
 
+def value_text(value: float, points: float | None) -> str:
+    """Return a value as people read it; in points, where a result of 1 is some."""
+    return f"{value:+.2f}" if points is None else f"{points * value:+,.1f}"
+
+
 def still_to_come(game: Game, states: Array, results: Array) -> Array:
     """Return what the network's value stands for: the part of results that is not banked, by the game's `value_scale`.
 

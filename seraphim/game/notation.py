@@ -30,6 +30,14 @@ def followers(game: Game, states: Array) -> Array:
     return either
 
 
+def first_choice(game: Game) -> Array:
+    """Return the first state int64 [W] in which a player moves, where chance before it has its first outcomes."""
+    states = game.initial(1)
+    while game.to_play(states)[0] == CHANCE:
+        states = game.step(states, followers(game, states).argmax(axis=1))
+    return states[0]
+
+
 def banked_of(game: Game, states: Array) -> Array:
     """Return what player 0 already has of the result in some states [B, W], float64 [B]."""
     banked = features_of(game).banked

@@ -11,7 +11,8 @@ import numpy as np
 
 from seraphim.effects import find_idle
 from seraphim.errors import GameError, ModelError, SettingsError, shown
-from seraphim.game import AnyGame, Array, load_game, load_game_module, module_name
+from seraphim.game import CHANCE, AnyGame, Array, load_game, load_game_module, module_name
+from seraphim.game.notation import followers, label_in
 from seraphim.game.saved_games import read_state
 from seraphim.inference import Runtime, SavedNetwork
 from seraphim.options import Count, Natural, NotNegative, Part, PositiveShare, SearchOptions, Threads
@@ -127,11 +128,12 @@ class Model:
         """Search an unfinished position.
 
         Args:
-            position: moves such as `4453`, a drawn board, or a state int64 [W].
+            position: moves such as `4453`, a drawn board, or a state int64 [W]; moves contain the outcomes of chance,
+                such as `roll 3`.
             readouts: of the search, at least 1; by default the model's own number.
 
         Raises:
-            GameError: it is no position, or the game is over in it.
+            GameError: it is no position, or the game is over in it, or chance moves there.
             SettingsError: the readouts are out of range.
         """
         return self._analyze(self._unfinished(position), self._search(readouts))
@@ -196,10 +198,10 @@ class Model:
 
         Returns:
             The probabilities of the actions, float32 [P, A], 0 where illegal; and the expected results for the player
-            to move, float32 [P], -1 to 1.
+            to move, float32 [P], -1 to 1; of a game with a score, of what is still to come.
 
         Raises:
-            GameError: one is no position, or the game is over in it.
+            GameError: one is no position, or the game is over in it, or chance moves there.
             SettingsError: `positions` is a text, or empty.
         """
         is_list = isinstance(positions, Sequence | np.ndarray) and not isinstance(positions, str)
@@ -247,6 +249,10 @@ class Model:
 
     def _unfinished(self, position: str | Array) -> Array:
         state = read_state(self.origin, position)
+        possible = np.flatnonzero(followers(self.game, state[None])[0])
+        if len(possible) and self.game.to_play(state[None])[0] == CHANCE:
+            example = label_in(self.game, state, int(possible[0]))
+            raise GameError(f"chance moves in this position: add the outcome to its moves, such as {example}")
         if not self.game.legal(state[None]).any():
             raise GameError(f"the game is over in this position:\n{self.game.render(state)}")
         return state

@@ -10,6 +10,7 @@ import numpy as np
 
 from seraphim.errors import SeraphimError, SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.notation import first_choice
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Options, SearchOptions
 from seraphim.search.analysis import Analysis, PositionAnalysis
@@ -72,12 +73,12 @@ class Opponent:
 
     def warm_up(self) -> None:
         """Compile and load everything, so that the first move is not delayed."""
-        self._analysis.start(self._game.initial(1)[0])
+        self._analysis.start(first_choice(self._game))
         self._more(2, None, None)
         self._node = None
 
     def read(self, tree: GameTree, readouts: int, watch: Watch | None = None) -> PositionAnalysis:
-        """Add readouts to the search of the game's current, unfinished position.
+        """Add readouts to the search of the game's current, unfinished position, in which a player moves.
 
         Args:
             tree: the game.

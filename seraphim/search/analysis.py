@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players
+from seraphim.game.features import features_of, value_text
 from seraphim.game.notation import label_in, labels_along
 from seraphim.options import Natural, SearchOptions, check
 from seraphim.search.evaluator import Inference
@@ -44,11 +44,11 @@ class Move:
     prior: float
     """The network's probability."""
     value: float
-    """Q: expected result for the player who makes the move, -1 to 1; 0 without visits."""
+    """Q: expected result for the player who makes the move, -1 to 1, with what is banked; 0 without visits."""
     proven: bool
     """Whether the value is exact."""
     variation: tuple[str, ...]
-    """This move, and the most visited ones that follow."""
+    """This move, and the most visited ones that follow; where chance moves, the most visited outcome."""
     action: int = field(repr=False)
     actions: tuple[int, ...] = field(repr=False)
     """Those of the variation."""
@@ -77,7 +77,7 @@ class PositionAnalysis:
     board: str
     """The position in text."""
     value: float
-    """Expected result for the player to move, -1 to 1; without readouts, the network's value."""
+    """Expected result for the player to move, -1 to 1, with what is banked; without readouts, the network's value."""
     proven: bool
     """Whether the value is exact."""
     best: str
@@ -93,17 +93,21 @@ class PositionAnalysis:
     """The readouts of the latest search; the others are of earlier ones in the same tree."""
     seconds: float = field(repr=False, compare=False)
     """Of the latest search."""
+    points: float | None = None
+    """How many points a value of 1 is for people, if the game says so: texts are in points then."""
 
     def __str__(self) -> str:
         """Return the moves as a table."""
-        rows = [f"{'move':>6} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
+        width = max(6, *(len(move.label) for move in self.moves))
+        rows = [f"{'move':>{width}} {'visits':>8} {'share':>6} {'prior':>6} {'value':>7}  line"]
         rows += [
-            f"{move.label:>6} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
-            f"{move.value:>+6.2f}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
+            f"{move.label:>{width}} {move.visits:>8,} {move.share:>6.0%} {move.prior:>6.0%} "
+            f"{value_text(move.value, self.points):>6}{'=' if move.proven else ' '}  {' '.join(move.variation[:8])}"
             for move in self.moves
         ]
         exact = ", exact" if self.proven else ""
-        return "\n".join([f"best {self.best}, value {self.value:+.2f}{exact}, {self.readouts:,} readouts", *rows])
+        value = value_text(self.value, self.points)
+        return "\n".join([f"best {self.best}, value {value}{exact}, {self.readouts:,} readouts", *rows])
 
     def to_dict(self) -> dict[str, Any]:
         """Return what pages and programs get as JSON: with actions, and values by the letters of the formula."""
@@ -125,7 +129,7 @@ class PositionAnalysis:
         rows = "".join(
             f"<tr><td><b>{escape(move.label)}</b></td>"
             f'<td><div style="background:#0c948855;width:{120 * move.share:.0f}px">{move.visits:,}</div></td>'
-            f"<td>{move.prior:.0%}</td><td>{move.value:+.2f}{'=' if move.proven else ''}</td>"
+            f"<td>{move.prior:.0%}</td><td>{value_text(move.value, self.points)}{'=' if move.proven else ''}</td>"
             f"<td>{escape(' '.join(move.variation[:8]))}</td></tr>"
             for move in self.moves
         )
@@ -149,10 +153,8 @@ class Analysis:
         """Start with the initial position; the arguments are those of `Search`.
 
         Raises:
-            GameError: it is a game of chance, or of one player.
             SettingsError: see `Search`.
         """
-        check_two_players(game)
         self._search = Search(game, inference, options, num_trees=1, leaves=leaves, tree_policy=tree_policy)
         self._game = game
         self._visits_before = 0  # of the latest search
@@ -160,12 +162,12 @@ class Analysis:
         self.state = game.initial(1)[0]
 
     def start(self, state: Array) -> None:
-        """Start over with an unfinished position int64 [W]."""
+        """Start over with an unfinished position int64 [W] in which a player moves."""
         self.state = state
         self._search.reset(_TREE)
 
     def play(self, action: int) -> None:
-        """Move on to the successor by an action, keeping the tree below it."""
+        """Move on to the successor by an action, or an outcome of chance, keeping the tree below it."""
         if self._search.trees.progress[0]["num_nodes"]:
             self._search.move(_TREE, np.array([action]))
         self.state = self._game.step(self.state[None], np.array([action]))[0]
@@ -258,6 +260,7 @@ def analysis_of(
         to_play=int(root["to_play"]),
         new_readouts=readouts - visits_before,
         seconds=seconds,
+        points=features_of(game).points,
     )
 
 
@@ -267,7 +270,7 @@ def _edges_of(trees: Trees, node: int) -> Array:
 
 
 def _variation(trees: Trees, node: int, longest: int) -> list[int]:
-    # The most visited actions from a node onward.
+    # The most visited actions and outcomes from a node onward.
     actions: list[int] = []
     while node != NO_CHILD and len(actions) < longest:
         edges = _edges_of(trees, node)

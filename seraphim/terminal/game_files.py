@@ -6,6 +6,7 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError, SeraphimError
 from seraphim.game import Game, load_game, saved_games
+from seraphim.game.features import has_chance
 from seraphim.game.saved_games import Position, begin_at, from_text, is_saved_game, read_position
 from seraphim.game.tree import GameTree
 from seraphim.records.examples import decode
@@ -61,7 +62,8 @@ def _exists(name: str) -> bool:
 
 
 def _read_record(game: Game, path: Path, record: int) -> Position:
-    # The position of a record, with the rest of its game. A folder stands for its newest file.
+    # The position of a record, with the rest of its game, unless that has chance: records do not have its outcomes. A
+    # folder stands for its newest file.
     file = record_files(path)[-1]
     try:
         positions = decode(game, list(read_payloads(file)))
@@ -75,6 +77,8 @@ def _read_record(game: Game, path: Path, record: int) -> Position:
     ends = np.flatnonzero(positions.ends)
     first = int(max(ends[ends < record], default=-1)) + 1
     end = int(min(ends[ends >= record], default=count - 1)) + 1
+    if has_chance(game):
+        return begin_at(game, positions.states[record])
     start, actions = positions.states[first], positions.actions[first:end].tolist()
     return begin_at(game, start)._replace(actions=actions[: record - first], ahead=actions[record - first :])
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from seraphim.errors import SeraphimError, SettingsError
+from seraphim.game.features import has_chance, value_text
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameNode
 from seraphim.players.choose import HistoryPlayer
@@ -80,6 +81,9 @@ class Interactive:
 
     def _turn(self) -> None:
         session = self._session
+        if session.rolls_itself:
+            self._roll()
+            return
         automatic = session.computer_moves and not session.waiting and not session.options.debug
         with self._errors_shown():
             # The board is shown at the user's turns; if the user plays neither side, at every position.
@@ -103,6 +107,8 @@ class Interactive:
         session = self._session
         if session.ended:
             return "game over > "
+        if session.chance_moves:
+            return f"chance moves, such as {session.example}, Enter rolls > "
         enter = ""
         if session.options.debug or session.computer_moves:
             enter = ", Enter lets the computer play"
@@ -126,7 +132,7 @@ class Interactive:
             session.play(action)
         elif command is not None:
             command.run(rest.strip())
-        elif is_number and (line.startswith("#") or not self._terminal.numbered):
+        elif is_number and not session.chance_moves and (line.startswith("#") or not self._terminal.numbered):
             session.play(self._candidate(int(number)))
         else:
             moves = "undo, new or q" if session.ended else f"{session.tree.name_moves()}, or help"
@@ -145,11 +151,19 @@ class Interactive:
         session = self._session
         if session.ended:
             self._terminal.say("The game is over: undo takes moves back, new begins another game, q leaves.")
+        elif session.chance_moves:
+            self._roll()
         elif session.options.debug or session.computer_moves:
             self._play_computer()
         else:
-            example = session.tree.label(session.tree.legal()[0])
-            self._terminal.say(f"It is your move, such as {example}; hint shows what the computer would play.")
+            self._terminal.say(f"It is your move, such as {session.example}; hint shows what the computer would play.")
+
+    def _roll(self) -> None:
+        # As often as chance moves in a row.
+        session, outcomes = self._session, [self._session.roll()]
+        while session.rolls_itself:
+            outcomes.append(session.roll())
+        self._terminal.say(f"chance: {' '.join(outcomes)}", "bold")
 
     def _show(self) -> None:
         session = self._session
@@ -157,7 +171,7 @@ class Interactive:
             return
         self._shown = session.tree.node
         self._terminal.show_game()
-        if session.options.debug and not session.ended:
+        if session.options.debug and not (session.ended or session.chance_moves):
             self._terminal.show_analysis(self._analysis())
 
     def _analysis(self) -> PositionAnalysis:
@@ -197,7 +211,7 @@ class Interactive:
         chosen = next(each for each in found.moves if each.action == action)
         terminal.say(
             f"{mark} plays {label}: {chosen.share:.0%} of the visits ({found.readouts:,}), "
-            f"expects {chosen.value:+.2f}, {found.seconds:.2f} s"
+            f"expects {value_text(chosen.value, found.points)}, {found.seconds:.2f} s"
         )
 
     def _play_engine(self, engine: HistoryPlayer) -> None:
@@ -289,6 +303,8 @@ class Interactive:
         enter = "let the computer move if it is waiting"
         if self._session.options.debug:
             enter = "play the computer's move; a candidate's number plays that candidate"
+        if has_chance(self._session.game):
+            enter += "; roll, where the program does not by itself (set rolls enter|program)"
         commands = [(", ".join((each.usage, *each.aliases)), each.meaning) for each in self._commands]
         self._terminal.console.print(screen.draw_help([("a move", "play it"), ("Enter", enter), *commands]))
 

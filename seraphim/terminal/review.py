@@ -20,7 +20,7 @@ _MARGIN = 6  # characters left of the curve
 _TICKS = 10  # characters between two numbers of moves, at least
 
 
-def draw_review(review: GameReview, marks: tuple[str, str], width: int) -> RenderableType:
+def draw_review(review: GameReview, marks: tuple[str, ...], width: int) -> RenderableType:
     """Return the curve of player 0's chance of winning, the worst mistakes of each player, and a summary.
 
     Args:
@@ -38,7 +38,7 @@ def draw_review(review: GameReview, marks: tuple[str, str], width: int) -> Rende
     )
 
 
-def _draw_curve(review: GameReview, marks: tuple[str, str], width: int) -> list[Text]:
+def _draw_curve(review: GameReview, marks: tuple[str, ...], width: int) -> list[Text]:
     # A column for each position, several in a short game; in a game that is too long, one for a few positions.
     step = math.ceil(len(review.values) / width)
     places = range(0, len(review.values), step)
@@ -60,7 +60,7 @@ def _draw_curve(review: GameReview, marks: tuple[str, str], width: int) -> list[
     return [line for line in lines if line.plain.strip()]
 
 
-def _draw_mistakes(review: GameReview, marks: tuple[str, str]) -> Table:
+def _draw_mistakes(review: GameReview, marks: tuple[str, ...]) -> Table:
     table = Table("", "move", "", "lost", "better", box=None, header_style="dim", padding=(0, 1, 0, 0))
     for player in (0, 1):
         for move in review.worst(player, WORST):
@@ -70,7 +70,7 @@ def _draw_mistakes(review: GameReview, marks: tuple[str, str]) -> Table:
     return table
 
 
-def summarize(review: GameReview, marks: tuple[str, str]) -> str:
+def summarize(review: GameReview, marks: tuple[str, ...]) -> str:
     """Return a review in one line: the mistakes of each player, and how the game ended or stands."""
     counts = [sum(move.player == player for move in review.mistakes) for player in (0, 1)]
     told = ", ".join(f"{mark} {count or 'none'}" for mark, count in zip(marks, counts, strict=True))
@@ -82,7 +82,7 @@ def summarize(review: GameReview, marks: tuple[str, str]) -> str:
     return f"{len(review.moves)} moves, {end}; mistakes of {review.threshold:.0%} or more: {told}"
 
 
-def plot_review(review: GameReview, marks: tuple[str, str], file: Path, title: str) -> None:
+def plot_review(review: GameReview, marks: tuple[str, ...], file: Path, title: str) -> None:
     """Draw player 0's chance of winning by move, with the worst mistakes of each player.
 
     Raises:

@@ -12,8 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from seraphim.game import EMPTY, Array, Board, Game, board_of, cell_name
-from seraphim.game.features import features_of
+from seraphim.game import CHANCE, EMPTY, Array, Board, Game, board_of, cell_name
+from seraphim.game.features import features_of, has_chance, value_text
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.search.analysis import Move, PositionAnalysis
@@ -29,6 +29,7 @@ LEAST_VARIATION = 8  # characters
 LONGEST_HINT = 12  # moves
 SMALL_SHARE = 0.005  # of visits, left out of a hint
 COLUMNS = ("", "move", "prior", "eff.", "read", "visits", "share", "Q", "U", "Q+U", "variation")
+EXPLORATION = ("U", "Q+U")
 LEGEND = (
     "Table: prior, of the network; eff., the prior used by the search: legal moves only, with noise if any; read, "
     "visits in this read; visits, in total; share of all visits; Q, mean value, = if proven; U, exploration bonus; the "
@@ -37,14 +38,16 @@ LEGEND = (
 
 
 class Sides(NamedTuple):
-    """The two players."""
+    """The players."""
 
-    names: tuple[str, str]  # of player 0 and of player 1
-    marks: tuple[str, str]  # their pieces
+    names: tuple[str, ...]  # of player 0, and of player 1 if there are two
+    marks: tuple[str, ...]  # their pieces
 
 
-def marks_of(game: Game) -> tuple[str, str]:
+def marks_of(game: Game) -> tuple[str, ...]:
     """Return the pieces of player 0 and of player 1, or names for the players."""
+    if features_of(game).num_players == 1:
+        return ("player",)
     board = board_of(game, game.initial(1)[0])
     if board is not None and board.players:
         return board.players
@@ -121,14 +124,15 @@ def _draw_facts(tree: GameTree, sides: Sides, value: float | None) -> Renderable
     if lines > 1:
         title.append(f", line {node.line} of {lines}", "not bold")
     mover = int(tree.game.to_play(node.state[None])[0]) if legal else None
+    may_follow = "chance" if mover == CHANCE else "legal"
     parts: list[RenderableType] = [title, Text()]
-    for player in (0, 1):
+    for player in range(len(sides.marks)):
         line = Text("▸ " if player == mover else "  ").append(f" {sides.marks[player]} ", PIECE_STYLES[player])
         parts.append(line.append(f" {sides.names[player]}", "bold" if player == mover else ""))
     parts += [Text(), _draw_moves(tree)]
-    parts.append(Text(f"legal: {tree.name_moves()}") if legal else Text(_outcome(tree, sides), "bold"))
-    if value is not None:
-        parts += [Text(), draw_value(value, sides)]
+    parts.append(Text(f"{may_follow}: {tree.name_moves()}") if legal else Text(_outcome(tree, sides), "bold"))
+    if value is not None and (legal or len(sides.marks) > 1):
+        parts += [Text(), draw_value(value, sides, features_of(tree.game).points)]
     return Group(*parts)
 
 
@@ -151,23 +155,27 @@ def _draw_moves(tree: GameTree) -> Text:
     return text
 
 
-def draw_value(value: float, sides: Sides) -> Text:
-    """Return the expected result for player 0 as a bar: the fuller, the better for that player."""
+def draw_value(value: float, sides: Sides, points: float | None = None) -> Text:
+    """Return the expected result for player 0; of two players as a bar: the fuller, the better for that player."""
+    if len(sides.marks) == 1:
+        return Text(f"expected {value_text(value, points)}{' points' if points else ''}")
     filled = round((1 + value) / 2 * BAR_WIDTH)
     bar = Text.assemble(f"{sides.marks[0]} ", ("█" * filled, BAR_STYLES[0]))
     bar.append("░" * (BAR_WIDTH - filled), BAR_STYLES[1])
-    return bar.append(f" {sides.marks[1]}  {abs(value):+.2f} for {sides.marks[0 if value >= 0 else 1]}")
+    return bar.append(f" {sides.marks[1]}  {value_text(abs(value), points)} for {sides.marks[0 if value >= 0 else 1]}")
 
 
 def _outcome(tree: GameTree, sides: Sides) -> str:
     ended, results = tree.game.outcome(tree.node.state[None])
     if not ended[0]:
         return f"cut off after {tree.node.ply} moves, without a result"
-    result = float(results[0])
+    result, points = float(results.reshape(-1)[0]), features_of(tree.game).points
+    if len(sides.marks) == 1:
+        return f"the game is over, with {value_text(result, points).lstrip('+')}{' points' if points else ''}"
     if result == 0:
         return "the game is drawn"
     winner = 0 if result > 0 else 1
-    margin = "" if abs(result) == 1 else f" by {abs(result):.2f}"
+    margin = "" if result in (-1, 1) and points is None else f" by {value_text(abs(result), points).lstrip('+')}"
     return f"{sides.marks[winner]} wins{margin} ({sides.names[winner]})"
 
 
@@ -199,43 +207,51 @@ def draw_table(
             f"{move.visits - visits_before.get(move.action, 0):,}",
             f"{move.visits:,}",
             f"{move.share:.1%}",
-            f"{'=' if move.proven else ''}{move.value:+.3f}",
-            f"{move.u:.3f}",
-            f"{move.value + move.u:+.3f}",
+            *_figures(tree.game, move),
             format_moves(tree.game, move.actions, start=tree.node.state),
         ]
         for rank, move in enumerate(shown, start=1)
     ]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     taken = 0
-    for column, title in enumerate(COLUMNS[:-1]):
+    columns = [title for title in COLUMNS if title not in EXPLORATION or features_of(tree.game).num_players != 1]
+    for column, title in enumerate(columns[:-1]):
         table.add_column(title, justify="left" if title == "move" else "right", no_wrap=True)
         taken += 1 + max(len(title), *(len(row[column]) for row in rows))
-    table.add_column(COLUMNS[-1], no_wrap=True)
+    table.add_column(columns[-1], no_wrap=True)
     room = max(LEAST_VARIATION, width - taken - 1)
     for rank, (row, move) in enumerate(zip(rows, shown, strict=True)):
         variation = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
         cells = [Text(cell) for cell in (*row[:-1], variation)]
-        cells[COLUMNS.index("Q")].style = "green" if move.value > 0 else "red" if move.value < 0 else ""
+        cells[columns.index("Q")].style = "green" if move.value > 0 else "red" if move.value < 0 else ""
         table.add_row(*cells, style="" if rank else "bold")
     if not rest:
         return table
     return Group(table, Text(f"… and {len(rest)} more, with {sum(move.visits for move in rest):,} visits", "dim"))
 
 
-def draw_summary(found: PositionAnalysis, sentence: str, sampled: bool, mark: str) -> RenderableType:
+def _figures(game: Game, move: Move) -> list[str]:
+    # Q, U and their sum; of one player only Q, which the search compares with U in another measure.
+    proven, features = "=" if move.proven else "", features_of(game)
+    if features.num_players == 1:
+        return [proven + value_text(move.value, features.points)]
+    return [f"{proven}{move.value:+.3f}", f"{move.u:.3f}", f"{move.value + move.u:+.3f}"]
+
+
+def draw_summary(game: Game, found: PositionAnalysis, sentence: str, sampled: bool, mark: str) -> RenderableType:
     """Return how the player with a mark chooses its move, and the figures of the search, in two lines."""
     temperature = ("HOT", "bold red") if sampled else ("COLD", "bold blue")
     speed = found.new_readouts / max(found.seconds, 1e-9)
     figures = (
         f"{found.new_readouts:,} readouts in {found.seconds:.2f} s, {speed:,.0f} readouts/s; "
-        f"tree {found.readouts:,}; {_expectation(found, mark)}"
+        f"tree {found.readouts:,}; {_expectation(game, found, mark)}"
     )
     return Group(Text.assemble(temperature, f"  {sentence}"), Text(figures))
 
 
-def _expectation(found: PositionAnalysis, mark: str) -> str:
-    return f"{mark} {'can force' if found.proven else 'expects'} {found.value:+.2f}"
+def _expectation(game: Game, found: PositionAnalysis, mark: str) -> str:
+    exactly = ("expects exactly" if has_chance(game) else "can force") if found.proven else "expects"
+    return f"{mark} {exactly} {value_text(found.value, found.points)}"
 
 
 def draw_hint(tree: GameTree, found: PositionAnalysis, mark: str) -> Text:
@@ -243,7 +259,7 @@ def draw_hint(tree: GameTree, found: PositionAnalysis, mark: str) -> Text:
     first, *others = found.moves
     likely = format_moves(tree.game, first.actions[:LONGEST_HINT], start=tree.node.state)
     text = Text.assemble("hint: ", (first.label, "bold"), f", {first.share:.0%} of visits; ")
-    text.append(f"{_expectation(found, mark)}; likely {likely}")
+    text.append(f"{_expectation(tree.game, found, mark)}; likely {likely}")
     rest = [f"{move.label} {move.share:.0%}" for move in others[:3] if move.share > SMALL_SHARE]
     return text.append(f"; else {', '.join(rest)}" if rest else "")
 

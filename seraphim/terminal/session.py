@@ -10,7 +10,8 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.game import load_game
+from seraphim.game import CHANCE, load_game
+from seraphim.game.features import features_of
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameNode, GameTree
 from seraphim.options import Options, SearchOptions
@@ -19,7 +20,7 @@ from seraphim.players.opponent import Opponent, PlayOptions, Watch
 from seraphim.proof.known_moves import NO_ACTION, KnownMove, KnownMoves
 from seraphim.search.analysis import PositionAnalysis
 from seraphim.search.evaluator import Inference
-from seraphim.settings import Human
+from seraphim.settings import Human, Rolls
 from seraphim.terminal import game_files
 
 MOST_READOUTS = 1_000_000  # at a time
@@ -36,6 +37,8 @@ class SessionOptions(Options):
     """The user's side; the computer plays the other."""
     debug: bool = False
     """Shows the search's results in each position, and waits before each move."""
+    rolls: Rolls = "program"
+    """Whether the program draws the outcomes of chance, or waits until they are entered."""
 
 
 _Options = TypeVar("_Options", SessionOptions, PlayOptions, SearchOptions)
@@ -67,11 +70,14 @@ class GameSession:
 
         Raises:
             GameError: there is no such game.
-            SettingsError: there are too many readouts.
+            SettingsError: there are too many readouts, or the user plays a side that the game does not have.
         """
         self.game_name = game_name
         self.game = load_game(game_name)
+        self._features = features_of(self.game)
+        self._check(options)
         self.options = options
+        self._generator = generator
         _check_readouts(search.readouts)
         self.opponent = Opponent(self.game, inference, replace(search, root="puct"), play, generator)
         self._proof = proof
@@ -90,7 +96,7 @@ class GameSession:
 
     @property
     def mover(self) -> int:
-        """Return the player to move, 0 or 1."""
+        """Return the player to move, 0 or 1, or CHANCE."""
         return int(self.game.to_play(self.tree.node.state[None])[0])
 
     @property
@@ -101,14 +107,24 @@ class GameSession:
     @property
     def computer_moves(self) -> bool:
         """Return whether it is the computer's turn."""
-        return not self.ended and self.mover not in self.humans
+        return not self.ended and self.mover not in {CHANCE, *self.humans}
+
+    @property
+    def chance_moves(self) -> bool:
+        """Return whether chance moves, such as dice."""
+        return not self.ended and self.mover == CHANCE
+
+    @property
+    def rolls_itself(self) -> bool:
+        """Return whether the program draws the outcome here without being asked."""
+        return self.chance_moves and self.options.rolls == "program" and not self.waiting
 
     @property
     def value(self) -> float | None:
         """Return the expected result for player 0 here, or in the nearest earlier position that was searched."""
         ended, results = self.game.outcome(self.tree.node.state[None])
         if ended[0]:
-            return float(results[0])
+            return float(results.reshape(-1)[0])
         return next((self._values[node] for node in reversed(self.tree.path()) if node in self._values), None)
 
     @property
@@ -128,9 +144,24 @@ class GameSession:
         return int(engine.choose([self.tree.actions()])[0])
 
     def check_unfinished(self) -> None:
-        """Raise a GameError if the game is over."""
+        """Raise a GameError if no player moves here."""
         if self.ended:
             raise GameError("the game is over here: undo takes moves back, new begins another game")
+        if self.chance_moves:
+            raise GameError(f"chance moves here: Enter rolls, or type the outcome, such as {self.example}")
+
+    @property
+    def example(self) -> str:
+        """Return the label of a move or of an outcome that may follow."""
+        return self.tree.label(self.tree.legal()[0])
+
+    def roll(self) -> str:
+        """Draw an outcome of chance, by the probabilities of the rules, and return its label."""
+        probabilities = self._features.chances(self.tree.node.state[None])[0]  # type: ignore[misc]
+        outcome = int(self._generator.choice(len(probabilities), p=probabilities))
+        label = self.tree.label(outcome)
+        self.play(outcome)
+        return label
 
     def find_action(self, text: str) -> int | None:
         """Return the action that a text names, legal or not; None if it names none."""
@@ -140,12 +171,13 @@ class GameSession:
             return None
 
     def play(self, action: int) -> None:
-        """Play an action for the player to move.
+        """Play an action for the player to move, or an outcome of chance.
 
         Raises:
             GameError: it is not legal, or the game is over.
         """
-        self.check_unfinished()
+        if self.ended:
+            self.check_unfinished()
         self.tree.play(action)
         self._moved(waiting=False)
 
@@ -153,7 +185,7 @@ class GameSession:
         """Add readouts to the search of the current position; see `Opponent.read`.
 
         Raises:
-            GameError: the game is over.
+            GameError: the game is over, or chance moves.
             SettingsError: there are too many readouts.
             ModelError: the model gave a NaN or an infinity.
         """
@@ -192,7 +224,7 @@ class GameSession:
 
     def _plies_to_turn(self, nodes: list[GameNode]) -> int:
         # The number of positions up to the next one with the user to move; 1 if there is none.
-        if not self.options.debug and len(self.humans) == 1:
+        if not self.options.debug:
             for count, node in enumerate(nodes, start=1):
                 if int(self.game.to_play(node.state[None])[0]) in self.humans:
                     return count
@@ -260,7 +292,10 @@ class GameSession:
 
     def settings(self) -> dict[str, Any]:
         """Return all options that can be changed, by name."""
-        return asdict(self.options) | asdict(self.opponent.play) | asdict(self.opponent.search)
+        options = asdict(self.options)
+        if self._features.chances is None:
+            del options["rolls"]
+        return options | asdict(self.opponent.play) | asdict(self.opponent.search)
 
     def change(self, name: str, text: str) -> None:
         """Set an option from now on.
@@ -271,12 +306,17 @@ class GameSession:
         if name not in self.settings():
             raise SettingsError(f"there is no option {name!r}: expected one of {', '.join(self.settings())}")
         options = _changed(self.options, name, text)
+        self._check(options)
         search = _changed(self.opponent.search, name, text)
         _check_readouts(search.readouts)
         self.opponent.change(search, _changed(self.opponent.play, name, text))
         if options == self.options:
             self.analysis = None  # it was made with other options
         self.options = options
+
+    def _check(self, options: SessionOptions) -> None:
+        if self._features.num_players == 1 and options.human in ("second", "both"):
+            raise SettingsError(f"{self.game.name} has one player: human must be first or none, not {options.human}")
 
     def _moved(self, waiting: bool = True) -> None:
         # After a move or a new game the computer moves by itself; after a step in the history it waits.

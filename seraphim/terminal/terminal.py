@@ -105,10 +105,8 @@ class Terminal:
         raw = session.opponent.play.computer == "raw"
         how = "raw network" if raw else f"{session.opponent.search.readouts:,} readouts"
         computer = self.title if session.engine else f"{self.title}, {how}"
-        first, second = ("you" if player in session.humans else computer for player in (0, 1))
-        return screen.draw_game(
-            session.tree, screen.Sides((first, second), self.marks), session.value, compact, console.width
-        )
+        names = tuple("you" if player in session.humans else computer for player in range(len(self.marks)))
+        return screen.draw_game(session.tree, screen.Sides(names, self.marks), session.value, compact, console.width)
 
     def _draw_analysis(self, found: PositionAnalysis) -> RenderableType:
         session, opponent = self._session, self._session.opponent
@@ -128,7 +126,7 @@ class Terminal:
             self.numbered,
             self.console.width,
         )
-        return Group(shown, screen.draw_summary(found, how, sampled, self.marks[session.mover]))
+        return Group(shown, screen.draw_summary(session.game, found, how, sampled, self.marks[session.mover]))
 
 
 @contextlib.contextmanager

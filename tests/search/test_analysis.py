@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
+from pig.game import Pig
 from seraphim.errors import SettingsError
+from seraphim.game import CHANCE, Game
+from seraphim.game.notation import first_choice, followers, parse_moves
 from seraphim.options import SearchOptions
+from seraphim.search import naive
 from seraphim.search.analysis import Analysis
+from seraphim.search.evaluator import Uniform
 from seraphim.search.naive import softmax
 from seraphim.search.search import Search
 from tictactoe.game import TicTacToe
+from twenty48.game import Twenty48
 
 pytestmark = pytest.mark.kernels
 
@@ -143,3 +149,75 @@ def test_noise_shows_in_the_searched_priors_only() -> None:
     analysis.more(20, noise_key=7)
     assert any(abs(each.searched_prior - each.prior) > 0.01 for each in analysis.result().moves)
     assert sum(each.searched_prior for each in analysis.result().moves) == pytest.approx(1.0, abs=1e-5)
+
+
+# ---------------------------------------------------------------- chance, and one player
+
+
+@pytest.mark.parametrize("game", [Pig(20), Twenty48(2, 3)], ids=lambda game: game.name)
+def test_where_chance_moves_the_figures_are_those_of_the_naive_search(game: Game) -> None:
+    network, options = ArbitraryNetwork(game), SearchOptions(readouts=80, root="puct", solver=False, cache_megabytes=0)
+    analysis = Analysis(game, network, options, leaves=1)
+    state, random = first_choice(game), np.random.default_rng(2)
+    for _ in range(6):
+        analysis.start(state)
+        analysis.more(80)
+        found, root = analysis.result(), naive.search(game, network, state, options)
+        assert found.best_action == naive.move_of(root, options).action
+        assert found.to_play == game.to_play(state[None])[0]
+        assert found.value == pytest.approx(naive.value_of(root, options), abs=1e-5)
+        assert found.points == getattr(game, "points", None)
+        for edge in root.edges:
+            (move,) = (each for each in found.moves if each.action == edge.action)
+            assert move.visits == len(edge.returns)
+            assert move.value == pytest.approx(edge.q if edge.returns else 0, abs=1e-5)
+        state = game.step(state[None], np.array([found.best_action]))[0]
+        while game.to_play(state[None])[0] == CHANCE:
+            state = game.step(state[None], random.choice(np.flatnonzero(followers(game, state[None])[0]), 1))[0]
+
+
+@pytest.mark.parametrize("game", [Pig(20), Twenty48(2, 3)], ids=lambda game: game.name)
+def test_variations_contain_the_most_visited_outcomes(game: Game) -> None:
+    analysis = Analysis(game, ArbitraryNetwork(game), OPTIONS)
+    start = first_choice(game)
+    analysis.start(start)
+    analysis.more(400)
+    longest = max(analysis.result().moves, key=lambda move: len(move.actions))
+    assert parse_moves(game, " ".join(longest.variation), start) == list(longest.actions)
+    trees = analysis._search.trees
+    state, node, outcomes = start, 0, 0
+    for action in longest.actions:
+        assert followers(game, state[None])[0, action]
+        first, count = trees.nodes[node]["first_edge"], trees.nodes[node]["num_edges"]
+        edges = trees.edges[first : first + count]
+        (edge,) = edges[edges["action"] == action]
+        assert node == 0 or edge["visits"] == edges["visits"].max()
+        outcomes += game.to_play(state[None])[0] == CHANCE
+        state, node = game.step(state[None], np.array([action]))[0], int(edge["child"])
+    assert outcomes >= 2
+
+
+def test_a_tree_follows_a_move_and_its_outcome() -> None:
+    game = Pig(20)
+    analysis = Analysis(game, ArbitraryNetwork(game), OPTIONS)
+    analysis.more(300)
+    for action in (0, 4):  # roll, a 5
+        analysis.play(action)
+    assert analysis.more(0) == 0
+    kept = analysis.result().readouts
+    assert 300 / 6 / 2 < kept < 300 / 6 * 2
+    assert analysis.more(10) == 10
+    assert analysis.result().readouts == kept + 10
+
+
+def test_values_are_shown_in_points_where_there_are_some() -> None:
+    game = Twenty48(2, 2)
+    analysis = Analysis(game, Uniform(game), OPTIONS)
+    analysis.start(np.array([0x1122, 0, 8]))
+    analysis.more(60)
+    found = analysis.result()
+    shown = f"{found.points * found.value:+,.1f}"  # type: ignore[operator]
+    assert float(shown) >= 8
+    assert f"value {shown}, " in str(found)
+    assert f"{found.points * found.moves[0].value:+,.1f}" in str(found).splitlines()[2]  # type: ignore[operator]
+    assert f"<td>{found.points * found.moves[0].value:+,.1f}" in found._repr_html_()  # type: ignore[operator]

@@ -14,6 +14,7 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +33,14 @@ from seraphim.game import Array, load_game
 from seraphim.game.notation import format_moves
 from seraphim.game.saved_games import Position
 from seraphim.game.tree import GameTree
-from seraphim.options import SearchOptions
+from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.players.opponent import PlayOptions
 from seraphim.proof.known_moves import read_moves
 from seraphim.proof.proving import Limits, prove
+from seraphim.records.examples import encode_games
+from seraphim.records.tfrecord import frame
 from seraphim.search.evaluator import Inference, Uniform
+from seraphim.selfplay.games import SelfPlay
 from seraphim.terminal import screen
 from seraphim.terminal.repl import Interactive
 from seraphim.terminal.session import MOST_READOUTS, GameSession, SessionOptions
@@ -206,6 +210,147 @@ def test_ctrl_c_leaves() -> None:
     assert converse(make_session(), interrupted).endswith("\n")
 
 
+# ---------------------------------------------------------------- chance, and one player
+
+
+def by_chance(session: GameSession) -> list[str]:
+    """What chance did in the game so far."""
+    path = session.tree.path()
+    return [session.tree.label_of(node) for node in path[1:] if node.parent and player(session, node.parent.state) < 0]
+
+
+@pytest.mark.parametrize("human", ["first", "second", "both", "none"])
+def test_dice_are_rolled_and_shown(human: str) -> None:
+    session = make_session("pig", human=human)
+
+    def some_legal() -> str | None:
+        assert player(session, session.tree.node.state) >= 0  # nobody is asked what the dice show
+        return None if session.ended else session.tree.label(session.tree.legal()[-1])
+
+    printed = converse(session, some_legal)
+    assert session.ended
+    assert re.findall(r"^chance: (\d)$", printed, flags=re.MULTILINE) == by_chance(session)
+    assert len(set(by_chance(session))) == 6
+    assert re.search(r"(first|second) wins \((you|mine, 24 readouts)\)", printed)
+    assert f"moves: {moves(session)}" in " ".join(printed.split())
+
+
+def test_dice_fall_by_their_probabilities() -> None:
+    session = make_session("twenty48:2x2")
+    labels = []
+    for _ in range(2000):
+        labels.append(session.roll())
+        session.new()
+    counts = {label: labels.count(label) for label in labels}
+    assert len(counts) == 8
+    for label, count in counts.items():
+        expected = 2000 * (0.9 if label.endswith("=2") else 0.1) / 4
+        assert abs(count - expected) < 5 * expected**0.5
+
+
+def test_a_person_enters_what_real_dice_show() -> None:
+    session = make_session("pig", human="both", rolls="enter")
+    printed = converse(
+        session, ["roll", "7", "hint", "table", "more 5", "play", "raw", "5", "roll", "", "undo", "redo"]
+    )
+    assert moves(session).split()[:3] == ["roll", "5", "roll"]
+    assert session.tree.node.ply == 4
+    assert printed.count("chance moves, such as 1, Enter rolls > ") == 8
+    assert "'7' is neither a move nor a command: expected 1 2 3 4 5 6, or help" in printed
+    assert printed.count("chance moves here: Enter rolls, or type the outcome, such as 1") == 5
+    session.change("rolls", "program")
+    assert "Enter rolls > " not in converse(session, ["roll"])
+    assert session.tree.node.ply == 6
+
+
+def test_undo_takes_dice_back_as_well_and_another_roll_is_a_branch() -> None:
+    session = make_session("pig", human="both", rolls="enter")
+    converse(session, ["roll", "5", "roll", "3", "undo", "roll", "4"])
+    assert moves(session) == "roll 5 roll 4"
+    assert list(session.tree.lines()) == ["A", "B"]
+    converse(session, ["go A3"])  # where chance moves, which waits after a step in the history
+    assert session.chance_moves
+    assert not session.rolls_itself
+    converse(session, ["go start"])
+    session.change("rolls", "program")
+    converse(session, ["go A3", "hint", ""])
+    assert session.tree.node.ply == 4
+
+
+@pytest.mark.parametrize("game", ["pig", "twenty48:2x2", "cube"])
+def test_a_saved_game_contains_what_chance_did(game: str, tmp_path: Path) -> None:
+    session, file = make_session(game), tmp_path / "game.txt"
+
+    def some_legal() -> str | None:
+        done = session.ended or session.tree.node.ply > 30
+        return None if done else session.tree.label(session.tree.legal()[-1])
+
+    converse(session, some_legal)
+    converse(session, [f"save {file}"])
+    again = make_session(game)
+    again.load(str(file))
+    assert again.tree.actions() == session.tree.actions()
+    assert by_chance(again) == by_chance(session) != []
+    listed = make_session(game)
+    listed.load(moves(session))
+    assert listed.tree.actions() == session.tree.actions()
+    refused = f"the Smart Game Format has Go, Othello and Hex, not {game}"
+    assert refused in " ".join(converse(session, [f"save {tmp_path / 'game.sgf'}"]).split())
+    assert not (tmp_path / "game.sgf").exists()
+
+
+def test_a_puzzle_is_solved_by_the_model_and_its_score_is_in_points() -> None:
+    session = make_session("twenty48:2x2", human="none")
+    printed = converse(session, [])
+    assert session.ended
+    assert " ▸  player  mine, 24 readouts" in printed
+    score = session.game.render(session.tree.node.state).rpartition("score ")[2]
+    assert f"the game is over, with {score}.0 points" in printed
+    assert re.search(r"player plays (up|right|down|left): .* expects \+\d+\.\d, ", printed)
+
+
+def test_of_a_puzzle_the_table_and_the_hint_are_in_points() -> None:
+    session = make_session("twenty48:2x2")
+    session.load("a1=2 b1=2")
+    printed = converse(session, ["table", "hint", "set debug off"])
+    assert re.search(r"share +Q variation +\n1 (right|left) .*% \+\d+\.\d (right|left) +\w\d=[24]", printed)
+    assert re.search(r"hint: .*player expects \+\d+\.\d; likely", printed)
+    assert re.search(r"expected \+\d+\.\d points", printed)
+    assert re.search(r"legal: right down left", printed)
+
+
+def test_what_is_proven_where_chance_moves_is_expected_and_not_forced() -> None:
+    for game, start, words in (("pig", "roll 3", "X expects exactly "), ("tictactoe", "b2", "X can force ")):
+        session = make_session(game, human="both")
+        session.load(start)
+        found = replace(session.read(24), proven=True)
+        assert words in screen.draw_hint(session.tree, found, "X").plain
+
+
+@pytest.mark.parametrize("human", ["second", "both"])
+def test_a_puzzle_has_one_side(human: str) -> None:
+    sentence = f"twenty48:2x2 has one player: human must be first or none, not {human}"
+    with pytest.raises(SettingsError, match=sentence):
+        make_session("twenty48:2x2", human=human)
+    session = make_session("twenty48:2x2")
+    assert sentence in " ".join(converse(session, [f"set human {human}"]).split())
+    assert session.options.human == "first"
+
+
+def test_a_record_of_a_game_of_chance_is_a_position(tmp_path: Path) -> None:
+    pig = load_game("pig")
+    options = SelfPlayOptions(concurrent_games=1, random_plies=0)
+    play = SelfPlay(pig, Uniform(pig), OPTIONS, options, stream="records")
+    (record,) = play.play(iter(range(1)))
+    (payloads,) = encode_games(pig, [record])
+    (tmp_path / "games.tfrecord").write_bytes(b"".join(map(frame, payloads)))
+    session = make_session("pig")
+    session.load(f"{tmp_path}/games.tfrecord:7")
+    assert session.tree.node.state.tolist() == record.states[7].tolist()
+    assert session.tree.ahead() == []
+    assert session.mover == pig.to_play(record.states[7][None])[0]
+
+
 # ---------------------------------------------------------------- invalid input
 
 
@@ -249,6 +394,7 @@ def test_ctrl_c_leaves() -> None:
         ("set human third", "human must be one of first, second, both, none, not 'third'"),
         ("set noise maybe", "noise must be bool, not 'maybe'"),
         ("set root gumbel", "root must be puct here, not gumbel: only PUCT can resume a search"),
+        ("set rolls enter", "there is no option 'rolls': expected one of human, debug"),
         ("set readuots 3", "there is no option 'readuots': expected one of human, debug"),
     ],
 )
@@ -304,10 +450,10 @@ RESTS = st.sampled_from(
 LINES = st.one_of(st.builds(lambda word, rest: word + rest, WORDS, RESTS), st.text(max_size=8))
 
 
-@hypothesis_settings(max_examples=30)
-@given(st.lists(LINES, max_size=12))
-def test_no_input_ends_the_session_with_an_error(lines: list[str]) -> None:
-    session = make_session(search=SearchOptions(readouts=4, cache_megabytes=0, solver=False))
+@hypothesis_settings(max_examples=60)
+@given(st.lists(LINES, max_size=12), st.sampled_from(["tictactoe", "pig", "twenty48:2x2"]))
+def test_no_input_ends_the_session_with_an_error(lines: list[str], game: str) -> None:
+    session = make_session(game, search=SearchOptions(readouts=4, cache_megabytes=0, solver=False))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         converse(session, lines)
     assert session.tree.find(session.tree.node.line, session.tree.node.ply) is session.tree.node
@@ -770,6 +916,7 @@ def test_lines_from_a_pipe_are_executed_and_echoed(root: Path) -> None:
         (("fresh", "--snapshot=none"), "model 'fresh' has no snapshot 'none'"),
         (("fresh", "--load=z9", "--runtime=litert"), "move 1: 'z9' is not a move of tictactoe"),
         (("fresh", "--readouts=0"), "readouts must be at least 1, not 0"),
+        (("fresh", "--rolls=enter"), "--rolls changes nothing here: chance never moves in tictactoe"),
     ],
 )
 def test_invalid_arguments_exit_with_an_error(root: Path, arguments: tuple[str, ...], sentence: str) -> None:
