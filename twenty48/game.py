@@ -28,6 +28,7 @@ class Twenty48:
     observation_shape: tuple[int, ...]
     state_words = 3
     bank_words = 1
+    value_scale = 0.5  # of small boards, best play expects a third of the most points there are
     goal = "Slide the tiles so that equal ones merge; each merge scores the tile that it makes."
 
     def __init__(self, rows: int = 4, columns: int = 4) -> None:
