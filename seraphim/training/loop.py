@@ -211,11 +211,14 @@ class _Check:
 
 
 def _sample(game: Game, position_sets: list[PositionSet]) -> list[PositionSet]:
-    # The first positions of each set, or all if one set has the initial position: a game that is known completely.
+    # The first positions of each set, or all if one set has the initial position of two players without chance: a game
+    # that is known completely.
+    if not is_two_player(game):
+        return [first_positions(each, _SAMPLE_OF_REGRET) for each in position_sets]
     start = game.initial(1)
     if any((each.states == start).all(axis=1).any() for each in position_sets):
         return position_sets
-    return [first_positions(each, _SAMPLE if is_two_player(game) else _SAMPLE_OF_REGRET) for each in position_sets]
+    return [first_positions(each, _SAMPLE) for each in position_sets]
 
 
 def _reached(run: Run, evaluation: CheckResult | None, generations: int, hours: float) -> bool:
