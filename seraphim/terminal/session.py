@@ -156,9 +156,17 @@ class GameSession:
         return self.tree.label(self.tree.legal()[0])
 
     def roll(self) -> str:
-        """Draw an outcome of chance, by the probabilities of the rules, and return its label."""
+        """Draw an outcome of chance, by the probabilities of the rules, and return its label.
+
+        Raises:
+            GameError: they are no probabilities.
+        """
         probabilities = self._features.chances(self.tree.node.state[None])[0]  # type: ignore[misc]
-        outcome = int(self._generator.choice(len(probabilities), p=probabilities))
+        try:
+            outcome = int(self._generator.choice(len(probabilities), p=probabilities))
+        except ValueError as error:
+            wrong = f"{self.game.name} gives chances that are no probabilities: run seraphim check-game on it"
+            raise GameError(wrong) from error
         label = self.tree.label(outcome)
         self.play(outcome)
         return label

@@ -28,7 +28,7 @@ from reference import ArbitraryNetwork
 from rich.console import Console
 
 import tictactoe
-from seraphim.errors import ModelError, SettingsError
+from seraphim.errors import GameError, ModelError, SettingsError
 from seraphim.game import Array, load_game
 from seraphim.game.notation import format_moves
 from seraphim.game.saved_games import Position
@@ -246,6 +246,16 @@ def test_dice_fall_by_their_probabilities() -> None:
     for label, count in counts.items():
         expected = 2000 * (0.9 if label.endswith("=2") else 0.1) / 4
         assert abs(count - expected) < 5 * expected**0.5
+
+
+@pytest.mark.parametrize("chances", [[0.5, 0.4, 0, 0, 0, 0], [1.5, -0.5, 0, 0, 0, 0]])
+def test_chances_that_are_no_probabilities_are_named(chances: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    session = make_session("pig")
+    features = replace(session._features, chances=lambda states: np.array([chances] * len(states)))
+    monkeypatch.setattr(session, "_features", features)
+    session.play(0)
+    with pytest.raises(GameError, match="^pig gives chances that are no probabilities: run seraphim check-game on it$"):
+        session.roll()
 
 
 def test_a_person_enters_what_real_dice_show() -> None:
