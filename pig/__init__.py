@@ -1,6 +1,6 @@
 """Pig: a race of two players with one die, and its exact solution."""
 
 from pig.game import GAME, SETTINGS
-from pig.optimal import position_sets
+from pig.optimal import perfect_actions, position_sets
 
-__all__ = ["GAME", "SETTINGS", "position_sets"]
+__all__ = ["GAME", "SETTINGS", "perfect_actions", "position_sets"]

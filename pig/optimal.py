@@ -78,6 +78,16 @@ def position_sets(split: Split) -> list[PositionSet]:
     return [PositionSet("met by best play", states, action_values, sampled=False)]
 
 
+def perfect_actions(states: Array, _seconds: float | None = None) -> Array:
+    """Return the best actions in unfinished positions int64 [P, 5], bool [P, 2]."""
+    values, turn, players = solve(), states[:, 2], states[:, [3]]
+    own, other = (np.take_along_axis(states, each, axis=1)[:, 0] for each in (players, 1 - players))
+    target = len(values.roll)
+    places, wins = (own, other, np.minimum(turn, target - 1)), own + turn >= target
+    ahead = values.roll[places] - values.hold[places]  # of rolling
+    return np.stack([~wins & (ahead > -_SETTLED), wins | (ahead < _SETTLED)], axis=1)
+
+
 def _after(best: Array, points: int) -> Array:
     # The chance of winning after a roll that is no 1: by holding at once, where that wins.
     target = len(best)

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 from seraphim import errors as errors
 
 if TYPE_CHECKING:
-    from seraphim.api import evaluate, learn, match, new, prove, read_games, self_play
+    from seraphim.api import evaluate, learn, match, new, play_alone, prove, read_games, self_play
     from seraphim.players.model import Model, load
     from seraphim.players.review import GameReview
     from seraphim.search.analysis import Move, PositionAnalysis
@@ -54,6 +54,7 @@ __all__ = [
     "load",
     "match",
     "new",
+    "play_alone",
     "prove",
     "read_games",
     "self_play",

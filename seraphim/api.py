@@ -13,7 +13,8 @@ from seraphim.errors import SettingsError, shown
 from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
 from seraphim.evaluation.match import MatchResult, count_openings, default_plies, make_openings, play_match
 from seraphim.evaluation.position_lists import default_split, load_sets
-from seraphim.game import AnyGame, Array, is_same, load_game, module_name, name_of
+from seraphim.evaluation.solo import SoloGames, play_solo
+from seraphim.game import AnyGame, Array, load_game, module_name, name_of
 from seraphim.game.loading import Split
 from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
@@ -25,7 +26,7 @@ from seraphim.players.choose import Choose
 from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model, load, model_folder
 from seraphim.players.review import GameReview
-from seraphim.players.roster import Roster
+from seraphim.players.roster import Roster, load_players
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
 from seraphim.proof.proving import Decision, Limits, Objective
@@ -210,6 +211,9 @@ def match(
 ) -> MatchResult:
     """Let two players meet, from random openings, each of which is played twice with the sides swapped.
 
+    Where chance moves, games begin at the initial position, and both of a pair have the same rolls. For games for one
+    player there is `play_alone`.
+
     Args:
         first: a player as `seraphim arena` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`; a model; or a
             function that chooses an action in each of some states, int64 [P, W] -> int [P].
@@ -225,6 +229,7 @@ def match(
 
     Raises:
         SettingsError, ModelError, GameError: see `seraphim.players.roster`.
+        GameError: the game is for one player.
 
     Examples:
         >>> import seraphim
@@ -232,16 +237,46 @@ def match(
         0
     """
     count = count_openings(games)
-    models = [each for each in (first, second) if isinstance(each, Model)]
-    given = models[0].origin if game is None and models else game
-    roster = Roster(data_root(folder), given, games, readouts, seed)
-    played = roster.game_of([each for each in (first, second) if isinstance(each, str)])
-    for model in models:
-        if not is_same(model.origin, played):
-            raise SettingsError(f"players must share a game, but {model!r} does not play {name_of(played)}")
-    one, other = (_player(each, replace(roster, game=played)) for each in (first, second))
-    rules = load_game(played)
+    rules, (one, other) = load_players([first, second], Roster(data_root(folder), game, games, readouts, seed))
     return play_match(rules, one, other, make_openings(rules, count, default_plies(rules), seed))
+
+
+@checked(games=MatchGames, seed=Seed, readouts=Natural)
+def play_alone(
+    player: str | Model | Choose,
+    games: int = 100,
+    *,
+    game: AnyGame | None = None,
+    readouts: int | None = None,
+    seed: int = 0,
+    folder: str | Path | None = None,
+) -> SoloGames:
+    """Let a player play a game for one; where chance moves, players of the same seed have the same luck.
+
+    Args:
+        player: as `match` takes it, such as `random`, `greedy`, `mcts:200` or `solver`.
+        games: how many.
+        game: by default that of the model.
+        readouts: of the model's search, by default its own; 0: the network alone.
+        seed: of the openings and of chance.
+        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
+
+    Returns:
+        The `.points` of each game, and their `.mean` with its 95 % interval; prints as one line. The difference of two
+        players, `one - other`, is that in the mean of the same games.
+
+    Raises:
+        SettingsError, ModelError, GameError: see `seraphim.players.roster`.
+        GameError: the game is for two players.
+
+    Examples:
+        >>> import seraphim
+        >>> best, random = (seraphim.play_alone(name, game="twenty48:2x2") for name in ("solver", "random"))
+        >>> (best - random).interval[0] > 20
+        True
+    """
+    rules, (choose,) = load_players([player], Roster(data_root(folder), game, games, readouts, seed))
+    return play_solo(rules, choose, make_openings(rules, games, default_plies(rules), seed))
 
 
 @checked(max_positions=Count, threads=Natural)
@@ -358,9 +393,3 @@ def prove(
 
 def _model(model: str | Model, folder: str | Path | None = None) -> Model:
     return model if isinstance(model, Model) else load(model, folder=folder)
-
-
-def _player(player: str | Model | Choose, roster: Roster) -> Choose:
-    if isinstance(player, Model):
-        return player.player(roster.readouts, player.inferences(1 + roster.games // 2))
-    return roster.entrant(player).load() if isinstance(player, str) else player

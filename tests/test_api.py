@@ -649,6 +649,7 @@ CALLS: dict[str, tuple[Callable[..., object], str]] = {
     "read_games": (functools.partial(seraphim.read_games, "tictactoe"), "max_positions folder"),
     "match": (functools.partial(seraphim.match, "random", "random"), "games readouts seed folder"),
     "match_player": (functools.partial(seraphim.match, second="random", games=2, game="tictactoe"), "first"),
+    "play_alone": (functools.partial(seraphim.play_alone, "random", game="twenty48:2x2"), "games readouts seed folder"),
     "evaluate": (functools.partial(seraphim.evaluate, "tictactoe", max_positions=1), "searches split max_positions"),
     "prove": (functools.partial(seraphim.prove, "a1 b1 a2 b2", game="tictactoe"), "goal hours out"),
     "prove_position": (functools.partial(seraphim.prove, game="tictactoe"), "position"),

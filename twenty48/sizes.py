@@ -4,6 +4,7 @@ from functools import cache
 from types import ModuleType
 
 from seraphim.errors import GameError
+from seraphim.game import Array
 from seraphim.game.exhaustive import Solution, solve
 from seraphim.game.loading import PositionSet, Split
 from twenty48.game import SETTINGS, Twenty48
@@ -31,5 +32,8 @@ def load_module(name: str) -> ModuleType:
         def position_sets(split: Split) -> list[PositionSet]:
             return solution().position_sets(split)
 
-        vars(module).update(position_sets=position_sets)
+        def perfect_actions(states: Array, _seconds: float | None = None) -> Array:
+            return solution().perfect_actions(states)
+
+        vars(module).update(position_sets=position_sets, perfect_actions=perfect_actions)
     return module

@@ -7,7 +7,9 @@
 
 NAME is a model's champion, NAME:raw the same without search; minimax:4 looks four plies ahead; mcts:100 searches
 without a network; solver plays perfectly, in connect four after minutes per move early on; solver:5 takes five seconds.
-Each opening is played twice, sides swapped. --forever keeps matches in models/NAME/arena.csv: the command continues.
+Each opening is played twice, sides swapped, with the same rolls where chance moves. In a game for one player, all play
+from the same openings by the same chance, and nobody is rated; greedy banks as much as it can with each move.
+--forever keeps matches in models/NAME/arena.csv: the command continues.
 """
 
 import time
@@ -36,7 +38,7 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> None:
     """Play."""
     from seraphim.errors import SettingsError
-    from seraphim.evaluation import match_csv, ratings, tournament
+    from seraphim.evaluation import match_csv, ratings, solo, tournament
     from seraphim.game import load_game
     from seraphim.players import roster as players
     from seraphim.storage.shipped import data_root
@@ -54,6 +56,15 @@ def main(arguments: Sequence[str]) -> None:
         data_root(), GAME.value, GAMES.value, READOUTS.value, SEED.value, RUNTIME.value, cli.FLAGS.trust
     )
     game = load_game(roster.game_of(names))
+    if solo.is_for_one(game):
+        because = f"{game.name} is for one player"
+        cli.refuse_flags(True, "from_start", "plot", "csv", "forever", because=because)
+        played = {}
+        for name, games in tournament.play_alone(game, roster.entrants(names), conditions, cli.show_match):
+            played[name] = games
+            print(f"{name}: {games}", flush=True)
+        print("".join(f"\n{line}" for line in solo.differences(played)))
+        return
     if FROM_START.value:
         for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.show_match):
             print(f"{names[0]} moves first against {other}: {series}", flush=True)

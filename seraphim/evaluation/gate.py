@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seraphim.evaluation.intervals import PAIR_POINTS, pair_moments
-from seraphim.evaluation.match import MatchResult, default_plies, make_openings, play_match
+from seraphim.evaluation.match import MatchResult, check_for_two, default_plies, make_openings, play_match
 from seraphim.game import Game
 from seraphim.options import GateOptions
 from seraphim.players.choose import Choose
@@ -42,11 +42,12 @@ def judge(game: Game, candidate: Choose, champion: Choose, options: GateOptions,
     `seed` is that of the openings; it should differ between matches, so that generations do not adapt to fixed ones.
 
     Raises:
-        GameError: a player chose an illegal action.
+        GameError: a player chose an illegal action, or it is a game for one player.
         ModelError: a model returned a NaN or an infinity.
     """
     if options.gate == "off":
         return Verdict(passed=True, result=None)
+    check_for_two(game, "the gate compares players by a match, which is")
     wanted = (options.gate_games + 1) // 2
     openings = make_openings(game, wanted, default_plies(game), seed)
     few = len(openings.states) if len(openings.states) < wanted else 0

@@ -1,12 +1,16 @@
 """95 % intervals, for trials that are independent of each other.
 
-They are those of Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+Those of shares are those of Wilson, "Probable inference, the law of succession, and statistical inference", 1927; those
+of means are normal ones.
 """
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+from seraphim.game import Array
 
 Z_95 = 1.959964
 """Standard deviations of a 95 % interval."""
@@ -44,6 +48,42 @@ class Rate(NamedTuple):
         if not self.sampled:
             return self.share, self.share
         return wilson_interval(self.share, self.trials) if self.trials else (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of independent numbers."""
+
+    count: int
+    total: float
+    squares: float  # the sum of them
+
+    @staticmethod
+    def of(numbers: Array) -> "Mean":
+        """Return the mean of some numbers, float64 [N]."""
+        return Mean(len(numbers), float(numbers.sum()), float((numbers**2).sum()))
+
+    @property
+    def value(self) -> float:
+        """Return the observed mean."""
+        return self.total / max(1, self.count)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of the mean in general, without bounds if there are fewer than two numbers."""
+        if self.count < 2:
+            return -math.inf, math.inf
+        variance = max(0.0, self.squares - self.count * self.value**2) / (self.count - 1)
+        margin = Z_95 * math.sqrt(variance / self.count)
+        return self.value - margin, self.value + margin
+
+    def __add__(self, other: "Mean") -> "Mean":
+        """Return the mean of both together."""
+        return Mean(self.count + other.count, self.total + other.total, self.squares + other.squares)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.value:,.5g} [{low:,.5g}, {high:,.5g}]"
 
 
 def pair_moments(pairs: tuple[int, ...]) -> tuple[float, float]:

@@ -2,20 +2,23 @@
 
 Players are deterministic, so in a match a game is decided by its opening: openings are distinct, and each is played
 twice, with the sides swapped. An opening may favor a side, so its two games depend on each other: the opening is the
-unit of all statistics. Knows players; knows nothing of files or models.
+unit of all statistics. Where chance moves, the n-th roll of a game depends on its opening and n alone, so that both
+games of an opening have the same luck. Knows players; knows nothing of files or models.
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError, shown
-from seraphim.evaluation.intervals import score_interval
-from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players
+from seraphim.evaluation.intervals import Mean, score_interval
+from seraphim.game import CHANCE, Array, Game
+from seraphim.game.features import features_of, has_chance
+from seraphim.game.notation import banked_of, followers
 from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.rng import draw_actions, fork, stream_key
 
@@ -26,19 +29,27 @@ _WALKS = 256  # random openings drawn at a time
 
 
 class Openings(NamedTuple):
-    """Distinct unfinished positions that games begin with."""
+    """Unfinished positions that games begin with; distinct, unless chance moves."""
 
     states: Array  # int64 [P, W]
-    moves: tuple[tuple[int, ...], ...]  # P: the actions that lead there from the initial position
+    moves: tuple[tuple[int, ...], ...]  # P: the actions and outcomes that lead there from the initial position
+    rolls: Array  # uint64 [P]: the streams of the outcomes of chance in the games that begin there
 
     def part(self, start: int, stop: int) -> "Openings":
         """Return the openings from `start` to before `stop`."""
-        return Openings(self.states[start:stop], self.moves[start:stop])
+        return Openings(self.states[start:stop], self.moves[start:stop], self.rolls[start:stop])
+
+    def repeated(self, times: int) -> "Openings":
+        """Return all openings again and again."""
+        return Openings(np.concatenate([self.states] * times), self.moves * times, np.tile(self.rolls, times))
 
 
 def default_plies(game: Game) -> int:
-    """Return the default limit on the length of openings: a quarter of the longest game, at most six plies."""
-    return min(MAX_OPENING_PLIES, game.max_plies // 4)
+    """Return the default limit on the length of openings: a quarter of the longest game, at most six plies.
+
+    Where chance moves, it is 0, as its outcomes make games differ.
+    """
+    return 0 if has_chance(game) else min(MAX_OPENING_PLIES, game.max_plies // 4)
 
 
 def count_openings(games: int) -> int:
@@ -55,15 +66,18 @@ def count_openings(games: int) -> int:
 def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings:
     """Draw distinct openings of 0 to `plies` random moves that do not end the game, all lengths equally likely.
 
-    Fewer than `count` are returned if the game does not have or hardly ever reaches more.
+    Fewer than `count` are returned if the game does not have or hardly ever reaches more. Where chance moves, outcomes
+    are drawn by their probabilities, and openings need not be distinct.
 
     Raises:
-        GameError: it is a game of chance, or of one player.
         SettingsError: `count` or `plies` is out of range.
     """
-    check_two_players(game)
     if count < 1 or plies < 0:
         raise SettingsError(f"expected at least 1 opening of at least 0 plies, not {count} of {plies}")
+    rolls = fork(np.full(count, stream_key(f"match-{seed} chance")), np.arange(count, dtype=np.uint64))
+    if has_chance(game):
+        states, moves = _walk(game, np.arange(count), plies, seed)
+        return Openings(states, tuple(moves), rolls)
     found: dict[bytes, tuple[Array, tuple[int, ...]]] = {}
     drawn, before, walks = 0, -1, max(_WALKS, 2 * count)
     while before < len(found) < count:  # also ends when a round of walks finds nothing new
@@ -73,24 +87,38 @@ def make_openings(game: Game, count: int, plies: int, seed: int = 0) -> Openings
             found.setdefault(state.tobytes(), (state, path))
         drawn += walks
     chosen = list(found.values())[:count]
-    return Openings(np.stack([state for state, _ in chosen]), tuple(path for _, path in chosen))
+    return Openings(np.stack([state for state, _ in chosen]), tuple(path for _, path in chosen), rolls[: len(chosen)])
 
 
 def _walk(game: Game, numbers: Array, plies: int, seed: int) -> tuple[Array, list[tuple[int, ...]]]:
     # The opening of each number: its last state, and its moves.
-    keys = fork(np.full(len(numbers), stream_key(f"openings-{seed}")), numbers.astype(np.uint64))
+    keys, rolls = (
+        fork(np.full(len(numbers), stream_key(name)), numbers.astype(np.uint64))
+        for name in (f"openings-{seed}", f"openings-{seed} chance")
+    )
     states, moves = game.initial(len(numbers)), np.full((len(numbers), plies), -1)
     lengths = numbers % (plies + 1)
     for ply in range(plies):
         active = np.flatnonzero(lengths > ply)
-        streams = fork(keys[active], np.full(len(active), ply, np.uint64))
-        actions = draw_actions(game.legal(states[active]), streams)
+        weights, by_chance = _weights(game, states[active])
+        streams = np.where(by_chance, rolls[active], keys[active])
+        actions = draw_actions(weights, fork(streams, np.full(len(active), ply, np.uint64)))
         successors = game.step(states[active], actions)
         ended = game.outcome(successors)[0]
         lengths[active[ended]] = ply
         states[active[~ended]] = successors[~ended]
         moves[active[~ended], ply] = actions[~ended]
     return states, [tuple(path[:length]) for path, length in zip(moves.tolist(), lengths, strict=True)]
+
+
+def _weights(game: Game, states: Array) -> tuple[Array, Array]:
+    # The probabilities of outcomes where chance moves, elsewhere 1 for each legal action; and where it moves, bool [B].
+    weights, chances = followers(game, states).astype(np.float64), features_of(game).chances
+    by_chance: Array = game.to_play(states) == CHANCE
+    if chances is not None and by_chance.any():
+        odds = chances(states[by_chance])
+        weights[by_chance, : odds.shape[1]] = odds
+    return weights, by_chance
 
 
 # ---------------------------------------------------------------- games
@@ -103,8 +131,8 @@ OnPly = Callable[[int, int], None]
 class Games(NamedTuple):
     """Games that were played to their end."""
 
-    results: Array  # int64 [G]: 1, 0 or -1 for player 0; 0 if the game was cut off
-    moves: tuple[tuple[int, ...], ...]  # G: the actions from the initial position
+    results: Array  # float64 [G]: for player 0; of a game that was cut off, what is banked, or 0
+    moves: tuple[tuple[int, ...], ...]  # G: the actions and outcomes from the initial position
     cut_off: int  # games that were stopped after `max_plies`
 
 
@@ -114,34 +142,44 @@ def play_games(
     """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
 
     Raises:
-        GameError: a player chose an illegal action, or returned something else; or it is a game of chance, or of one
-            player.
+        GameError: a player chose an illegal action, or returned something else.
         ModelError: the model of a player returned a NaN or an infinity.
     """
-    check_two_players(game)
     states, moves = openings.states.copy(), [list(opening) for opening in openings.moves]
-    results, cut_off = np.zeros(len(states), np.int64), 0
-    active = np.arange(len(states))
+    results, cut_off = np.zeros(len(states)), 0
+    active, rolled = np.arange(len(states)), np.zeros(len(states), np.uint64)
     while len(active):
         if watch:
             watch(len(active), max(len(moves[row]) for row in active))
-        to_move = seats[active, game.to_play(states[active])]
-        actions = np.empty(len(active), np.int64)
-        for player in np.unique(to_move):
-            rows = to_move == player
-            lines = [moves[row] for row in active[rows]]
-            actions[rows] = legal_choices(game, players[player], states[active[rows]], lines)
-        states[active] = game.step(states[active], actions)
-        for row, action in zip(active, actions.tolist(), strict=True):
+        by_chance = game.to_play(states[active]) == CHANCE
+        # Others wait for chance, so that players choose in many games at a time.
+        moving = active[by_chance] if by_chance.any() else active
+        if by_chance.any():
+            actions = draw_actions(_weights(game, states[moving])[0], fork(openings.rolls[moving], rolled[moving]))
+            rolled[moving] += np.uint64(1)
+        else:
+            actions = _chosen(game, players, seats[moving], states[moving], [moves[row] for row in moving])
+        states[moving] = game.step(states[moving], actions)
+        for row, action in zip(moving, actions.tolist(), strict=True):
             moves[row].append(action)
-        ended, found = game.outcome(states[active])
-        results[active[ended]] = np.sign(found[ended]).astype(np.int64)
-        too_long = ~ended & np.array([len(moves[row]) >= game.max_plies for row in active])
+        ended, found = game.outcome(states[moving])
+        too_long = ~ended & np.array([len(moves[row]) >= game.max_plies for row in moving])
+        results[moving] = np.where(ended, found.reshape(len(ended), -1)[:, 0], banked_of(game, states[moving]))
         cut_off += int(too_long.sum())
-        active = active[~(ended | too_long)]
+        active = np.setdiff1d(active, moving[ended | too_long])
     if watch:
         watch(0, max(map(len, moves)))
     return Games(results, tuple(map(tuple, moves)), cut_off)
+
+
+def _chosen(game: Game, players: Sequence[Choose], seats: Array, states: Array, lines: list[list[int]]) -> Array:
+    # The action of the player to move in each of some games.
+    to_move = seats[np.arange(len(states)), game.to_play(states)]
+    actions = np.empty(len(states), np.int64)
+    for player in np.unique(to_move):
+        rows = np.flatnonzero(to_move == player)
+        actions[rows] = legal_choices(game, players[player], states[rows], [lines[row] for row in rows])
+    return actions
 
 
 def legal_choices(game: Game, player: Choose, states: Array, lines: Sequence[Sequence[int]] = ()) -> Array:
@@ -189,7 +227,7 @@ def _total(first: Tally, second: Tally) -> Tally:
 
 
 def _tally(results: Array) -> Tally:
-    return Tally(*(int((results == result).sum()) for result in (1, 0, -1)))
+    return Tally(*(int((np.sign(results) == result).sum()) for result in (1, 0, -1)))
 
 
 # ---------------------------------------------------------------- matches
@@ -202,7 +240,9 @@ class MatchResult:
     as_player: tuple[Tally, Tally]  # the games in which it was player 0, and those in which it was player 1
     pairs: tuple[int, ...]  # the number of openings in which it made 0, ½, 1, 1½ and 2 points in the two games
     distinct_games: int  # games that differ in their moves or in who played which side
-    cut_off: int = 0  # games that were stopped after the game's `max_plies`, which count as draws
+    cut_off: int = 0  # games that were stopped after the game's `max_plies`, which count by what is banked
+    points: Mean | None = field(default=None, compare=False)
+    """The mean result of an opening's two games, in points; None if it was read from a file, which has no points."""
 
     @property
     def tally(self) -> Tally:
@@ -230,7 +270,8 @@ class MatchResult:
         first, second = map(_total, self.as_player, other.as_player)
         pairs = tuple(map(sum, zip(self.pairs, other.pairs, strict=True)))
         distinct_games, cut_off = self.distinct_games + other.distinct_games, self.cut_off + other.cut_off
-        return MatchResult((first, second), pairs, distinct_games, cut_off)
+        points = self.points + other.points if self.points and other.points else None
+        return MatchResult((first, second), pairs, distinct_games, cut_off, points)
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -240,8 +281,10 @@ class MatchResult:
         """Return the result as one line, where an interval makes no sense without it."""
         first, second = self.as_player
         cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
+        graded = self.points is not None and not math.isclose(self.points.value, 2 * self.score - 1, abs_tol=1e-9)
+        points = f", {self.points} points a game" if graded else ""
         return (
-            f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}, "
+            f"{self.tally} ({first} and {second} by side), score {self.score:.1%}{interval}{points}, "
             f"{self.distinct_games} of {self.games} games distinct{cut_off}"
         )
 
@@ -252,16 +295,25 @@ def play_match(
     """Play each opening twice, so that each player is player 0 once; return the result of the first player.
 
     Raises:
-        GameError, ModelError: as `play_games`.
+        GameError: it is a game for one player; and as `play_games`.
+        ModelError: as `play_games`.
     """
-    count = len(openings.states)
+    check_for_two(game, "matches are")
+    count, points = len(openings.states), features_of(game).points or 1.0
     seats = np.repeat([[0, 1], [1, 0]], count, axis=0)
-    twice = Openings(np.concatenate([openings.states] * 2), openings.moves * 2)
-    played = play_games(game, (first, second), seats, twice, watch)
+    played = play_games(game, (first, second), seats, openings.repeated(2), watch)
     as_0, as_1 = played.results[:count], -played.results[count:]
+    made = (np.sign(as_0) + np.sign(as_1) + 2).astype(np.int64)
     return MatchResult(
         as_player=(_tally(as_0), _tally(as_1)),
-        pairs=tuple(np.bincount(as_0 + as_1 + 2, minlength=5).tolist()),
+        pairs=tuple(np.bincount(made, minlength=5).tolist()),
         distinct_games=len(set(zip(seats[:, 0].tolist(), played.moves, strict=True))),
         cut_off=played.cut_off,
+        points=Mean.of(points * (as_0 + as_1) / 2),
     )
+
+
+def check_for_two(game: Game, what: str) -> None:
+    """Raise a GameError that says `what` is for two players, if a game is for one."""
+    if features_of(game).num_players == 1:
+        raise GameError(f"{what} for two players, and {game.name} is a game for one: seraphim.play_alone plays it")

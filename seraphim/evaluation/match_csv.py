@@ -99,4 +99,4 @@ def _to_match(row: dict[str, str]) -> Match:
     sides = Tally(*counts[:3]), Tally(*counts[3:6])
     if min(counts) < 0 or not 0 < sum(counts[:6]) == 2 * sum(counts[6:11]) <= _MOST_GAMES:
         raise ValueError("its counts do not add up")
-    return Match(row["first"], row["second"], MatchResult(sides, tuple(counts[6:11]), *counts[11:]))
+    return Match(row["first"], row["second"], MatchResult(sides, tuple(counts[6:11]), counts[11], counts[12]))

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from seraphim.errors import GameError, SettingsError
-from seraphim.evaluation.match import OnPly, Openings, legal_choices, play_games
+from seraphim.evaluation.match import OnPly, Openings, check_for_two, legal_choices, play_games
 from seraphim.game import Array, Game
+from seraphim.game.features import has_chance
 from seraphim.players.choose import Choose, DrawingPlayer, HistoryPlayer
 
 MAX_COUNTED_OUT = 20_000
@@ -64,8 +65,10 @@ def play_series(
 
     Raises:
         SettingsError: there is not at least one game.
-        GameError, ModelError: as `play_games`.
+        GameError: it is a game of chance, or for one player; and as `play_games`.
+        ModelError: as `play_games`.
     """
+    _check(game)
     if games < 1:
         raise SettingsError(f"a series needs at least 1 game, not {games}")
     other = second(seed)
@@ -75,8 +78,9 @@ def play_series(
             return exact
     players = [first, other, *(second(seed + number) for number in range(1, games))]
     seats = np.stack([np.zeros(games, np.int64), 1 + np.arange(games)], axis=1)
-    results, moves, _ = play_games(game, players, seats, Openings(game.initial(games), ((),) * games), watch)
-    return SeriesResult(Shares(*(float((results == result).mean()) for result in (1, 0, -1))), games=moves)
+    starts = Openings(game.initial(games), ((),) * games, np.zeros(games, np.uint64))
+    results, moves, _ = play_games(game, players, seats, starts, watch)
+    return SeriesResult(Shares(*(float((np.sign(results) == result).mean()) for result in (1, 0, -1))), games=moves)
 
 
 def count_out(game: Game, first: Choose, second: Choose, watch: OnPly | None = None) -> SeriesResult | None:
@@ -86,8 +90,10 @@ def count_out(game: Game, first: Choose, second: Choose, watch: OnPly | None = N
     are equal are one. A player of another kind is asked once for each position, and has to be deterministic.
 
     Raises:
-        GameError, ModelError: as `play_games`.
+        GameError: it is a game of chance, or for one player; and as `play_games`.
+        ModelError: as `play_games`.
     """
+    _check(game)
     states, totals, positions = game.initial(1), np.zeros(3), 0
     chances: Array = np.ones(1)  # of the states
     for ply in range(game.max_plies):
@@ -113,6 +119,12 @@ def count_out(game: Game, first: Choose, second: Choose, watch: OnPly | None = N
     if watch:
         watch(0, ply)
     return SeriesResult(Shares(*totals.tolist()), positions)
+
+
+def _check(game: Game) -> None:
+    check_for_two(game, "a series from the initial position is")
+    if has_chance(game):
+        raise GameError(f"a series is for games without chance, and {game.name} has chance: play a match")
 
 
 def _choices(game: Game, player: Choose, states: Array) -> Array:

@@ -7,6 +7,8 @@ from itertools import combinations
 from seraphim.errors import ModelError, SettingsError
 from seraphim.evaluation.match import (
     OnPly,
+    Openings,
+    check_for_two,
     count_openings,
     default_plies,
     make_openings,
@@ -15,6 +17,7 @@ from seraphim.evaluation.match import (
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
 from seraphim.evaluation.series import SeriesResult, play_series
+from seraphim.evaluation.solo import SoloGames, play_solo
 from seraphim.game import Game
 from seraphim.players.roster import Entrant
 from seraphim.storage.models import ModelFolder
@@ -32,16 +35,15 @@ class Tournament:
 
         Raises:
             FileError: the file is damaged.
+            GameError: it is a game for one player.
             SettingsError: the conditions make no sense.
         """
+        check_for_two(game, "ratings are")
         self._game = game
         self._conditions = conditions
         self._folder = folder
         self._watch = watch
-        plies = default_plies(game) if conditions.opening_plies is None else conditions.opening_plies
-        if plies >= game.max_plies:
-            raise SettingsError(f"opening_plies must be below the {game.max_plies} plies of {game.name}, not {plies}")
-        self.openings = make_openings(game, count_openings(conditions.games), plies, conditions.seed)
+        self.openings = _openings(game, conditions, count_openings(conditions.games))
         self.matches = read_matches(folder.path / RESULTS, conditions) if folder else []
 
     def next_pair(self, entrants: Sequence[Entrant]) -> tuple[Entrant, Entrant] | None:
@@ -123,6 +125,29 @@ def play_from_start(
     for name, with_seed in seeded:
         if with_seed:
             yield name, play_series(game, player, with_seed, conditions.games, conditions.seed, watch)
+
+
+def play_alone(
+    game: Game, entrants: Sequence[Entrant], conditions: Conditions, watch: OnPly | None = None
+) -> Iterator[tuple[str, SoloGames]]:
+    """Play a game for one player, each player from the same openings by the same chance.
+
+    Yields:
+        The name of each player, and its games.
+
+    Raises:
+        ModelError, GameError: as `Tournament.play`.
+    """
+    openings = _openings(game, conditions, conditions.games)
+    for entrant in entrants:
+        yield entrant.name, play_solo(game, entrant.load(), openings, watch)
+
+
+def _openings(game: Game, conditions: Conditions, count: int) -> Openings:
+    plies = default_plies(game) if conditions.opening_plies is None else conditions.opening_plies
+    if plies >= game.max_plies:
+        raise SettingsError(f"opening_plies must be below the {game.max_plies} plies of {game.name}, not {plies}")
+    return make_openings(game, count, plies, conditions.seed)
 
 
 def _check_two(entrants: Sequence[Entrant]) -> None:

@@ -13,6 +13,7 @@ Shape letters: `P` positions, `E` edges (a legal action in a position, or an out
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from seraphim.jit import kernel
 MAX_POSITIONS = 3_000_000  # reachable by play
 MAX_ITERATIONS = 10_000
 _SETTLED = 1e-9  # between the bounds of a value that has settled
+_SAME = 1e-6  # action values in float32 that differ by less are equal
 _MOST = 2.0  # that a result can differ from what is banked
 
 
@@ -80,6 +82,8 @@ class Solution:
     graph: GameGraph = field(repr=False)
     to_come: Array = field(repr=False)
     """float64 [P]: what is still to come of the result for player 0, beyond what is banked."""
+    words: int = field(repr=False)
+    """How many words of a state tell positions apart; those after them tell what is banked."""
 
     def position_sets(self, split: Split = "validation") -> list[PositionSet]:
         """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample.
@@ -90,6 +94,25 @@ class Solution:
             return []
         order = np.random.default_rng(0).permutation(np.flatnonzero(~np.isnan(self.action_values).all(axis=1)))
         return [PositionSet("all positions", self.states[order], self.action_values[order], sampled=False)]
+
+    def perfect_actions(self, states: Array, _seconds: float | None = None) -> Array:
+        """Return the best actions in some unfinished positions int64 [B, W], bool [B, A].
+
+        Raises:
+            GameError: play does not lead to one of them.
+        """
+        try:
+            rows = [self._numbers[state.tobytes()] for state in states[:, : self.words]]
+        except KeyError as error:
+            raise GameError(f"play does not lead to one of these positions of {self.game}") from error
+        values = self.action_values[rows]
+        best: Array = values > np.nanmax(values, axis=1, keepdims=True) - _SAME
+        return best
+
+    @cached_property
+    def _numbers(self) -> dict[bytes, int]:
+        # The place of each position.
+        return {state.tobytes(): number for number, state in enumerate(self.states[:, : self.words])}
 
     def __str__(self) -> str:
         result = float(self.results[0])
@@ -129,14 +152,19 @@ def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solutio
     action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
     action_values[sources, actions] = np.where(graph.to_play[sources] == 1, -found, found)
     results = (banked + to_come).astype(np.float32)
-    return Solution(game.name, graph.states, results, action_values, longest, graph, to_come)
+    words = _telling_words(game)
+    return Solution(game.name, graph.states, results, action_values, longest, graph, to_come, words)
+
+
+def _telling_words(game: Game) -> int:
+    # How many words of a state tell positions apart.
+    features = features_of(game)
+    return game.state_words - (features.bank_words or 0 if features.banked else 0)
 
 
 def _explore(game: Game, max_positions: int) -> GameGraph:
     # Breadth-first, a layer at a time.
-    features = features_of(game)
-    kept = game.state_words - (features.bank_words or 0 if features.banked else 0)  # words that tell positions apart
-    states = [game.initial(1)]
+    states, kept = [game.initial(1)], _telling_words(game)
     numbers = {states[0][0, :kept].tobytes(): 0}
     counts, edges, targets = [], [], []
     while len(states[-1]):

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from seraphim.errors import PlayerError, SettingsError
-from seraphim.game import Array, Game
+from seraphim.game import CHANCE, Array, Game, random_actions
+from seraphim.game.features import features_of, has_chance
 from seraphim.game.loading import PerfectActions
+from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference, Uniform, inputs_of
 from seraphim.search.expansion import rejection
@@ -57,6 +59,8 @@ class DrawingPlayer:
 MAX_TREES = 256  # searched at a time
 MAX_NODES = 1 << 20  # in all trees of a pure MCTS at a time, about
 MAX_POSITIONS = 1 << 18  # that a minimax player expands at a time
+
+_RANDOM_GAMES = 32  # that tell how long playouts are
 
 # A result is worth a little less with every ply until it comes, so that wins are fast and losses slow.
 _DISCOUNT = np.float32(1 - 2**-10)
@@ -132,7 +136,9 @@ def minimax_player(game: Game, depth: int, seed: int = 0) -> DrawingPlayer:
     """Return the player that looks `depth` plies ahead, and values unfinished positions at that depth as draws.
 
     It wins as fast and loses as slowly as it can see, and draws among equal actions. All positions are searched
-    together, ply by ply, and each distinct one once, which saves the time and memory that pruning would.
+    together, ply by ply, and each distinct one once, which saves the time and memory that pruning would. Where chance
+    moves, which is a ply as well, it takes the expectation (expectimax: Michie, "Game-playing and game-learning
+    automata", 1966); where a game banks points, an unfinished position is worth these, and time costs nothing.
 
     Raises:
         SettingsError: the depth is not positive.
@@ -143,11 +149,22 @@ def minimax_player(game: Game, depth: int, seed: int = 0) -> DrawingPlayer:
     def choices(states: Array) -> Array:
         rows, actions, values = _minimax(game, states, depth)
         action_values = np.full((len(states), game.num_actions), -np.inf, np.float32)
-        action_values[rows, actions] = values
+        action_values[rows, actions] = _signs(game.to_play(states))[rows] * values
         best: Array = action_values == action_values.max(axis=1, keepdims=True)
         return best
 
     return DrawingPlayer(choices, stream_key(f"minimax-player-{seed}"))
+
+
+def greedy_player(game: Game, seed: int = 0) -> DrawingPlayer:
+    """Return the player that makes the move after which most is banked at once, and draws among equal ones.
+
+    Raises:
+        PlayerError: the game is not for one player.
+    """
+    if features_of(game).num_players != 1:
+        raise PlayerError(f"greedy plays games for one player, not {game.name}: take minimax:1")
+    return DrawingPlayer(minimax_player(game, 1).choices, stream_key(f"greedy-player-{seed}"))
 
 
 def mcts_player(game: Game, readouts: int) -> Choose:
@@ -161,10 +178,22 @@ def mcts_player(game: Game, readouts: int) -> Choose:
     """
     options = SearchOptions(readouts=readouts, cpuct=_PURE_CPUCT, leaf="playout", solver=False, cache_megabytes=0)
     player = search_player(game, [Uniform(game)], options)
-    size = max(1, MAX_NODES // (readouts * game.max_plies))
+    size = max(1, MAX_NODES // (readouts * _playout_plies(game)))
     return lambda states: np.concatenate(
         [player(states[start : start + size]) for start in range(0, len(states), size)]
     )
+
+
+def _playout_plies(game: Game) -> int:
+    # How long a playout is, about. Games of chance may go on far longer than they do as a rule.
+    if not has_chance(game):
+        return game.max_plies
+    states, generator, plies = game.initial(_RANDOM_GAMES), np.random.default_rng(0), 0
+    while len(states) and plies < _RANDOM_GAMES * game.max_plies:
+        plies += len(states)
+        states = game.step(states, random_actions(followers(game, states), generator))
+        states = states[~game.outcome(states)[0]]
+    return 1 + plies // _RANDOM_GAMES
 
 
 def solver_player(
@@ -187,20 +216,40 @@ def _keys(stream: np.uint64, states: Array) -> Array:
 
 
 def _minimax(game: Game, states: Array, depth: int) -> tuple[Array, Array, Array]:
-    # All legal actions, by the index of the state, and their values for the player to move, float32.
-    rows, actions = np.nonzero(game.legal(states))
+    # All that may follow, by the index of the state: actions or outcomes, and their values for player 0, float32.
+    rows, actions = np.nonzero(followers(game, states))
     successors, places = game.step(states[rows], actions), np.arange(len(rows))
     if depth > 1:  # different moves lead to the same positions
         successors, places = _distinct(successors)
     ended, results = game.outcome(successors)
-    values = np.where(ended, results, 0).astype(np.float32)
+    values = np.where(ended, results.reshape(len(ended), -1)[:, 0], banked_of(game, successors)).astype(np.float32)
+    discount = _DISCOUNT if features_of(game).banked is None else np.float32(1)
     unfinished = np.flatnonzero(~ended) if depth > 1 else np.empty(0, np.int64)
     for start in range(0, len(unfinished), MAX_POSITIONS):
         chunk = unfinished[start : start + MAX_POSITIONS]
-        parents, _, found = _minimax(game, successors[chunk], depth - 1)
-        best = _DISCOUNT * np.maximum.reduceat(found, np.flatnonzero(np.diff(parents, prepend=-1)))
-        values[chunk] = np.where(game.to_play(successors[chunk]) == 0, best, -best)
-    return rows, actions, np.where(game.to_play(states) == 0, 1, -1)[rows].astype(np.float32) * values[places]
+        values[chunk] = discount * _backed_up(game, successors[chunk], *_minimax(game, successors[chunk], depth - 1))
+    return rows, actions, values[places]
+
+
+def _backed_up(game: Game, states: Array, rows: Array, actions: Array, values: Array) -> Array:
+    # The value of each state for player 0, float32, by the values of what follows: the best, or the expectation.
+    firsts, to_play, chances = (
+        np.flatnonzero(np.diff(rows, prepend=-1)),
+        game.to_play(states),
+        features_of(game).chances,
+    )
+    signs = _signs(to_play)
+    best: Array = signs * np.maximum.reduceat(signs[rows] * values, firsts)
+    if chances is None:
+        return best
+    odds = chances(states)
+    expected = np.add.reduceat(odds[rows, np.minimum(actions, odds.shape[1] - 1)] * values, firsts)
+    return np.where(to_play == CHANCE, expected, best).astype(np.float32)
+
+
+def _signs(to_play: Array) -> Array:
+    # Of the values for player 0, as the player to move sees them, float32.
+    return np.where(to_play == 1, np.float32(-1), np.float32(1))
 
 
 def _distinct(states: Array) -> tuple[Array, Array]:

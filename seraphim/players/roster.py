@@ -1,10 +1,11 @@
 """Players by name.
 
-A player's name is `random`, `minimax:DEPTH`, `mcts:READOUTS`, `solver`, `solver:SECONDS` (per position), `proof:FILE`,
-which plays the moves of a proof and knows only the positions that these lead to, `gtp:COMMAND` or `uci:COMMAND`, an
-external engine that the command starts (`uci:COMMAND go depth 5`: with this limit), or a model's:
-`NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw` it plays without
-search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the game.
+A player's name is `random`, `greedy` (in games for one player), `minimax:DEPTH`, `mcts:READOUTS`, `solver`,
+`solver:SECONDS` (per position), `proof:FILE`, which plays the moves of a proof and knows only the positions that these
+lead to, `gtp:COMMAND` or `uci:COMMAND`, an external engine that the command starts (`uci:COMMAND go depth 5`: with this
+limit), or a model's: `NAME` is its champion, `NAME/SNAPSHOT` one of its snapshots, `NAME/all` all of them; with `:raw`
+it plays without search. `./FOLDER` or `/FOLDER` is a snapshot anywhere, which plays with the default settings of the
+game.
 """
 
 import contextlib
@@ -220,8 +221,33 @@ class Roster:
         return Entrant(name, load)
 
 
+def load_players(players: Sequence[str | Model | Choose], roster: Roster) -> tuple[Game, list[Choose]]:
+    """Return the rules that some players play by, and the players: given by name, as models, or themselves.
+
+    Raises:
+        SettingsError, ModelError, GameError: as `Roster.entrant`.
+    """
+    models = [each for each in players if isinstance(each, Model)]
+    given = models[0].origin if roster.game is None and models else roster.game
+    played = dataclasses.replace(roster, game=given).game_of([each for each in players if isinstance(each, str)])
+    for model in models:
+        if not is_same(model.origin, played):
+            raise SettingsError(f"players must share a game, but {model!r} does not play {name_of(played)}")
+    return load_game(played), [_player(each, dataclasses.replace(roster, game=played)) for each in players]
+
+
+def _player(player: str | Model | Choose, roster: Roster) -> Choose:
+    if isinstance(player, Model):
+        return player.player(roster.readouts, player.inferences(1 + roster.games // 2))
+    return roster.entrant(player).load() if isinstance(player, str) else player
+
+
 def _random(roster: Roster, module: AnyGame, name: str, _text: str) -> Entrant:
     return roster._seeded(name, lambda seed: choose.random_player(load_game(module), seed))
+
+
+def _greedy(roster: Roster, module: AnyGame, name: str, _text: str) -> Entrant:
+    return roster._seeded(name, lambda seed: choose.greedy_player(load_game(module), seed))
 
 
 def _minimax(roster: Roster, module: AnyGame, name: str, text: str) -> Entrant:
@@ -248,6 +274,7 @@ def _engine(_roster: Roster, module: AnyGame, name: str, _text: str) -> Entrant:
 
 _BUILT_IN = {
     "random": _BuiltIn("random", lambda text: not text, _random),
+    "greedy": _BuiltIn("greedy", lambda text: not text, _greedy),
     "minimax": _BuiltIn("minimax:DEPTH", _is_positive, _minimax),
     "mcts": _BuiltIn("mcts:READOUTS", _is_positive, _mcts),
     "solver": _BuiltIn(

@@ -6,13 +6,15 @@ import games
 import numpy as np
 import pytest
 
-from seraphim.errors import SettingsError
+from pig.game import Pig
+from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.gate import judge, log_likelihood_ratio
 from seraphim.game import Array, PlainRules
 from seraphim.options import GateOptions
 from seraphim.players.choose import Choose, minimax_player, random_player
 from seraphim.search.rng import fork, stream_key, uniform_of
 from tictactoe.game import GAME
+from twenty48.game import Twenty48
 
 TICKETS = 64
 
@@ -179,3 +181,11 @@ def test_evidence_is_zero_midway_and_has_the_sign_of_the_likelier_hypothesis() -
 def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         GateOptions(**options)
+
+
+def test_the_gate_is_for_two_players_with_chance_or_without() -> None:
+    dice, alone = Pig(10), Twenty48(2, 2)
+    verdict = judge(dice, minimax_player(dice, 6), random_player(dice), GateOptions(gate="sprt", gate_games=400))
+    assert verdict.passed
+    with pytest.raises(GameError, match="^the gate compares players by a match, which is for two players, and"):
+        judge(alone, random_player(alone), random_player(alone), GateOptions(gate="sprt"))

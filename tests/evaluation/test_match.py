@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from connectfour.game import GAME as CONNECTFOUR
+from pig.game import Pig
 from seraphim.errors import GameError, SettingsError
+from seraphim.evaluation import match
+from seraphim.evaluation.exact_play import measure_play
 from seraphim.evaluation.match import (
     MatchResult,
-    Openings,
     Tally,
     default_plies,
     make_openings,
@@ -16,10 +18,14 @@ from seraphim.evaluation.match import (
     play_match,
     score_interval,
 )
-from seraphim.game import Array, Game, PlainRules
+from seraphim.game import CHANCE, Array, Game, PlainRules
+from seraphim.game.exhaustive import solve
+from seraphim.game.notation import followers
 from seraphim.players.choose import Choose, mcts_player, minimax_player, random_player, solver_player
+from seraphim.search.rng import draw_actions, fork
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions
+from twenty48.game import Twenty48
 
 CHAIN = PlainRules(games.Chain(30))
 NIM = PlainRules(games.NIM)
@@ -197,8 +203,7 @@ def test_an_illegal_choice_is_an_error() -> None:
     ids=["numbers", "booleans", "too few", "a row for each", "one"],
 )
 def test_what_is_no_action_for_each_state_is_an_error(returned: object) -> None:
-    openings = make_openings(GAME, 18, 0)
-    openings = Openings(np.repeat(openings.states, 18, axis=0), openings.moves * 18)
+    openings = make_openings(GAME, 1, 0).repeated(18)
     expected = r"^a player must return an action, an integer, for each of 18 states, not "
     with pytest.raises(GameError, match=expected):
         play_games(GAME, [lambda _: np.array(returned)], np.zeros((18, 2), int), openings)
@@ -267,3 +272,97 @@ def test_openings_that_split_the_points_give_a_narrower_interval_than_independen
 
 def test_no_games_give_the_whole_interval() -> None:
     assert score_interval((0, 0, 0, 0, 0)) == (0.0, 1.0)
+
+
+# ---------------------------------------------------------------- chance
+
+DICE = Pig(20)
+
+
+def rolls_of(moves: tuple[int, ...]) -> list[int]:
+    """The outcomes of the die in a game of Pig to 20."""
+    state, rolls = DICE.initial(1), list[int]()
+    for action in moves:
+        rolls += [action] * int(DICE.to_play(state)[0] == CHANCE)
+        state = DICE.step(state, np.array([action]))
+    return rolls
+
+
+def test_both_games_of_an_opening_have_the_same_rolls() -> None:
+    openings = make_openings(DICE, 40, 0)
+    seats = np.repeat([[0, 1], [1, 0]], 40, axis=0)
+    played = play_games(DICE, (random_player(DICE), minimax_player(DICE, 2)), seats, openings.repeated(2))
+    rolls = [rolls_of(moves) for moves in played.moves]
+    for one, other in zip(rolls[:40], rolls[40:], strict=True):
+        shared = min(len(one), len(other))
+        assert one[:shared] == other[:shared]
+    assert len({tuple(each[:8]) for each in rolls}) > 35
+    counts = np.bincount(np.concatenate([np.array(each) for each in rolls[:40]]), minlength=6)
+    assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 20.5  # chi-square of 5 degrees, once in a thousand
+
+
+@pytest.mark.parametrize("plies", [0, 9])
+def test_no_two_rolls_share_a_stream(plies: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = list[int]()
+
+    def draw(weights: Array, keys: Array) -> Array:
+        drawn.extend(keys.tolist())
+        return draw_actions(weights, keys)
+
+    monkeypatch.setattr(match, "draw_actions", draw)
+    openings = make_openings(DICE, 64, plies)
+    play_games(DICE, (random_player(DICE),), np.zeros((64, 2), np.int64), openings)
+    assert len(drawn) > 500
+    assert len(set(drawn)) == len(drawn)
+    assert not set(drawn) & {int(key) for key in openings.rolls}
+    assert set(drawn).isdisjoint(fork(make_openings(DICE, 64, 0, seed=1).rolls, np.zeros(64, np.uint64)).tolist())
+
+
+def test_openings_of_dice_are_as_many_as_asked_for() -> None:
+    assert default_plies(DICE) == 0
+    openings = make_openings(DICE, 300, 5)
+    assert len(openings.states) == len(openings.moves) == len(openings.rolls) == 300
+    assert {len(moves) for moves in openings.moves} == set(range(6))
+    for state, moves in zip(openings.states, openings.moves, strict=True):
+        replayed = DICE.initial(1)
+        for action in moves:
+            assert followers(DICE, replayed)[0, action]
+            replayed = DICE.step(replayed, np.array([action]))
+        assert (replayed[0] == state).all()
+    assert openings.part(3, 5).rolls.tolist() == openings.rolls[3:5].tolist()
+
+
+def test_outcomes_of_openings_are_drawn_by_their_probabilities() -> None:
+    game = Twenty48(4, 4)
+    openings = make_openings(game, 3000, 1)
+    outcomes = np.array([moves[0] for moves in openings.moves if moves])
+    assert len(outcomes) == 1500
+    assert abs((outcomes % 2).mean() - 0.1) < 0.03  # a 4, not a 2
+    assert len(set(outcomes.tolist())) > 20
+
+
+def test_a_player_is_as_strong_as_itself_and_others_as_exact_play_says() -> None:
+    openings, random, solution = make_openings(DICE, 1000, 0), random_player(DICE), solve(DICE)
+    assert play_match(DICE, random, random, openings).pairs[2] == 1000
+    best = solver_player(DICE, solution.perfect_actions)
+    result, exact = play_match(DICE, random, best, openings), measure_play(DICE, solution, random)
+    assert result.interval[0] < exact.score < result.interval[1]
+    assert "points a game" not in str(result)
+
+
+def test_results_between_win_and_loss_are_counted_in_points() -> None:
+    game = PlainRules(games.Layers(6))
+    game.points = 10.0  # type: ignore[attr-defined]
+    openings = make_openings(game, 200, 0)
+    players, seats = (random_player(game), minimax_player(game, 1)), np.repeat([[0, 1], [1, 0]], 200, axis=0)
+    played = play_games(game, players, seats, openings.repeated(2)).results
+    pairs = 10 * (played[:200] - played[200:]) / 2
+    result = play_match(game, *players, openings)
+    assert len(set(pairs.tolist())) > 1
+    assert result.points is not None
+    assert result.points.value == pytest.approx(pairs.mean())
+    margin = 1.959964 * pairs.std(ddof=1) / 200**0.5
+    assert result.points.interval == pytest.approx((pairs.mean() - margin, pairs.mean() + margin))
+    assert f", {result.points} points a game, " in str(result)
+    parts = [play_match(game, *players, openings.part(start, start + 100)) for start in (0, 100)]
+    assert str(parts[0] + parts[1]).split(" points a game")[0] == str(result).split(" points a game")[0]

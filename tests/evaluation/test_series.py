@@ -12,15 +12,17 @@ import pytest
 
 from connectfour import GAME as CONNECTFOUR
 from connectfour import perfect_actions, position_from_moves
+from pig.game import Pig
 from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.match_csv import Conditions
 from seraphim.evaluation.series import SeriesResult, Shares, count_out, play_series
 from seraphim.evaluation.tournament import play_from_start
-from seraphim.game import Array, PlainRules
+from seraphim.game import Array, Game, PlainRules
 from seraphim.players.choose import Choose, DrawingPlayer, minimax_player, random_player, solver_player
 from seraphim.players.roster import Entrant
 from tictactoe import GAME
 from tictactoe import perfect_actions as perfect_tictactoe
+from twenty48.game import Twenty48
 
 NIM = PlainRules(games.NIM)  # of 15: the first player wins by leaving multiples of 4
 
@@ -193,3 +195,17 @@ def test_the_program_prints_a_line_for_each_of_the_others() -> None:
         first,
     )
     assert second.startswith("minimax:9 moves first against solver: wins 0%, draws 100%, losses 0%: exact")
+
+
+@pytest.mark.parametrize(
+    ("game", "reason"),
+    [
+        (Pig(10), "a series is for games without chance, and pig to 10 has chance: play a match"),
+        (Twenty48(2, 2), "a series from the initial position is for two players, and twenty48:2x2 is a game for one"),
+    ],
+)
+def test_games_of_chance_and_for_one_player_have_no_series(game: Game, reason: str) -> None:
+    with pytest.raises(GameError, match=f"^{reason}"):
+        play_series(game, random_player(game), lambda seed: random_player(game, seed), 5)
+    with pytest.raises(GameError, match=f"^{reason}"):
+        count_out(game, random_player(game), random_player(game))

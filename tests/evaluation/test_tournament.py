@@ -80,7 +80,10 @@ def test_the_models_determine_the_game(root: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nobody", "'nobody' is not a player: .*nobody does not exist; expected random, minimax:DEPTH, mcts:READOUTS"),
+        (
+            "nobody",
+            "'nobody' is not a player: .*nobody does not exist; expected random, greedy, minimax:DEPTH, mcts:READOUTS",
+        ),
         ("../evil", "'../evil' is not a player: expected random"),
         ("minimax", "'minimax' is not a player: expected random"),
         ("minimax:deep", "'minimax:deep' is not a player"),
@@ -292,6 +295,18 @@ def arena(root: Path, *arguments: str) -> list[str]:
 def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SERAPHIM_DATA": str(root)}
     return programs.run(arena(root, *arguments), env=environment, timeout=120)
+
+
+def test_the_program_plays_games_for_one_player(root: Path) -> None:
+    done = run(root, "random", "greedy", "solver", "--game=twenty48:2x2", "--games=30")
+    assert done.returncode == 0, done.stderr
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == [
+        *("random", "greedy", "solver", ""),
+        *("random - greedy", "random - solver", "greedy - solver"),
+    ]
+    refused = run(root, "random", "greedy", "--game=twenty48:2x2", "--forever", "--csv=x.csv")
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("--csv, --forever changes nothing here: twenty48:2x2 is for one player\n")
 
 
 def test_the_program_prints_matches_and_ratings_and_writes_them(root: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from seraphim.game.exhaustive import Solution, UnsolvedError, solve
 from seraphim.game.solved import load_position_sets
 from tictactoe.game import GAME
 from tictactoe.minimax import position_sets
+from twenty48.game import Twenty48
 
 ROOT = Path(__file__).parents[2]
 
@@ -204,3 +205,18 @@ def test_values_that_hardly_settle_are_not_given() -> None:
 def test_chances_must_be_probabilities(odds: list[float]) -> None:
     with pytest.raises(GameError, match="chances that are no probabilities: run seraphim check-game"):
         solve(Loop(odds))
+
+
+def test_a_solution_knows_the_best_actions_whatever_is_banked() -> None:
+    game = Twenty48(2, 2)
+    solution = solve(game)
+    rows = np.flatnonzero(~np.isnan(solution.action_values).all(axis=1))
+    states = solution.states[rows]
+    best = solution.perfect_actions(states)
+    chosen = np.where(best, solution.action_values[rows], np.nan)
+    most = np.nanmax(solution.action_values[rows], axis=1)
+    assert np.nanmin(chosen, axis=1) == pytest.approx(most, abs=1e-6)
+    assert (np.abs(solution.action_values[rows] - most[:, None]) > 1e-7)[~best & game.legal(states)].all()
+    assert np.array_equal(best, solution.perfect_actions(states + np.array([0, 0, 60])))
+    with pytest.raises(GameError, match="play does not lead to one of these positions of twenty48:2x2"):
+        solution.perfect_actions(np.array([[0xF, 0, 0]]))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pig.game import GAME, HOLD, ROLL, Pig
+from pig.optimal import perfect_actions
 from pig.optimal import solve as solve_pig
 from pig.plain import PlainPig
 from seraphim.errors import GameError
@@ -76,3 +77,12 @@ def test_moves_have_names() -> None:
     assert [GAME.parse_action(text) for text in ("roll", " HOLD ")] == [ROLL, HOLD]
     with pytest.raises(GameError, match="expected roll or hold"):
         GAME.parse_action("stay")
+
+
+@pytest.mark.slow
+def test_the_best_moves_are_those_of_the_exhaustive_solution() -> None:
+    solution = solve(GAME)
+    states = solution.states[~np.isnan(solution.action_values).all(axis=1)]
+    best = perfect_actions(states)
+    assert (best & GAME.legal(states)).any(axis=1).all()
+    assert not (best & ~solution.perfect_actions(states)).any()  # which takes values that are nearly equal as equal

@@ -9,16 +9,20 @@ import pytest
 from connectfour import perfect_actions as perfect_in_connectfour
 from connectfour import position_from_moves
 from connectfour.game import GAME as CONNECTFOUR
-from seraphim.errors import GameError, ModelError, SettingsError
+from pig.game import Pig
+from seraphim.errors import GameError, ModelError, PlayerError, SettingsError
 from seraphim.evaluation.check import StartLosses, loses_from_start
 from seraphim.evaluation.error_rates import find_mistakes
+from seraphim.evaluation.exact_play import measure_play
 from seraphim.evaluation.match import make_openings, play_match
-from seraphim.game import Array, Game, PlainRules
+from seraphim.game import CHANCE, Array, Game, PlainRules
+from seraphim.game.exhaustive import solve
 from seraphim.game.solved import load_perfect_actions
 from seraphim.options import SearchOptions
 from seraphim.players import choose as players
 from seraphim.players.choose import (
     Choose,
+    greedy_player,
     mcts_player,
     minimax_player,
     random_player,
@@ -29,6 +33,7 @@ from seraphim.players.choose import (
 from seraphim.search.evaluator import Uniform
 from tictactoe.game import GAME
 from tictactoe.minimax import perfect_actions, position_sets
+from twenty48.game import Twenty48
 
 (POSITIONS,) = position_sets()
 NIM = PlainRules(games.NIM)
@@ -179,7 +184,60 @@ def test_minimax_must_look_ahead() -> None:
         minimax_player(GAME, 0)
 
 
+def expected(plain: games.Layers, state: tuple[int, ...], depth: int) -> float:
+    """The value for player 0 by expectimax: what is banked where it ends, and no value lost by time."""
+    result = plain.outcome(state)
+    if result is not None:
+        return result
+    if depth == 0:
+        return plain.bank_of(state)
+    if plain.to_play(state) == CHANCE:
+        return sum(
+            odds * expected(plain, plain.step(state, outcome), depth - 1)
+            for outcome, odds in enumerate(plain.chances(state))
+            if odds
+        )
+    values = [expected(plain, plain.step(state, action), depth - 1) for action in plain.legal(state)]
+    return min(values) if plain.to_play(state) == 1 else max(values)
+
+
+@pytest.mark.parametrize("num_players", [1, 2])
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_minimax_takes_the_expectation_where_chance_moves(depth: int, num_players: int) -> None:
+    for seed in range(6):
+        plain = games.Layers(seed, num_players)
+        plain.banked = plain.bank_of  # without points, they are all 0
+        game = PlainRules(plain)
+        states = np.array([(layer, place, 7) for layer in range(5) for place in range(6)], np.int64)
+        if num_players == 2:
+            states[:, 2] = 0
+        states = states[game.to_play(states) != CHANCE]
+        for state, action in zip(states, minimax_player(game, depth, seed)(states).tolist(), strict=True):
+            words = tuple(state.tolist())
+            sign = -1 if plain.to_play(words) == 1 else 1
+            values = [sign * expected(plain, plain.step(words, each), depth - 1) for each in plain.legal(words)]
+            assert values[action] == pytest.approx(max(values), abs=1e-6)
+
+
+def test_the_greedy_player_banks_as_much_as_it_can_at_once() -> None:
+    game = Twenty48(2, 3)
+    state = np.array([[0x000011, 0, 40]])  # two tiles of 2 side by side: left and right score 4, down nothing
+    scores = {action: game.step(state, np.array([action]))[0, 2] for action in np.flatnonzero(game.legal(state)[0])}
+    best = {int(action) for action, score in scores.items() if score == max(scores.values())}
+    assert len(best) < len(scores)
+    assert {int(greedy_player(game, seed)(state)[0]) for seed in range(30)} == best
+    with pytest.raises(PlayerError, match="^greedy plays games for one player, not tictactoe: take minimax:1$"):
+        greedy_player(GAME)
+
+
 # ---------------------------------------------------------------- pure MCTS
+
+
+@pytest.mark.parametrize("game", [Pig(10), Twenty48(2, 2)], ids=lambda game: game.name)
+def test_a_search_without_network_plays_games_of_chance(game: Game) -> None:
+    solution = solve(game)
+    searched, random = (measure_play(game, solution, player) for player in (mcts_player(game, 60), random_player(game)))
+    assert searched.regret < random.regret / 2
 
 
 @pytest.mark.parametrize("game", [GAME, CONNECTFOUR], ids=lambda game: game.name)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from reference import ArbitraryNetwork
 
+import seraphim
 from pig.game import Pig
 from seraphim.errors import GameError
-from seraphim.evaluation.match import make_openings
 from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import Solution, solve
 from seraphim.game.notation import followers
@@ -208,7 +208,7 @@ def test_of_one_player_results_that_are_close_together_are_told_apart() -> None:
 @pytest.mark.parametrize("game", [Pig(10), PlainRules(Lottery()), Twenty48(2, 2)], ids=lambda game: game.name)
 def test_what_cannot_play_such_a_game_says_so(game: Game) -> None:
     with pytest.raises(GameError, match="which is not played here: learn, evaluate, play and arena take it$"):
-        make_openings(game, 5, 2)
+        seraphim.prove(game=game)
 
 
 # ---------------------------------------------------------------- the compiled search

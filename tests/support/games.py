@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seraphim.game import Array, PlainGame
+from seraphim.game import CHANCE, Array, PlainGame
 from tictactoe.plain import GAME as PLAIN_TICTACTOE
 
 __all__ = ["CHAIN", "ENDLESS", "GAME", "MOVES_TWICE", "NIM", "PLAIN_TICTACTOE"]
@@ -185,6 +185,55 @@ class Endless(PlainGame):
 
     def observe(self, state: Words) -> Array:
         return np.arange(5) == state[0]
+
+
+class Layers(PlainGame):
+    """Random moves through five layers of six places each, in which a player or chance moves; results are few.
+
+    Of one player, each step banks some hundredths, the last word of a state.
+    """
+
+    name, num_actions, num_chance_outcomes, max_plies = "layers", 3, 4, 5
+    observation_shape, state_words = (30,), 3
+
+    def __init__(self, seed: int, num_players: int = 2) -> None:
+        rng = np.random.default_rng(seed)
+        self.num_players = num_players
+        self.movers = rng.choice([0, num_players - 1, CHANCE], (5, 6))
+        self.targets = rng.integers(0, 6, (5, 6, 4))
+        self.counts = rng.integers(1, 4, (5, 6))
+        self.odds = rng.dirichlet(np.ones(4), (5, 6))
+        self.odds[..., 0] = 0
+        self.odds /= self.odds.sum(axis=-1, keepdims=True)
+        self.results = rng.choice([-1.0, 0.0, 0.25, 1.0], 6)
+        self.gains = rng.integers(-9, 10, (5, 6, 4)) * (num_players == 1)
+        if num_players == 1:
+            self.banked, self.bank_words, self.points = self.bank_of, 1, 100.0
+
+    def initial(self) -> Words:
+        return (0, 0, 0)
+
+    def step(self, state: Words, action: int) -> Words:
+        layer, place, bank = state
+        return (layer + 1, int(self.targets[layer, place, action]), bank + int(self.gains[layer, place, action]))
+
+    def legal(self, state: Words) -> Sequence[int]:
+        return range(self.counts[state[:2]])
+
+    def to_play(self, state: Words) -> int:
+        return 0 if state[0] == 5 else int(self.movers[state[:2]])
+
+    def chances(self, state: Words) -> Sequence[float]:
+        return self.odds[state[:2]].tolist()
+
+    def bank_of(self, state: Words) -> float:
+        return state[2] / 100
+
+    def outcome(self, state: Words) -> float | None:
+        return None if state[0] < 5 else float(self.results[state[1]]) * 0.3 + state[2] / 100
+
+    def observe(self, state: Words) -> Array:
+        return np.arange(30) == 6 * state[0] + state[1]
 
 
 NIM = Nim()
