@@ -68,7 +68,7 @@ class PlainPig(PlainGame):
 
     def observe(self, state: PigState) -> Array:
         own, other = state[state.player], state[1 - state.player]
-        return np.arange(self.target)[:, None] < np.array([own, other, state.turn])
+        return np.arange(self.target)[:, None] < np.array([own, other, state.turn, own + state.turn])
 
     def render(self, state: PigState) -> str:
         marks = [" ", " "]

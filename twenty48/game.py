@@ -17,7 +17,13 @@ ACTIONS = ("up", "right", "down", "left")
 SMALLEST, LARGEST, MOST_CELLS = 2, 4, 16
 
 # Options that differ from the defaults, by section.
-SETTINGS: dict[str, Any] = {"search": {"readouts": 100}}
+SETTINGS: dict[str, Any] = {
+    "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
+    "search": {"readouts": 100},
+    "self_play": {"readouts_growth_steps": 0},
+    # Scores differ much by chance: what the search expects says more than how a game ended.
+    "training": {"batch_size": 1024, "root_value_share": 0.8},
+}
 
 
 class Twenty48:

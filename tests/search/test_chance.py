@@ -86,7 +86,8 @@ class WithValues:
 
     def infer(self, states: Array) -> tuple[Array, Array]:
         values = np.array([self.known[state[: self.kept].tobytes()] for state in states])
-        signs = np.where(self.game.to_play(states) == 1, -1, 1)
+        scale = naive.features_of(self.game).value_scale or 1.0
+        signs = np.where(self.game.to_play(states) == 1, -1, 1) / scale
         return np.zeros((len(states), self.game.num_actions), np.float32), (signs * values).astype(np.float32)
 
 
