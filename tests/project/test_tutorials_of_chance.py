@@ -16,6 +16,7 @@ SHORTER = {
         "seraphim evaluate": "--searches=0,10",
     },
 }
+TYPED = {"seraphim play": "2\nroll\n2\n6\nq\n"}  # what a person types
 LARGER = "ROWS, COLUMNS, HARDEST = 3, 3, 31"
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,11 @@ class Followed:
         self.page.write_files(folder)
         for command in self.page.commands:
             if "8-puzzle" not in command and command not in self.printed:
-                done = run(folder, f"{command} {SHORTER[page].get(program_of(command), '')}")
+                done = run(
+                    folder,
+                    f"{command} {SHORTER[page].get(program_of(command), '')}",
+                    TYPED.get(program_of(command), ""),
+                )
                 assert done.returncode == 0, f"{command}: {done.stderr}"
                 self.printed[command] = done.stdout
 
@@ -51,10 +56,16 @@ def test_the_check_prints_what_the_page_says(followed: Followed) -> None:
 
 
 def test_other_programs_print_what_the_page_says(followed: Followed) -> None:
-    programs = {program_of(command) for command in followed.page.said} - {"seraphim check-game"}
-    assert programs >= {"seraphim learn", "seraphim evaluate", "seraphim view"}
+    programs = {program_of(command) for command in followed.page.said} - {"seraphim check-game", "seraphim view"}
+    assert programs >= {"seraphim learn", "seraphim evaluate"}
     for program in programs:
         assert_same_form(*followed.text_of(program))
+
+
+def test_the_viewer_shows_games(followed: Followed) -> None:
+    for text in followed.text_of("seraphim view"):
+        assert re.search(r"^(player 0: +\d+|[\d·]( [\d·]){2}) .* █", text, flags=re.MULTILINE)
+        assert re.search(r"^played +\w+ *$", text, flags=re.MULTILINE)
 
 
 def test_the_page_shows_regrets(followed: Followed) -> None:
