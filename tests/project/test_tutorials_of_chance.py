@@ -12,7 +12,7 @@ SHORTER = {
         "seraphim evaluate": "--searches=0,10 --max_positions=500",
     },
     "docs/puzzle.md": {
-        "seraphim learn": "--generations=2 --games_per_generation=60 --workers=1",
+        "seraphim learn": "--generations=3 --games_per_generation=60 --workers=1",
         "seraphim evaluate": "--searches=0,10",
     },
 }
