@@ -19,7 +19,6 @@ clone of Seraphim with its packages for developers: pip install -e '.[bench]'.
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 
 from absl import flags
 
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     """Measure."""
     from seraphim.diagnostics.benchmark import Figures, benchmark, show, write
     from seraphim.errors import CLONE, NotInstalledError, SettingsError
-    from seraphim.game import load_game_module
+    from seraphim.game.loading import plain_form
     from seraphim.settings import OPTIONS, default_settings
 
     cli.refuse_flags(True, *IDLE, because="no weights are learned and no files written")
@@ -64,9 +63,7 @@ def main(arguments: Sequence[str]) -> None:
     for settings in games:
         game = settings.game
         print(f"{game}:")
-        package = load_game_module(game).__name__.partition(".")[0]
-        plain = f"{package}.plain" if find_spec(f"{package}.plain") else None
-        measured[game] = benchmark(settings, plain, RUNTIME.value, WORKERS.value, SECONDS.value)
+        measured[game] = benchmark(settings, plain_form(game), RUNTIME.value, WORKERS.value, SECONDS.value)
         show(measured[game])
     if PEERS.value:
         from benchmarks.peers import NOTES, peers

@@ -178,6 +178,16 @@ def name_of(game: AnyGame) -> str:
     return game.name if module is None else module.__name__
 
 
+def plain_form(name: str) -> str | None:
+    """Return the name of the plain form that the package of a game offers, or None.
+
+    Raises:
+        GameError: there is no such game.
+    """
+    plain = f"{load_game_module(name).__name__.partition('.')[0]}.plain"
+    return plain if _find(plain) else None
+
+
 def is_same(one: AnyGame, other: AnyGame) -> bool:
     """Return whether two games, or names, mean the same rules.
 

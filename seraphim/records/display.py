@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.game.notation import label_in, labels_in
 from seraphim.records.examples import Positions
 from seraphim.records.tfrecord import Feature
@@ -35,6 +36,7 @@ class Summary(NamedTuple):
     draws: int
     second_wins: int
     cut_off: int
+    mean_result: float  # for player 0, of the games that were not cut off
     distinct_games: int  # by their first recorded position, and their moves from there
     distinct_positions: int
     moves: list[Counter[str]]  # by ply, how often each action was played, by its label
@@ -61,6 +63,7 @@ def summarize(game: Game, positions: Positions) -> Summary:
         draws=int((finished & (results == 0)).sum()),
         second_wins=int((finished & (results < 0)).sum()),
         cut_off=int((~finished).sum()),
+        mean_result=float(results[finished].mean()) if finished.any() else 0.0,
         distinct_games=len({start.tobytes() + actions.tobytes() for start, actions in zip(starts, games, strict=True)}),
         distinct_positions=_count_distinct(positions.states),
         moves=moves,
@@ -80,9 +83,9 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
     facts = Table.grid(padding=(0, 2))
     distinct_games = _with_share(summary.distinct_games, games)
     facts.add_row("games", Text(f"{games:,} of {game.name}, {distinct_games} distinct"))
-    facts.add_row(
-        "results", ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
-    )
+    counts = ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
+    is_alone = features_of(game).num_players == 1
+    facts.add_row("results", f"{_shown(game, summary.mean_result)} on average" if is_alone else counts)
     facts.add_row("length", f"{summary.mean_plies:.1f} plies on average, at most {len(summary.moves)}")
     distinct = _with_share(summary.distinct_positions, summary.positions)
     facts.add_row("positions", f"{summary.positions:,}, {distinct} distinct")
@@ -98,12 +101,12 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
 def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableType:
     """Return the only one of `positions` in printable form."""
     policy, action, value = positions.policies[0], int(positions.actions[0]), float(positions.values[0])
-    result = f"{value:+.2f} ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'}) for the player to move"
+    result = _shown(game, value, f" ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'})")
     played = label_in(game, positions.states[0], action)
     facts = Table.grid(padding=(0, 2))
     facts.add_row("game", Text(f"{game_id}, ply {positions.plies[0]}"))
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
-    facts.add_row("search", f"{positions.root_values[0]:+.2f} for the player to move")
+    facts.add_row("search", _shown(game, float(positions.root_values[0])))
     facts.add_row("result", result if positions.value_weights[0] else "none: cut off")
     facts.add_row("played", Text(played))
     legal = np.flatnonzero(positions.legal[0])
@@ -134,6 +137,14 @@ def hexdump(data: bytes) -> Text:
     if len(data) > _MAX_BYTES:
         lines.append(f"… {len(data) - _MAX_BYTES:,} more bytes")
     return Text("\n".join(lines))
+
+
+def _shown(game: Game, value: float, verdict: str = "") -> str:
+    # A result for the player to move; in points where one plays alone, and neither wins nor loses.
+    features = features_of(game)
+    if features.num_players == 1:
+        return f"{value * (features.points or 1.0):+,.4g} points"
+    return f"{value:+.2f}{verdict} for the player to move"
 
 
 def _count_distinct(states: Array) -> int:

@@ -161,8 +161,16 @@ class SelfPlay:
     def _open(self, numbers: Array) -> tuple[Array, Array]:
         # Returns the positions that games begin with, and their plies: a random number of moves, short of the end.
         states, plies = self._after_chance(numbers, self._game.initial(len(numbers)), np.zeros(len(numbers), np.int64))
-        if self._features.chances is not None and self._game.outcome(states)[0].any():
-            raise GameError(f"{self._game.name} can end before a player has moved: self-play cannot record such games")
+        if self._features.chances is not None:
+            if self._game.outcome(states)[0].any():
+                raise GameError(
+                    f"{self._game.name} can end before a player has moved: self-play cannot record such games"
+                )
+            if (plies >= self._game.max_plies).any():
+                raise GameError(
+                    f"{self._game.name} can be cut off before a player has moved: raise its max_plies of "
+                    f"{self._game.max_plies:,}, in which moves of chance count"
+                )
         longest, share = self._options.random_plies, self._options.random_share
         drawn = uniform_of(self._streams(numbers, np.zeros_like(plies), _OPENING_LENGTH)) / share
         lengths = np.where(drawn < 1, (drawn * (longest + 1)).astype(np.int64), 0)

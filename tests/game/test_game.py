@@ -26,6 +26,7 @@ from seraphim.game import (
 )
 from seraphim.game.exhaustive import solve as solve_exhaustively
 from seraphim.game.features import features_of
+from seraphim.game.loading import plain_form
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Uniform
 from seraphim.search.search import Search
@@ -296,6 +297,14 @@ def test_a_path_is_not_a_game(name: str) -> None:
 def test_a_module_without_a_game_is_named() -> None:
     with pytest.raises(GameError, match="module 'seraphim.errors' offers no GAME"):
         load_game_module("seraphim.errors")
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [("tictactoe", "tictactoe.plain"), ("hex.game", "hex.plain"), ("cube", None), ("games", None)],
+)
+def test_a_package_may_offer_the_plain_form_of_its_game(name: str, plain: str | None) -> None:
+    assert plain_form(name) == plain
 
 
 def test_a_missing_import_of_a_game_is_raised_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import nbformat
 import programs
 import pytest
+from tutorials import Tutorial
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -176,6 +177,8 @@ def test_every_program_exists_and_takes_its_flags() -> None:
         is_ours = command.program in ("python", "seraphim") or command.words[:2] == ["docker", "run"]
         if is_ours and len(command.words) > 1 and (call := called(command)):
             file, arguments = call
+            if file in Tutorial(command.where).files:  # which the page says to write
+                continue
             assert (ROOT / file).is_file(), f"{command.where}: {command.line}"
             if Path(file).stem not in WITHOUT_FLAGS:
                 path = str(ROOT) if command.variables.get("PYTHONPATH") == "." else ""

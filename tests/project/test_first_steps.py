@@ -64,6 +64,8 @@ GUIDES = (
     "proofs",
     "api",
     "your-own-game",
+    "game-of-dice",
+    "puzzle",
 )
 
 

@@ -1,21 +1,19 @@
 """The page docs/your-own-game.md, as it is written: its code, its commands, and what it says that they print."""
 
-import itertools
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from urllib.request import Request, urlopen
 
 import pytest
 from browser import ROOT, Visitor, chromium, needs_chromium, serving
 from playwright.sync_api import expect
+from tutorials import Tutorial, assert_same_form, program_of, run
 
-PAGE = (ROOT / "docs/your-own-game.md").read_text()
+PAGE = Tutorial("docs/your-own-game.md")
+COMMANDS, SAID = PAGE.commands, PAGE.said
 # What is appended to the page's commands, so that they take seconds: fewer games, readouts and steps. Merged positions
 # would be trained on in the order of their words, which differ between the two forms.
 SHORTER = {
@@ -24,73 +22,16 @@ SHORTER = {
     "seraphim arena": "--games=2 --readouts=6",
 }
 TYPED = {"seraphim play": "d2d3\nq\n"}  # what a person types
-SET_UP = ("git", "make", "source")  # what has been done already where tests run
 MODEL = "my-breakthrough"
 
 pytestmark = pytest.mark.slow
-
-
-class Block(NamedTuple):
-    """A block of code or text."""
-
-    kind: str  # sh, text, python, …
-    file: str  # where the page says to put it, if anywhere
-    text: str
-
-
-BLOCKS = [Block(*found) for found in re.findall(r"^```(\w+) ?(\S*)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)]
-COMMANDS = [
-    line.split("#")[0].strip()
-    for block in BLOCKS
-    if block.kind == "sh"
-    for line in block.text.splitlines()
-    if not line.startswith(SET_UP)
-]
-SAID = {  # what the page says that a command prints: the text that follows it
-    before.text.strip(): after.text
-    for before, after in itertools.pairwise(BLOCKS)
-    if before.kind == "sh" and after.kind == "text"
-}
-
-
-class Printed(NamedTuple):
-    """What a command printed."""
-
-    command: str
-    text: str
-
-
-def run(folder: Path, command: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    seraphim, *arguments = command.split()
-    assert seraphim == "seraphim"
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.run(
-        [Path(sys.executable).with_name("seraphim"), *arguments],
-        cwd=folder,
-        env={**os.environ, "SERAPHIM_DATA": "", "PYTHONPATH": path, "COLUMNS": "100"},
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
-def program_of(command: str) -> str:
-    """`seraphim` and the name of its command."""
-    return " ".join(command.split()[:2])
-
-
-def write_files(folder: Path) -> None:
-    for block in BLOCKS:
-        if block.file:
-            (folder / block.file).write_text(block.text)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the files of the page, in place of a clone."""
     folder = tmp_path_factory.mktemp("clone")
-    write_files(folder)
+    PAGE.write_files(folder)
     return folder
 
 
@@ -107,22 +48,8 @@ def printed(folder: Path) -> dict[str, str]:
     return texts
 
 
-def assert_same_form(said: str, text: str) -> None:
-    """Check that lines which the page shows come in this order: `…` is any text or lines, a number is any number."""
-    lines = iter([plain(line) for line in text.splitlines()])
-    for line in said.splitlines():
-        parts = re.escape(plain(line)).replace("…", ".*")
-        form = re.sub(r"\d+((\\\.|,)\d+)*", r"[\\d,.]+", parts)
-        assert any(re.fullmatch(form, other) for other in lines), line
-
-
-def plain(line: str) -> str:
-    """A line without the spaces that make columns."""
-    return " ".join(line.split()).replace("[ ", "[")
-
-
 def test_the_page_has_the_files_and_commands_that_are_run_here() -> None:
-    assert [block.file for block in BLOCKS if block.file] == ["breakthrough.py", "breakthrough_fast.py"]
+    assert PAGE.files == ["breakthrough.py", "breakthrough_fast.py"]
     assert [program_of(command) for command in COMMANDS] == [
         "seraphim check-game",
         "seraphim learn",
@@ -157,14 +84,14 @@ def test_both_forms_play_the_same_games_and_learn_the_same(printed: dict[str, st
 
 
 def test_the_mistake_that_the_page_shows_is_found_as_it_is_shown(tmp_path: Path) -> None:
-    write_files(tmp_path)
+    PAGE.write_files(tmp_path)
     fast = tmp_path / "breakthrough_fast.py"
     broken = fast.read_text().replace("        successors[row, 1 - player] &= ~target\n", "")
     assert broken != fast.read_text()
     fast.write_text(broken)
     done = run(tmp_path, "seraphim check-game breakthrough breakthrough_fast --solve=0")
     assert done.returncode == 1
-    assert done.stderr in [block.text for block in BLOCKS if block.kind == "text"]
+    assert done.stderr in [block.text for block in PAGE.blocks if block.kind == "text"]
 
 
 def test_the_terminal_plays_a_move(printed: dict[str, str]) -> None:

@@ -237,6 +237,29 @@ def test_a_summary_of_games_that_are_not_recorded_from_their_start(tmp_path):
     assert "positions  4," in text
 
 
+def test_a_player_alone_sees_points_where_two_see_who_wins(tmp_path):
+    game = load_game("cube")
+    scrambled = game.step(game.step(game.initial(1), np.array([1])), np.array([3]))  # by two turns: R, and
+    states = [game.step(scrambled, np.array([0]))[0]]  # U
+    actions = [2, 5]  # which U' and R' solve
+    states.append(game.step(states[0][None], np.array(actions[:1]))[0])
+    record = GameRecord(
+        "one",
+        np.array(states),
+        np.array(actions),
+        np.eye(9, dtype=np.float32)[actions],
+        np.array([-0.05, -0.04], np.float32),
+        -0.04,
+        np.array([3, 4]),
+    )
+    with GameWriter(tmp_path / "data", RecordOptions()) as writer:
+        writer.add(encode(game, record))
+    text = shown(tmp_path / "data", show_records, RecordFilter(record=0))
+    assert "search   -2.5 points" in text
+    assert "result   -2 points" in text
+    assert "results    -2 points on average" in shown(tmp_path / "data", show_summary)
+
+
 def test_a_summary_tells_games_from_different_positions_apart():
     late = play(1)
     late = late._replace(

@@ -178,6 +178,13 @@ def test_a_game_that_may_end_before_a_move_is_refused() -> None:
         played(Empty(10), 20)
 
 
+def test_a_game_that_may_be_cut_off_before_a_move_is_refused() -> None:
+    game = Twenty48(2, 2)
+    game.max_plies = 2  # the two first tiles
+    with pytest.raises(GameError, match="can be cut off before a player has moved: raise its max_plies of 2"):
+        played(game, 20)
+
+
 # ---------------------------------------------------------------- what is learned
 
 
