@@ -35,7 +35,7 @@ class PlainPig(PlainGame):
     def __init__(self, target: int = 100) -> None:
         self.target = target
         self.name = "plain pig" if target == 100 else f"plain pig to {target}"
-        self.observation_shape = (target, 3)
+        self.observation_shape = (target, 4)
 
     def initial(self) -> PigState:
         return PigState(0, 0, 0, 0, rolls=0)
