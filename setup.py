@@ -8,7 +8,9 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-MODELS = [Path("models", name) for name in ("connectfour", "hex", "othello", "tictactoe")]
+MODELS = [
+    Path("models", name) for name in ("connectfour", "cube", "hex", "othello", "pig", "tictactoe", "twenty48-2x3")
+]
 OF_A_MODEL = ("settings.json", "README.md", "*.png", "curve.csv", "*.proof")
 
 

@@ -50,7 +50,7 @@ def test_a_preset_makes_settings_that_remember_its_name(game: str, preset: str, 
     assert settings != default_settings(game)
 
 
-SHIPPED = [(game, "") for game in ("connectfour", "hex", "othello", "tictactoe")]
+SHIPPED = [(game, "") for game in ("connectfour", "cube", "hex", "othello", "pig", "tictactoe", "twenty48:2x3")]
 
 
 @pytest.mark.parametrize(("game", "preset"), [*SHIPPED, *ALL])

@@ -70,9 +70,10 @@ def test_a_game_overrides_the_search_of_self_play_option_by_option(
     assert default_settings("patient").self_play_overrides == {"root": "gumbel", "readouts": 50}
 
 
-@pytest.mark.parametrize("game", ["connectfour", "hex", "othello", "tictactoe"])
+@pytest.mark.parametrize("game", ["connectfour", "cube", "hex", "othello", "pig", "tictactoe", "twenty48:2x3"])
 def test_the_games_here_start_as_the_models_that_come_with_them(game: str) -> None:
-    settings, shipped = default_settings(game), load_settings(SHIPPED / "models" / game / "settings.json")
+    folder = SHIPPED / "models" / game.replace(":", "-")
+    settings, shipped = default_settings(game), load_settings(folder / "settings.json")
     if settings.network.kind == "mlp":  # which has no blocks
         settings = settings.override({"blocks": shipped.network.blocks, "filters": shipped.network.filters})
     assert settings == shipped
