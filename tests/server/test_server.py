@@ -895,6 +895,8 @@ def test_without_a_model_those_that_come_with_it_are_served(tmp_path: Path, fres
     assert {"connectfour", "hex", "othello", "tictactoe"} <= set(served)
     assert {"cube", "pig", "twenty48-2x3"} <= set(games)
     assert [model.name for model in ModelHost(tmp_path, "tictactoe").models()] == ["tictactoe"]
+    with pytest.raises(GameError, match="pig is a game of chance, which is not played here"):
+        ModelHost(tmp_path, "pig")
     assert [model.name for model in ModelHost(fresh_root).models()] == ["fresh"]
     assert [model.name for model in ModelHost(fresh_root, "tictactoe").models()] == ["tictactoe", "fresh"]
 

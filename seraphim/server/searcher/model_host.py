@@ -84,6 +84,7 @@ class ModelHost:
         Raises:
             SettingsError: the name is not valid, or there is no model.
             ModelError: the first model does not exist, or has no champion.
+            GameError: its game is one of chance, or of one player.
         """
         self.root = root
         self._trust = trust
@@ -95,6 +96,7 @@ class ModelHost:
         self._lock = threading.Lock()
         if first is not None:
             self._folder(first).champion()
+            check_two_players(load_game(self._folder(first).settings().game))
         elif not self.models():
             raise SettingsError(f"there is no model in {root / 'models'}: make one with seraphim learn, then serve it")
 
