@@ -364,6 +364,6 @@ def test_values_are_calibrated_against_what_is_not_banked_yet() -> None:
     later[:, 2] += 8  # points that are banked already
     exact = positions._replace(states=later, action_values=positions.action_values + np.float32(8 / game.points))
     for each in (positions, exact):
-        rest = np.nanmax(each.action_values, axis=1) - game.banked(each.states)[:, 0]
+        rest = (np.nanmax(each.action_values, axis=1) - game.banked(each.states)[:, 0]) / game.value_scale
         calibration = error_rates.calibrate(game, Uniform(game), [each])
         assert calibration.squared_error == pytest.approx(np.mean(rest**2), rel=1e-5)

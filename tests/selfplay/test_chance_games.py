@@ -195,7 +195,8 @@ def test_the_target_is_what_is_not_banked_yet() -> None:
     assert clipped == 0
     results = np.concatenate([np.full(len(record.actions), record.result) for record in records])
     scores = positions.states[:, 2]
-    np.testing.assert_allclose(targets.values * BOARD.points, results * BOARD.points - scores, atol=1e-3)
+    rest = results * BOARD.points - scores
+    np.testing.assert_allclose(targets.values * BOARD.value_scale * BOARD.points, rest, atol=1e-3)
     assert (targets.states[:, 2] == 0).all()
     assert (positions.states[:, 2] > 0).any()  # they were not changed
     assert to_targets(PIG, positions).positions is positions
@@ -210,7 +211,7 @@ def test_boards_that_differ_in_their_score_are_one_position_to_learn() -> None:
     for state, value in list(zip(merged.states, merged.values, strict=True))[:50]:
         same = (positions.states[:, :2] == state[:2]).all(axis=1)
         expected = (positions.values[same] - positions.states[same, 2] / BOARD.points).mean()
-        assert value == pytest.approx(expected, abs=1e-5)
+        assert value == pytest.approx(expected / BOARD.value_scale, abs=1e-5)
 
 
 def test_targets_beyond_what_the_network_can_say_are_clipped_and_counted() -> None:
