@@ -118,7 +118,7 @@ def exact_model(game: Game) -> tuple[seraphim.Model, Solution]:
     known = {state[:kept].tobytes(): value for state, value in zip(solution.states, rest, strict=True)}
 
     def evaluate(states: Array) -> tuple[Array, Array]:
-        signs = np.where(game.to_play(states) == 1, -1, 1)
+        signs = np.where(game.to_play(states) == 1, -1, 1) / (features_of(game).value_scale or 1)
         values = signs * np.array([known[state[:kept].tobytes()] for state in states])
         return np.zeros((len(states), game.num_actions), np.float32), values.astype(np.float32)
 
@@ -142,7 +142,8 @@ def test_games_of_chance_are_analyzed_and_played(game: Game, moves: str, banked:
     assert found.value == pytest.approx(np.nanmax(values), abs=0.05)
     assert model.play(moves) == found.best == game.action_label(int(np.nanargmax(values)))
     assert (features_of(game).points or 1) * before[1] == pytest.approx(banked, abs=1e-5)
-    assert model.network([moves])[1][0] == pytest.approx(np.nanmax(values) - before[1], abs=1e-6)
+    rest = (np.nanmax(values) - before[1]) / (features_of(game).value_scale or 1)
+    assert model.network([moves])[1][0] == pytest.approx(rest, abs=1e-6)
 
 
 def test_where_chance_moves_a_position_is_refused_with_an_example() -> None:

@@ -473,8 +473,8 @@ FAULTS = (
         "ply-off-by-one",
         0,
         "seraphim/records/examples.py",
-        'ply": np.arange(stops[-1]) - ',
-        'ply": 1 + np.arange(stops[-1]) - ',
+        '"ply": plies,',
+        '"ply": 1 + plies,',
         RECORDS,
     ),
     Fault(
