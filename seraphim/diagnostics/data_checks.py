@@ -12,6 +12,7 @@ import numpy as np
 
 from seraphim.errors import RecordError, SeraphimError
 from seraphim.game import Game, load_game
+from seraphim.game.notation import first_position
 from seraphim.inference import SavedNetwork
 from seraphim.network import safety, saved_model
 from seraphim.records.examples import GameRecord, decode, encode
@@ -146,7 +147,7 @@ def _check_network(champion: Snapshot, settings: Settings, game: Game, diagnosis
     for use, batch in (("self-play by", settings.self_play.concurrent_games), ("single games by", LEAVES)):
         inference = SavedNetwork(champion.path).load(game, batch)
         diagnosis.facts[use] = inference.description
-    logits, values = inference.infer(game.observe(game.initial(1)))
+    logits, values = inference.infer(game.observe(first_position(game)))
     if not (np.isfinite(logits).all() and np.isfinite(values).all()):
         diagnosis.problems.append(f"{champion.path} returns NaN or infinity: promote another snapshot")
 
@@ -169,7 +170,7 @@ def _find_damage(path: Path, thorough: bool, game: Game | None) -> str | None:
 
 
 def _bytes_of_a_position(game: Game) -> int:
-    states = game.initial(1)
+    states = first_position(game)
     legal = game.legal(states)
     policies = (legal / legal.sum()).astype(np.float32)
     record = GameRecord("0" * 32, states, legal.argmax(axis=1), policies, np.zeros(1, np.float32), 0.0)

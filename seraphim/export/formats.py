@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from seraphim.errors import FileError, ModelError, NotInstalledError, how_to_install
-from seraphim.game import Array, Game, random_actions
+from seraphim.game import CHANCE, Array, Game, random_actions
+from seraphim.game.notation import followers
 from seraphim.inference.litert import LiteRtModel
 from seraphim.inference.openvino import OpenVinoModel
 from seraphim.inference.tensorflow import load_module
@@ -97,8 +98,9 @@ def random_positions(game: Game, count: int) -> Array:
             if not len(states):
                 break
             # A few of each ply, so that the set includes late positions.
-            found.update((state.tobytes(), state) for state in states[: max(1, count // 20)])
-            states = game.step(states, random_actions(game.legal(states), rng))
+            moved = states[game.to_play(states) != CHANCE][: max(1, count // 20)]
+            found.update((state.tobytes(), state) for state in moved)
+            states = game.step(states, random_actions(followers(game, states), rng))
         if len(found) >= count:
             break
     chosen = np.stack(list(found.values()))

@@ -38,6 +38,14 @@ def first_choice(game: Game) -> Array:
     return states[0]
 
 
+def first_position(game: Game) -> Array:
+    """Return a position in which a player makes the first move, int64 [1, W]: after the first outcomes of chance."""
+    states = game.initial(1)
+    while game.to_play(states)[0] == CHANCE:
+        states = game.step(states, followers(game, states).argmax(axis=1))
+    return states
+
+
 def banked_of(game: Game, states: Array) -> Array:
     """Return what player 0 already has of the result in some states [B, W], float64 [B]."""
     banked = features_of(game).banked

@@ -27,6 +27,7 @@ from seraphim.search.evaluator import Uniform
 from seraphim.selfplay.games import SelfPlay
 from seraphim.settings import Settings
 from seraphim.storage.models import ModelFolder
+from seraphim.storage.shipped import SHIPPED
 from tictactoe.game import GAME
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,13 @@ def test_a_healthy_model_has_no_problem(folder: ModelFolder) -> None:
     assert report.facts["champion"] == folder.champion().name
     assert report.facts["game data"].startswith("3 files, ")
     assert re.match(r"LiteRT .*, chosen for an mlp in batches of 8$", report.facts["self-play by"])
+
+
+@pytest.mark.parametrize("name", ["cube", "pig", "twenty48-2x3"])
+def test_a_model_of_a_game_with_chance_has_no_problem(name: str) -> None:
+    diagnosis = check_model(ModelFolder(SHIPPED, name), 1 << 40, thorough=True)
+    assert diagnosis.problems == []
+    assert "disk" in diagnosis.facts  # the size of a position is known
 
 
 def test_damaged_record_files_are_named(folder: ModelFolder) -> None:

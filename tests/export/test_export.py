@@ -57,6 +57,14 @@ def test_random_positions_are_distinct_unfinished_and_of_all_lengths() -> None:
     np.testing.assert_array_equal(states, formats.random_positions(game, 1000))
 
 
+@pytest.mark.parametrize("name", ["cube", "pig", "twenty48:2x3"])
+def test_random_positions_are_those_of_players_where_chance_moves(name: str) -> None:
+    game = load_game(name)
+    states = formats.random_positions(game, 300)
+    assert len(np.unique(states, axis=0)) == len(states) == 300
+    assert game.legal(states).any(axis=1).all()
+
+
 def test_a_small_game_returns_all_its_positions() -> None:
     assert 10 <= len(formats.random_positions(load_game("games"), 1000)) <= 2 * 16  # of nim: heap and player
 
