@@ -251,7 +251,7 @@ def play_alone(
     seed: int = 0,
     folder: str | Path | None = None,
 ) -> SoloGames:
-    """Let a player play a game for one; where chance moves, players of the same seed have the same luck.
+    """Let a player play a game for one; where chance moves, the same seed gives all players the same rolls.
 
     Args:
         player: as `match` takes it, such as `random`, `greedy`, `mcts:200` or `solver`.

@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.evaluation.error_rates import Errors, measure_errors
 from seraphim.game import Array, Game
-from seraphim.game.features import is_two_player
+from seraphim.game.features import is_combinatorial
 from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose
 
@@ -90,7 +90,7 @@ def evaluate(game: Game, position_sets: Sequence[PositionSet], searched: Choose,
         return np.array([choices[state.tobytes()] for state in states], np.int64)
 
     errors = tuple(measure_errors(game, {SEARCHED: search_and_remember, RAW: raw}, position_sets))
-    if not is_two_player(game):
+    if not is_combinatorial(game):
         return CheckResult(errors, None)
     try:
         losses = loses_from_start(game, remember)

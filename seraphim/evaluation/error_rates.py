@@ -13,12 +13,14 @@ import numpy as np
 from seraphim.errors import GameError, PlayerError
 from seraphim.evaluation.intervals import Rate
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of, is_two_player, still_to_come
+from seraphim.game.features import features_of, is_combinatorial, still_to_come
 from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.evaluator import Inference, inputs_of
 
-_TOLERANCE = 1e-3  # of a result: what a move may lose without being a mistake
+COSTLY = 0.001
+"""What a move may cost, of a result, without being a mistake."""
+
 _BINS = 10
 
 
@@ -59,10 +61,10 @@ def find_mistakes(positions: PositionSet, actions: Array, plies: Array | None = 
     Raises:
         GameError: an action is illegal.
     """
-    wrong: Array = losses_of(positions, actions) > _TOLERANCE
+    wrong: Array = losses_of(positions, actions) > COSTLY
     if plies is not None:
         rows, best = np.arange(len(actions)), np.nanmax(positions.action_values, axis=1, keepdims=True)
-        costs = np.where(positions.action_values < best - _TOLERANCE, np.nan, np.sign(best) * plies)
+        costs = np.where(positions.action_values < best - COSTLY, np.nan, np.sign(best) * plies)
         wrong |= costs[rows, actions] > np.nanmin(costs, axis=1)
     return wrong
 
@@ -94,7 +96,7 @@ def measure_errors(game: Game, players: Mapping[str, Choose], sets: Sequence[Pos
                 f"an engine needs the moves that lead to a position, which the solved positions {positions.name!r} lack"
             )
     found = []
-    points = None if is_two_player(game) else features_of(game).points or 1.0
+    points = None if is_combinatorial(game) else features_of(game).points or 1.0
     for positions in sets:
         for name, choose in players.items():
             actions = _actions(choose, positions)

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from seraphim.errors import GameError
+from seraphim.evaluation.error_rates import COSTLY
 from seraphim.evaluation.match import checked_actions
 from seraphim.game import CHANCE, Array, Game
 from seraphim.game.exhaustive import GameGraph, Solution, UnsolvedError, settle
 from seraphim.game.features import features_of
 from seraphim.jit import kernel
 from seraphim.players.choose import Choose
-
-COSTLY = 0.001
-"""What a move may cost, of a result, before it is counted."""
 
 _TOLERANCE = 1e-7  # values that differ by less are equal; those of a solution are exact up to 1e-9
 

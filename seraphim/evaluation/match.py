@@ -3,7 +3,7 @@
 Players are deterministic, so in a match a game is decided by its opening: openings are distinct, and each is played
 twice, with the sides swapped. An opening may favor a side, so its two games depend on each other: the opening is the
 unit of all statistics. Where chance moves, the n-th roll of a game depends on its opening and n alone, so that both
-games of an opening have the same luck. Knows players; knows nothing of files or models.
+games of an opening see the same rolls. Knows players; knows nothing of files or models.
 """
 
 import contextlib

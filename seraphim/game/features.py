@@ -96,8 +96,8 @@ def still_to_come(game: Game, states: Array, results: Array) -> Array:
     return results if features.value_scale is None else (results / features.value_scale).astype(np.float32)
 
 
-def is_two_player(game: object) -> bool:
-    """Return whether a game is one of two players without chance."""
+def is_combinatorial(game: object) -> bool:
+    """Return whether a game is combinatorial: of two players, without chance."""
     return features_of(game).num_players != 1 and not has_chance(game)
 
 

@@ -81,7 +81,7 @@ def plot_curve(rows: list[dict[str, float]], file: Path, title: str) -> None:
                     known = _having(rows, "seconds", f"{name}/{kind}_regret")
                     regrets = [row[f"{name}/{kind}_regret"] for row in known]
                     axes.plot([row["seconds"] / 60 for row in known], regrets, label=drawable(name), marker=".")
-                axes.set(title=heading, ylabel="regret: what a move loses on average, points", ylim=(0, None))
+                axes.set(title=f"{heading}: regret", ylabel="what a move loses on average, points", ylim=(0, None))
         if sets:
             axes.legend()
         if rated:

@@ -12,7 +12,7 @@ from seraphim.errors import SettingsError
 from seraphim.evaluation.check import RAW, SEARCHED, CheckResult, evaluate
 from seraphim.evaluation.position_lists import first_positions
 from seraphim.game import Game, load_game
-from seraphim.game.features import is_two_player
+from seraphim.game.features import is_combinatorial
 from seraphim.game.loading import PositionSet
 from seraphim.game.solved import load_position_sets
 from seraphim.inference import Runtime
@@ -155,7 +155,7 @@ class _Check:
         self._position_sets = load_position_sets(settings.game)
         self._sample = _sample(self._game, self._position_sets)
         self._curve = folder.path / CURVE
-        self._strength = Strength(folder, settings, runtime) if is_two_player(self._game) else None
+        self._strength = Strength(folder, settings, runtime) if is_combinatorial(self._game) else None
         self._run_started = self._started = time.perf_counter()  # the latter of the current generation
 
     @property
@@ -213,7 +213,7 @@ class _Check:
 def _sample(game: Game, position_sets: list[PositionSet]) -> list[PositionSet]:
     # The first positions of each set, or all if one set has the initial position of two players without chance: a game
     # that is known completely.
-    if not is_two_player(game):
+    if not is_combinatorial(game):
         return [first_positions(each, _SAMPLE_OF_REGRET) for each in position_sets]
     start = game.initial(1)
     if any((each.states == start).all(axis=1).any() for each in position_sets):
