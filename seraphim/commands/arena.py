@@ -40,6 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.evaluation import match_csv, ratings, solo, tournament
     from seraphim.game import load_game
+    from seraphim.game.features import is_for_one
     from seraphim.players import roster as players
     from seraphim.storage.shipped import data_root
 
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
         data_root(), GAME.value, GAMES.value, READOUTS.value, SEED.value, RUNTIME.value, cli.FLAGS.trust
     )
     game = load_game(roster.game_of(names))
-    if solo.is_for_one(game):
+    if is_for_one(game):
         because = f"{game.name} is for one player"
         cli.refuse_flags(True, "from_start", "plot", "csv", "forever", because=because)
         played = {}

@@ -17,7 +17,7 @@ import numpy as np
 from seraphim.errors import GameError, SettingsError, shown
 from seraphim.evaluation.intervals import Mean, score_interval
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, is_for_one
 from seraphim.game.notation import banked_of, followers
 from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.rng import draw_actions, fork, stream_key
@@ -315,5 +315,5 @@ def play_match(
 
 def check_for_two(game: Game, what: str) -> None:
     """Raise a GameError that says `what` is for two players, if a game is for one."""
-    if features_of(game).num_players == 1:
+    if is_for_one(game):
         raise GameError(f"{what} for two players, and {game.name} is a game for one: seraphim.play_alone plays it")

@@ -13,7 +13,7 @@ from seraphim.errors import GameError, SettingsError
 from seraphim.evaluation.intervals import Mean
 from seraphim.evaluation.match import OnPly, Openings, play_games
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, is_for_one
 from seraphim.players.choose import Choose
 
 
@@ -49,11 +49,6 @@ class SoloGames:
 def differences(played: Mapping[str, SoloGames]) -> list[str]:
     """Return a line for each pair of players by name: by how many points the first does better, in the mean."""
     return [f"{one} - {other}: {played[one] - played[other]} points a game" for one, other in combinations(played, 2)]
-
-
-def is_for_one(game: Game) -> bool:
-    """Return whether a game is for one player."""
-    return features_of(game).num_players == 1
 
 
 def play_solo(game: Game, player: Choose, openings: Openings, watch: OnPly | None = None) -> SoloGames:

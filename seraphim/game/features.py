@@ -96,14 +96,19 @@ def still_to_come(game: Game, states: Array, results: Array) -> Array:
     return results if features.value_scale is None else (results / features.value_scale).astype(np.float32)
 
 
+def is_for_one(game: object) -> bool:
+    """Return whether a game is for one player."""
+    return features_of(game).num_players == 1
+
+
 def is_combinatorial(game: object) -> bool:
     """Return whether a game is combinatorial: of two players, without chance."""
-    return features_of(game).num_players != 1 and not has_chance(game)
+    return not is_for_one(game) and not has_chance(game)
 
 
 def check_two_players(game: Game) -> None:
     """Raise a GameError for a game of chance, or of one player, where only others are played."""
-    kind = "chance" if has_chance(game) else "one player" if features_of(game).num_players == 1 else ""
+    kind = "chance" if has_chance(game) else "one player" if is_for_one(game) else ""
     if kind:
         raise GameError(
             f"{game.name} is a game of {kind}, which is not played here: learn, evaluate, play and arena take it"

@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import CHANCE, Array, Game, random_actions
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, is_for_one
 from seraphim.game.loading import PerfectActions
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions
@@ -162,7 +162,7 @@ def greedy_player(game: Game, seed: int = 0) -> DrawingPlayer:
     Raises:
         PlayerError: the game is not for one player.
     """
-    if features_of(game).num_players != 1:
+    if not is_for_one(game):
         raise PlayerError(f"greedy plays games for one player, not {game.name}: take minimax:1")
     return DrawingPlayer(minimax_player(game, 1).choices, stream_key(f"greedy-player-{seed}"))
 

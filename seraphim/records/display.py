@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, is_for_one
 from seraphim.game.notation import label_in, labels_in
 from seraphim.records.examples import Positions
 from seraphim.records.tfrecord import Feature
@@ -84,7 +84,7 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
     distinct_games = _with_share(summary.distinct_games, games)
     facts.add_row("games", Text(f"{games:,} of {game.name}, {distinct_games} distinct"))
     counts = ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
-    is_alone = features_of(game).num_players == 1
+    is_alone = is_for_one(game)
     facts.add_row("results", f"{_shown(game, summary.mean_result)} on average" if is_alone else counts)
     facts.add_row("length", f"{summary.mean_plies:.1f} plies on average, at most {len(summary.moves)}")
     distinct = _with_share(summary.distinct_positions, summary.positions)

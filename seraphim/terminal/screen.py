@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.game import CHANCE, EMPTY, Array, Board, Game, board_of, cell_name
-from seraphim.game.features import features_of, has_chance, value_text
+from seraphim.game.features import features_of, has_chance, is_for_one, value_text
 from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.search.analysis import Move, PositionAnalysis
@@ -46,7 +46,7 @@ class Sides(NamedTuple):
 
 def marks_of(game: Game) -> tuple[str, ...]:
     """Return the pieces of player 0 and of player 1, or names for the players."""
-    if features_of(game).num_players == 1:
+    if is_for_one(game):
         return ("player",)
     board = board_of(game, game.initial(1)[0])
     if board is not None and board.players:
@@ -214,7 +214,7 @@ def draw_table(
     ]
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     taken = 0
-    columns = [title for title in COLUMNS if title not in EXPLORATION or features_of(tree.game).num_players != 1]
+    columns = [title for title in COLUMNS if title not in EXPLORATION or not is_for_one(tree.game)]
     for column, title in enumerate(columns[:-1]):
         table.add_column(title, justify="left" if title == "move" else "right", no_wrap=True)
         taken += 1 + max(len(title), *(len(row[column]) for row in rows))
