@@ -2,7 +2,7 @@
 
 A default exists once, in `seraphim.options`, whose classes check all values; a game overrides some of them in its
 `SETTINGS`; `settings.json` holds the result; a flag overrides that for one run. The defaults are the recipe that suits
-most games; `default_settings` adapts three of them to the game.
+most games; `default_settings` adapts four of them to the game.
 
 The section `search` is complete, and every search follows it. `self_play_search` has only the options that differ in
 self-play; in a `settings.json` without it none does.
@@ -23,7 +23,7 @@ from typing import Any, Literal, get_type_hints
 
 from seraphim.errors import SettingsError, shown
 from seraphim.game import AnyGame, load_features, load_game, name_of
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, has_chance
 from seraphim.options import (
     GateOptions,
     NetworkOptions,
@@ -150,8 +150,9 @@ OPTIONS: dict[str, str] = {
 def default_settings(game: AnyGame, preset: str = "") -> Settings:
     """Return the settings with which models of a game start: the defaults, overridden by the game's.
 
-    A game without rows, columns and planes gets an mlp; one that offers known results uses them; and a short one has
-    fewer random moves at the beginning.
+    A game without rows, columns and planes gets an mlp; one that offers known results uses them; a short one has fewer
+    random moves at the beginning; and where chance moves, self-play searches by PUCT: a Gumbel root scales values from
+    the worst move to the best, so that with a few readouts of each the luck of the draw decides.
 
     Args:
         game: the game.
@@ -172,6 +173,8 @@ def default_settings(game: AnyGame, preset: str = "") -> Settings:
         "self_play": {"random_plies": min(SelfPlayOptions.random_plies, rules.max_plies // 4)},
     }
     start, own = _with_sections(Settings(name_of(game), preset), suited), presets[preset]
+    if has_chance(rules):
+        start = dataclasses.replace(start, self_play_overrides={**start.self_play_overrides, "root": "puct"})
     overrides = own.get(SELF_PLAY_SEARCH, {})
     if isinstance(overrides, Mapping):
         overrides = {**start.self_play_overrides, **overrides}

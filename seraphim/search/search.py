@@ -107,7 +107,9 @@ class Search:
         Args:
             trees: int64 [K], none of them under way.
             states: int64 [K, W], unfinished; of a tree that has a root, the root's.
-            noise_keys: uint64 [K], the streams of the noise on the roots' priors; None searches without noise.
+            noise_keys: uint64 [K], the streams of the noise on the roots' priors; None searches without noise. The
+                outcomes of chance that a tree with a new root takes depend on them too, so that many games together see
+                all outcomes alike.
             readouts: how many; by default the options'.
         """
         readouts = self.options.readouts if readouts is None else readouts
@@ -118,6 +120,7 @@ class Search:
         self._noise_keys[trees] = 0 if noise_keys is None else noise_keys
         self._busy_rows[trees] = self._leaves
         rooted = self.trees.progress["num_nodes"][trees] > 0
+        self.trees.progress["key"][trees[~rooted]] = self._noise_keys[trees[~rooted]]
         self._rootless = np.concatenate([self._rootless, trees[~rooted] * self._leaves])
         self._moving = np.concatenate([self._moving, self._prepare_roots(trees[rooted])])
 

@@ -57,7 +57,7 @@ TREE = np.dtype(
         ("num_nodes", np.int32),  # slots in use; 0 for a tree without a root
         ("num_edges", np.int32),
         ("remaining", np.int32),  # readouts to start
-        ("key", np.uint64),  # a hash of the moves that led to the root, where chance may move
+        ("key", np.uint64),  # a hash of the first root's noise key, and of the moves that led to the root
     ]
 )
 
@@ -66,7 +66,7 @@ ROW = np.dtype(
         ("node", np.int32),  # the node a readout stands on, or AT_REST
         ("edge", np.int32),  # the edge by which it leaves that node
         ("plies", np.int32),  # its distance from the root, where it is a playout
-        # Where chance may move: a hash of the moves from the first root, and the key by which chance draws here.
+        # Where chance may move: a hash as of the root, and the key by which chance draws here.
         ("key", np.uint64),
         ("draws", np.uint64),
     ]

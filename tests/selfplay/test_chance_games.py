@@ -1,5 +1,6 @@
 """Self-play where chance moves, or one player plays alone: what is recorded, what is drawn, and what is learned."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -102,6 +103,14 @@ def test_outcomes_come_by_their_probabilities() -> None:
     assert (abs(rolls - expected) < 4 * np.sqrt(expected)).all()
 
 
+def first_root(game: Game, network: ArbitraryNetwork, record: GameRecord, place: int) -> naive.Node:
+    """Return the root of a new tree, below which chance draws by a key of its own."""
+    number, ply = (np.array([each]) for each in (int(record.game_id.split("-")[1]), record.plies[place]))
+    root = naive.evaluate(game, network, record.states[place])
+    root.visits, root.key = 1, int(ply_streams("a", number, ply, PURPOSES[0])[0])
+    return root
+
+
 @pytest.mark.parametrize("game", GAMES, ids=by_name)
 def test_what_is_recorded_is_what_naive_searches_find_that_go_on_below_moves_and_outcomes(game: Game) -> None:
     options = SearchOptions(readouts=15, noise_coefficient=0, solver=False)
@@ -109,6 +118,8 @@ def test_what_is_recorded_is_what_naive_searches_find_that_go_on_below_moves_and
     for record in played(game, 3, options=options):
         root = None
         for place, state in enumerate(record.states):
+            if root is None:
+                root = first_root(game, network, record, place)
             root = naive.search(game, network, state, options, root)
             policy = np.zeros(game.num_actions)
             for edge, weight in naive.policy_of(root, options).items():
@@ -120,6 +131,17 @@ def test_what_is_recorded_is_what_naive_searches_find_that_go_on_below_moves_and
                 after_outcomes = game.step(np.repeat(root.state[None], 8, axis=0), np.arange(8))
                 same = (after_outcomes == record.states[place + 1]).all(axis=1)
                 root = root.chance.children.get(int(np.flatnonzero(same)[0]))
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_searches_of_the_same_position_in_many_games_take_all_outcomes_alike(root: str) -> None:
+    # A few readouts take some outcomes more often; if those were the same ones everywhere, the network would learn so.
+    records = played(PIG, 600, 64, replace(PUCT, readouts=1, root=root, solver=False))
+    rolled = PIG.step(PIG.step(PIG.initial(6), np.zeros(6, np.int64)), np.arange(6))
+    nodes = [naive.evaluate(PIG, ArbitraryNetwork(PIG), state) for state in rolled]
+    values = np.array([node.value if node.mover == 0 else -node.value for node in nodes])
+    taken = [int(abs(values - record.root_values[0]).argmin()) for record in records]
+    assert (abs(np.bincount(taken, minlength=6) - 100) < 4 * np.sqrt(100)).all()
 
 
 def test_trees_follow_the_outcomes_of_chance(monkeypatch: pytest.MonkeyPatch) -> None:
