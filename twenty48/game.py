@@ -20,9 +20,9 @@ SMALLEST, LARGEST, MOST_CELLS = 2, 4, 16
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "l2": 1e-5},
     "search": {"readouts": 100},
-    "self_play": {"readouts_growth_steps": 0},
+    "self_play": {"readouts_growth_steps": 0, "games_per_generation": 500},
     # Scores differ much by chance: what the search expects says more than how a game ended.
-    "training": {"batch_size": 1024, "root_value_share": 0.8},
+    "training": {"batch_size": 1024, "root_value_share": 0.9, "max_window": 300_000},
 }
 
 
