@@ -104,10 +104,11 @@ def expand_known(
             node = _add_node(nodes, edges, node_states, progress, under_way, row, rule, states, index, seat)
             rows[index - num_unknown] = row
             nodes[node]["chance"] = 1
-            if len(banked):  # of player 0, as nobody moves here
-                nodes[node]["value"] = banked[index] if seat == 0 else -banked[index]
+            nodes[node]["value"] = nodes[nodes[node]["parent"]]["value"]
             _add_outcomes(nodes, edges, progress[row // rule.leaves], node, chances, index)
             if rule.playout and under_way[row]["plies"] >= rule.max_plies:
+                gained = np.float64(banked[index]) if len(banked) else 0.0  # of player 0, as nobody moves here
+                nodes[node]["value"] = gained if seat == 0 else -gained
                 under_way[row]["node"] = AT_REST
                 done[num_done] = node
                 num_done += 1

@@ -1,7 +1,7 @@
 """The search in its plainest form: one position at a time, recursive, slow. Read it first.
 
 `search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), evaluate and expand
-what it leads to, and back the value up. Where chance moves, a readout goes on by `Chance.draw`. `policy_of` is what the
+what it leads to, and back the value up. Where chance moves, a readout goes on by `drawn_edge`. `policy_of` is what the
 network learns from, and `move_of` what is played. The search that plays, `seraphim.search.search`, visits the same
 edges in the same order, many positions at a time; tests compare them.
 
@@ -19,47 +19,33 @@ from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference
 from seraphim.search.rng import fork, uniform
 from seraphim.search.selection import GOLDEN, considered_visits
+from seraphim.search.tree import ROOT_KEYS
 
 
 @dataclass
 class Node:
     """A position: whose turn it is, its result if the game has ended, and one edge for each legal action.
 
-    Where chance moves, there is a `Chance` instead, and the player who moved last stands in place of a mover.
+    Where chance moves, the edges are its outcomes, and the player who moved last stands in place of a mover.
     """
 
     state: Array
     mover: int
     result: float | None  # for player 0
-    value: float = 0.0  # the network's and what is banked, for the mover
+    value: float = 0.0  # the network's and what is banked, for the mover; where chance moves, of the node before
     visits: int = 0
     edges: list["Edge"] = field(default_factory=list)
-    chance: "Chance | None" = None
-    key: int = 0  # a hash of the moves that led here
+    offset: float | None = None  # in [0, 1), where chance moves: where it begins to draw
+    key: int = 0  # a hash of the root's, and of the moves that led here
     one_player: bool = False
-
-
-@dataclass
-class Chance:
-    """The outcomes of chance at a node."""
-
-    probabilities: Array  # float32 [K]
-    offset: float  # in [0, 1): where it begins to draw
-    children: dict[int, Node] = field(default_factory=dict)
-
-    def draw(self, visits: int) -> int:
-        """The outcome that a readout takes if `visits` came before; see `seraphim.search.selection.outcome_edge`."""
-        possible = np.flatnonzero(self.probabilities)
-        starts = np.cumsum(self.probabilities, dtype=np.float64)[possible[:-1]]  # of all but the first
-        return int(possible[np.searchsorted(starts, (self.offset + GOLDEN * visits) % 1, side="right")])
 
 
 @dataclass(eq=False)
 class Edge:
-    """A legal action of a node, and the values that came back through it."""
+    """A legal action of a node, or an outcome of chance there, and the values that came back through it."""
 
     action: int
-    prior: np.float32
+    prior: np.float32  # of an outcome, its probability
     searched_prior: np.float32  # the prior with the root's noise; at a Gumbel root, logit + noise
     returns: list[float] = field(default_factory=list)  # of its visits, for the player who chooses this edge
     child: Node | None = None
@@ -87,7 +73,7 @@ def search(
     """Search a position with `readouts`, by default the options'; go on with `root` if it is given."""
     if root is None:
         root = evaluate(game, inference, state)
-        root.visits = 1
+        root.visits, root.key = 1, int(np.rint(ROOT_KEYS * root.edges[0].prior))
     priors = [float(edge.prior) for edge in root.edges]
     if options.root == "gumbel":
         draws = noise if noise is not None else np.zeros(len(priors))
@@ -110,28 +96,45 @@ def readout(game: Game, inference: Inference, node: Node, options: SearchOptions
     if known is not None:
         node.visits += 1
         return known[0], node.mover
-    if node.chance is not None:
-        outcome, children = node.chance.draw(node.visits), node.chance.children
-        found = descend(game, inference, node, outcome, children.get(outcome), options, depth)
-        value, player, children[outcome] = found
-    else:
-        edge = best_edge(node, options, is_root=depth == 0)
-        value, player, edge.child = descend(game, inference, node, edge.action, edge.child, options, depth)
-        edge.returns.append(value if player == node.mover else -value)
+    drawn = [] if node.offset is None else [edge for edge in node.edges if edge.visits]
+    means = {edge: q_of(node, edge, options) for edge in drawn}
+    edge = best_edge(node, options, is_root=depth == 0) if node.offset is None else drawn_edge(node)
+    value, player, edge.child = descend(game, inference, node, edge, options, depth)
+    value = value if player == node.mover else -value
+    edge.returns.append(value)
     node.visits += 1
-    return value, player
+    if node.offset is not None and options.leaf == "value":
+        before = expectation(node, means) * (node.visits - 1)
+        means[edge] = (means.get(edge, 0.0) * (edge.visits - 1) + value) / edge.visits
+        value = expectation(node, means) * node.visits - before
+    return value, node.mover
+
+
+def drawn_edge(node: Node) -> Edge:
+    """The outcome of chance that a readout takes; see `seraphim.search.selection.outcome_edge`."""
+    starts = np.cumsum([edge.prior for edge in node.edges[:-1]], dtype=np.float64)  # of all but the first
+    place = ((node.offset or 0.0) + GOLDEN * node.visits) % 1
+    return node.edges[int(np.searchsorted(starts, place, side="right"))]
+
+
+def expectation(node: Node, means: dict[Edge, float]) -> float:
+    """The value where chance moves: outcomes without a visit count as the position in which a player moved."""
+    seen = [edge for edge in node.edges if edge in means]
+    rest = 1.0 - sum(float(edge.prior) for edge in seen)
+    return sum(float(edge.prior) * means[edge] for edge in seen) + rest * node.value
 
 
 def descend(
-    game: Game, inference: Inference, node: Node, move: int, child: Node | None, options: SearchOptions, depth: int
+    game: Game, inference: Inference, node: Node, edge: Edge, options: SearchOptions, depth: int
 ) -> tuple[float, int, Node]:
-    """Go on with the child of a node by an action, or an outcome of chance; return value and player, and the child."""
+    """Go on with the child of a node by an edge; return value and player, and the child."""
+    child = edge.child
     if child is None:
-        child = add_child(game, inference, node, move, options.known_results)
+        child = add_child(game, inference, node, edge.action, options.known_results)
         is_cut_off = options.leaf == "playout" and depth + 1 >= game.max_plies
         if child.result is None and is_cut_off:
             child.value = banked_by(game, child.state, child.mover)
-        if child.result is None and (is_cut_off or (options.leaf == "value" and child.chance is None)):
+        if child.result is None and (is_cut_off or (options.leaf == "value" and child.offset is None)):
             child.visits += 1
             return child.value, child.mover, child
     return *readout(game, inference, child, options, depth + 1), child
@@ -143,9 +146,10 @@ def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game:
     key = int(fork(np.array([node.key], np.uint64), np.array([move], np.uint64))[0])
     if has_chance(game) and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
         # All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
-        offset = uniform(np.uint64(key if node.chance else node.key), np.uint64(0))
-        chance = Chance(game.chances(row)[0].astype(np.float32), offset)  # type: ignore[attr-defined]
-        return Node(row[0], node.mover, None, banked_by(game, row[0], node.mover), chance=chance, key=key)
+        offset = uniform(np.uint64(node.key if node.offset is None else key), np.uint64(0))
+        chances = game.chances(row)[0].astype(np.float32)  # type: ignore[attr-defined]
+        outcomes = [Edge(int(k), chances[k], chances[k]) for k in np.flatnonzero(chances)]
+        return Node(row[0], node.mover, None, node.value, edges=outcomes, offset=offset, key=key)
     child = evaluate(game, inference, row[0], ask_game)
     child.key = key
     return child
@@ -297,13 +301,16 @@ def exact(node: Node) -> tuple[float, int] | None:
     """The proven value of a node for its mover, and the plies to the end, by looking at the whole tree below it."""
     if node.result is not None:
         return (node.result if node.mover == 0 else -node.result), 0
-    if node.chance is not None:
-        return expected(node.mover, node.chance)
     known = []
     for edge in node.edges:
         below = exact(edge.child) if edge.child is not None else None
         if edge.child is not None and below is not None:
             known.append((below[0] if edge.child.mover == node.mover else -below[0], below[1] + 1))
+        elif node.offset is not None:
+            return None
+    if node.offset is not None:
+        value = sum(float(edge.prior) * below[0] for edge, below in zip(node.edges, known, strict=True))
+        return float(np.float32(value)), max(plies for _, plies in known)
     wins = [plies for value, plies in known if value >= 1]
     if wins:
         return 1.0, min(wins)
@@ -311,18 +318,6 @@ def exact(node: Node) -> tuple[float, int] | None:
         best = max(value for value, _ in known)
         return best, max(plies for value, plies in known if value == best)
     return None
-
-
-def expected(mover: int, chance: Chance) -> tuple[float, int] | None:
-    """The proven value of chance for a player: the expectation, if all its outcomes are proven; and the most plies."""
-    value, plies = 0.0, 0
-    for outcome in np.flatnonzero(chance.probabilities).tolist():
-        child = chance.children.get(outcome)
-        if child is None or (below := exact(child)) is None:
-            return None
-        value += float(chance.probabilities[outcome]) * (below[0] if child.mover == mover else -below[0])
-        plies = max(plies, below[1] + 1)
-    return float(np.float32(value)), plies
 
 
 def known(node: Node, edge: Edge) -> float | None:

@@ -28,9 +28,11 @@ from seraphim.search.tree import (
     AT_REST,
     MOST_ACTIONS,
     MOST_LEAVES,
+    ROOT_KEYS,
     NewPositions,
     Room,
     allocate,
+    slots,
 )
 
 _BATCH_SHARE = 0.75  # of the rows: a batch for the network
@@ -107,9 +109,8 @@ class Search:
         Args:
             trees: int64 [K], none of them under way.
             states: int64 [K, W], unfinished; of a tree that has a root, the root's.
-            noise_keys: uint64 [K], the streams of the noise on the roots' priors; None searches without noise. The
-                outcomes of chance that a tree with a new root takes depend on them too, so that many games together see
-                all outcomes alike.
+            noise_keys: uint64 [K], the streams of the noise on the roots' priors, and of the draws below new roots;
+                None searches without noise.
             readouts: how many; by default the options'.
         """
         readouts = self.options.readouts if readouts is None else readouts
@@ -120,7 +121,6 @@ class Search:
         self._noise_keys[trees] = 0 if noise_keys is None else noise_keys
         self._busy_rows[trees] = self._leaves
         rooted = self.trees.progress["num_nodes"][trees] > 0
-        self.trees.progress["key"][trees[~rooted]] = self._noise_keys[trees[~rooted]]
         self._rootless = np.concatenate([self._rootless, trees[~rooted] * self._leaves])
         self._moving = np.concatenate([self._moving, self._prepare_roots(trees[rooted])])
 
@@ -201,7 +201,7 @@ class Search:
             row = (column[num_valid] for column in (positions.states, legal, logits, values))
             raise expansion.rejection(self.game, self._model_name, *row)
         if len(new_roots):
-            rooted = self._prepare_roots(new_roots // self._leaves)
+            rooted = self._prepare_new_roots(new_roots // self._leaves)
             rows = np.concatenate([np.setdiff1d(rows, new_roots, assume_unique=True), rooted])
         return rows
 
@@ -213,7 +213,15 @@ class Search:
         states = self._root_states[rows // self._leaves]
         positions = self._positions(rows, states)
         rooted = self._expand_known(positions, np.zeros(len(rows), np.bool_), _NO_RESULTS)
-        self._moving = _joined([self._moving, self._prepare_roots(rooted // self._leaves)])
+        self._moving = _joined([self._moving, self._prepare_new_roots(rooted // self._leaves)])
+
+    def _prepare_new_roots(self, trees: Array) -> Array:
+        # Gives new roots the key by which chance draws below them: that of the noise, or else a whole number by the
+        # first prior. Were it the same for all, they would share the luck of its draws.
+        first_priors = self.trees.edges["prior"][trees * slots(self.trees)[1]]
+        numbers = np.rint(ROOT_KEYS * first_priors).astype(np.uint64)
+        self.trees.progress["key"][trees] = np.where(self._noisy[trees], self._noise_keys[trees], numbers)
+        return self._prepare_roots(trees)
 
     def _prepare_roots(self, trees: Array) -> Array:
         # Draws the noise of roots that are there; returns all rows of their trees.

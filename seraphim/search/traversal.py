@@ -172,10 +172,27 @@ def _arrive(
 
 
 @kernel
+def _expected_total(node: Any, edges: Array) -> float:
+    # The visits of a NODE where chance moves, times the expectation over its outcomes. Those without a visit count as
+    # the position in which a player moved: were they left out, the luck of the first draws would count in full.
+    visits, seen, expected = 0, 0.0, 0.0
+    first = node["first_edge"]
+    for index in range(first, first + node["num_edges"]):
+        edge = edges[index]
+        if edge["visits"] > 0:
+            probability = np.float64(edge["prior"])
+            visits += edge["visits"]
+            seen += probability
+            expected += probability * (edge["total"] / edge["visits"])
+    return (expected + (1.0 - seen) * np.float64(node["value"])) * visits
+
+
+@kernel
 def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) -> None:
     """Add the values of the first `count` nodes of `reached` int32 to all edges above them; overwrites `reached`.
 
-    Where another readout has settled a node in the meantime, its exact value is backed up from there.
+    Where another readout has settled a node in the meantime, its exact value is backed up from there. Above a node
+    where chance moves, what is added is the change of its `_expected_total`.
     """
     if count == 0:
         return
@@ -196,12 +213,17 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
                 value = -value
             if via[index] != NO_CHILD:
                 edge = edges[via[index]]
+                is_drawn, before = rule.chance and node["chance"] and not rule.playout, 0.0
+                if is_drawn:
+                    before = _expected_total(node, edges)
                 edge["visits"] += 1
                 edge["total"] += value
                 if rule.leaves > 1:
                     edge["pending"] -= 1
                     if edge["proof"] != OPEN:
                         edge["total"] = value * edge["visits"]
+                if is_drawn:
+                    value = _expected_total(node, edges) - before
             if rule.leaves > 1 and node["settled"]:
                 value = np.float64(node["value"])
             node["visits"] += 1

@@ -24,6 +24,7 @@ NO_PARENT = -1  # of a root
 OPEN, PROVEN, LOST = range(3)  # of an edge: not proven; proven, `total` is exact; proven to lose for its player
 AT_REST = -1  # the node of a row with no readout under way
 MOST_ACTIONS, MOST_LEAVES = 2**16, 2**7 - 1
+ROOT_KEYS = 2**10  # of searches without noise: so few that rounding errors hardly ever change one
 
 NODE = np.dtype(
     [
@@ -32,7 +33,8 @@ NODE = np.dtype(
         ("first_edge", np.int32),
         ("num_edges", np.int32),  # 0 where the game has ended
         ("visits", np.int32),  # readouts that reached the node, its own evaluation included
-        ("value", np.float32),  # the network's, or the result, for the player to move
+        # The network's, or the result, for the player to move; where chance moves, of the last node in which none does.
+        ("value", np.float32),
         ("distance", np.int32),  # plies to the end where the node is settled
         ("to_play", np.int8),  # where chance moves, the player who moved last
         ("chance", np.int8),  # 1 where chance moves: edges are its outcomes, and priors their probabilities
@@ -57,7 +59,7 @@ TREE = np.dtype(
         ("num_nodes", np.int32),  # slots in use; 0 for a tree without a root
         ("num_edges", np.int32),
         ("remaining", np.int32),  # readouts to start
-        ("key", np.uint64),  # a hash of the first root's noise key, and of the moves that led to the root
+        ("key", np.uint64),  # a hash of the first root's, and of the moves that led to the root
     ]
 )
 

@@ -111,14 +111,22 @@ def test_with_exact_values_hardly_a_move_loses_anything(game: Game, root: str) -
     assert np.mean(regrets) < 0.005
 
 
+def children(node: naive.Node | None) -> list[naive.Node]:
+    return [] if node is None else [edge.child for edge in node.edges if edge.child is not None]
+
+
 def test_outcomes_are_drawn_by_their_probabilities_and_evenly() -> None:
-    chance = naive.Chance(np.array([0.0, 0.5, 0.3, 0.0, 0.2, 0.0]), offset=0.4)
-    drawn = np.array([chance.draw(visits) for visits in range(1000)])
+    def draw(outcomes: dict[int, float], offset: float, visits: int) -> int:
+        edges = [naive.Edge(outcome, np.float32(share), np.float32(share)) for outcome, share in outcomes.items()]
+        return naive.drawn_edge(naive.Node(np.zeros(1), 0, None, visits=visits, edges=edges, offset=offset)).action
+
+    chances = {1: 0.5, 2: 0.3, 4: 0.2}
+    drawn = np.array([draw(chances, 0.4, visits) for visits in range(1000)])
     for count in (10, 100, 1000):
         shares = np.bincount(drawn[:count], minlength=6) / count
-        assert abs(shares - chance.probabilities).max() < 2 / count  # random draws differ by 1 / sqrt(count)
+        assert abs(shares - [chances.get(k, 0) for k in range(6)]).max() < 2 / count  # random draws: 1 / sqrt(count)
     assert set(drawn.tolist()) == {1, 2, 4}
-    assert naive.Chance(np.array([0.0, 1.0, 0.0]), offset=0.999).draw(12345) == 1
+    assert draw({1: 1.0}, 0.999, 12345) == 1
 
 
 def test_the_moves_of_a_position_draw_the_same_outcomes_and_other_positions_others() -> None:
@@ -127,18 +135,12 @@ def test_the_moves_of_a_position_draw_the_same_outcomes_and_other_positions_othe
     for outcome in (0, 6):
         state = game.step(state, np.array([outcome]))
     root = naive.search(game, Uniform(game), state[0], PUCT)
-    chances = [edge.child.chance for edge in root.edges if edge.child is not None and edge.child.chance is not None]
-    assert len(chances) == 4
-    assert len({chance.offset for chance in chances}) == 1
-    later = {
-        edge.child.chance.offset
-        for chance in chances
-        for child in chance.children.values()
-        for edge in child.edges
-        if edge.child is not None and edge.child.chance is not None
-    }
+    by_chance = [child for child in children(root) if child.offset is not None]
+    assert len(by_chance) == 4
+    assert len({node.offset for node in by_chance}) == 1
+    later = {below.offset for node in by_chance for child in children(node) for below in children(child)} - {None}
     assert len(later) > 2
-    assert chances[0].offset not in later
+    assert by_chance[0].offset not in later
 
 
 @pytest.mark.parametrize("solver", [False, True])
@@ -276,7 +278,8 @@ def test_a_tree_is_reused_after_a_move_and_its_outcomes(game: Game, solver: bool
             if game.to_play(state[None])[0] != CHANCE or not len(possible):
                 break
             action = int(rng.choice(possible))
-            node = node.chance.children.get(action) if node is not None and node.chance is not None else None
+            following = game.step(state[None], np.array([action]))[0]
+            node = next((child for child in children(node) if (child.state == following).all()), None)
         moved += 1
         root = node
         if not len(possible):
