@@ -15,7 +15,6 @@ from seraphim.evaluation.match import MatchResult, count_openings, default_plies
 from seraphim.evaluation.position_lists import default_split, load_sets
 from seraphim.evaluation.solo import SoloGames, play_solo
 from seraphim.game import AnyGame, Array, load_game, module_name, name_of
-from seraphim.game.features import is_combinatorial, is_for_one
 from seraphim.game.loading import Split
 from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
@@ -23,7 +22,7 @@ from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
 from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check
 from seraphim.players.arguments import checked
-from seraphim.players.choose import Choose, greedy_player, random_player
+from seraphim.players.choose import Choose, yardsticks
 from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model, load, model_folder
 from seraphim.players.review import GameReview
@@ -329,10 +328,7 @@ def evaluate(
     inferences = asked.inferences(LARGEST_BATCH, threads or count_cores())
     names = {number: f"{number:,} readouts" if number else "network" for number in sorted(set(searches))}
     players = {name: asked.player(number, inferences) for number, name in names.items()}
-    if not is_combinatorial(asked.game):  # what a regret is to be compared with
-        players["random"] = random_player(asked.game)
-    if is_for_one(asked.game):
-        players["greedy"] = greedy_player(asked.game)
+    players |= yardsticks(asked.game)
     if engine is not None:
         external = load_engine(asked.game, engine)
         players[external.title] = external

@@ -318,6 +318,18 @@ def test_an_evaluation_has_the_tables_of_the_program() -> None:
     assert [each.player for each in found.errors] == ["network", "20 readouts"]
 
 
+@pytest.mark.parametrize(
+    ("game", "others"), [("tictactoe", []), ("pig", ["random"]), ("twenty48:2x2", ["random", "greedy"])]
+)
+def test_a_regret_stands_beside_that_of_random_and_of_greedy_play(game: str, others: list[str]) -> None:
+    found = seraphim.evaluate(seraphim.Model(game), searches=[50], split="validation", max_positions=300)
+    assert [each.player for each in found.errors][1 : 1 + len(others)] == others
+    regrets = [each.regret for each in found.errors]
+    if others:
+        assert regrets[0] is not None
+        assert all(each is not None and regrets[0] < each for each in regrets[1:])
+
+
 def test_an_evaluation_follows_the_model_it_is_given() -> None:
     sets = position_lists.load_sets("tictactoe", "validation", 200)
     options = SearchOptions(readouts=5, cpuct=3.0, solver=False)

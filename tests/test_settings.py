@@ -70,6 +70,14 @@ def test_a_game_overrides_the_search_of_self_play_option_by_option(
     assert default_settings("patient").self_play_overrides == {"root": "gumbel", "readouts": 50}
 
 
+@pytest.mark.parametrize(
+    ("game", "root"), [("connectfour", "gumbel"), ("pig", "puct"), ("twenty48", "puct"), ("cube", "gumbel")]
+)
+def test_self_play_searches_by_puct_where_chance_moves_unless_the_game_says_otherwise(game: str, root: str) -> None:
+    settings = default_settings(game)
+    assert (settings.self_play_search.root, settings.self_play_search.readouts) == (root, 32)
+
+
 @pytest.mark.parametrize("game", ["connectfour", "cube", "hex", "othello", "pig", "tictactoe", "twenty48:2x3"])
 def test_the_games_here_start_as_the_models_that_come_with_them(game: str) -> None:
     folder = SHIPPED / "models" / game.replace(":", "-")

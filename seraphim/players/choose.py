@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import CHANCE, Array, Game, random_actions
-from seraphim.game.features import features_of, has_chance, is_for_one
+from seraphim.game.features import features_of, has_chance, is_combinatorial, is_for_one
 from seraphim.game.loading import PerfectActions
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions
@@ -165,6 +165,12 @@ def greedy_player(game: Game, seed: int = 0) -> DrawingPlayer:
     if not is_for_one(game):
         raise PlayerError(f"greedy plays games for one player, not {game.name}: take minimax:1")
     return DrawingPlayer(minimax_player(game, 1).choices, stream_key(f"greedy-player-{seed}"))
+
+
+def yardsticks(game: Game) -> dict[str, Choose]:
+    """Return what a regret is to be compared with: random play, and greedy play of one player; none where none is told."""
+    players: dict[str, Choose] = {} if is_combinatorial(game) else {"random": random_player(game)}
+    return {**players, "greedy": greedy_player(game)} if is_for_one(game) else players
 
 
 def mcts_player(game: Game, readouts: int) -> Choose:

@@ -285,7 +285,7 @@ def test_types_of_the_same_name_are_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 # ---------------------------------------------------------------- size
 
-MOST_LINES_OF_CODE = 22_906
+MOST_LINES_OF_CODE = 22_940
 """Lines of code of the library, the programs and the games. To raise it is a decision: say why in the commit."""
 MOST_OPTIONS, MOST_OPTION_FLAGS = 46, 58
 
@@ -328,7 +328,7 @@ def test_the_search_can_be_taken_out() -> None:
     loaded = json.loads(done.stdout)
     own = [Path(file) for name, file in loaded.items() if name.partition(".")[0] == "seraphim"]
     assert len(own) <= 20
-    assert sum(len(path.read_text().splitlines()) for path in own) <= 3450
+    assert sum(len(path.read_text().splitlines()) for path in own) <= 3470
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     assert not [name for name in loaded if name.startswith(("seraphim.network", "seraphim.storage"))]
 
