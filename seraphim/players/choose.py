@@ -168,7 +168,7 @@ def greedy_player(game: Game, seed: int = 0) -> DrawingPlayer:
 
 
 def yardsticks(game: Game) -> dict[str, Choose]:
-    """Return what a regret is to be compared with: random play, and greedy play of one player; none where none is told."""
+    """Return the players that a regret is compared with, where one is told: random, and for one player greedy."""
     players: dict[str, Choose] = {} if is_combinatorial(game) else {"random": random_player(game)}
     return {**players, "greedy": greedy_player(game)} if is_for_one(game) else players
 
