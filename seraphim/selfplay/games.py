@@ -23,6 +23,7 @@ from seraphim.search.tree import check_room
 
 # Trees that have used their readouts wait until this share of all has, so that moves are made in batches as well.
 _MOVED_TOGETHER = 0.2
+_BEGUN_TOGETHER = 0.05  # the same of slots that wait for a game, as long openings take many steps
 PURPOSES = range(4)
 """What a ply draws random numbers for: the noise at the root, the choice of the move, the opening, and its length."""
 
@@ -115,7 +116,7 @@ class SelfPlay:
         slots = self._allocate(np.array(taken, np.int64))
         self.search.abandon()
         self._search(slots, np.arange(len(taken)))
-        busy, done = len(taken), [np.empty(0, np.int64)]
+        busy, done, free = len(taken), [np.empty(0, np.int64)], np.empty(0, np.int64)
         while busy:
             done.append(self.search.advance())
             num_done = sum(len(trees) for trees in done)
@@ -132,8 +133,11 @@ class SelfPlay:
                 yield self._record(slots, tree, float(result))
             for tree in trees[cut_off]:
                 yield self._record(slots, tree, self._estimate(slots, tree))
-            fresh = self._refill(slots, trees[ended | cut_off], numbers)
-            busy += len(ongoing) + len(fresh) - len(trees)
+            free, fresh = np.concatenate([free, trees[ended | cut_off]]), free[:0]
+            busy += len(ongoing) - len(trees)
+            if len(free) >= min(busy, _BEGUN_TOGETHER * self._options.concurrent_games):
+                fresh, free = self._refill(slots, free, numbers), free[:0]
+            busy += len(fresh)
             self._search(slots, np.concatenate([ongoing, fresh]))
 
     def _allocate(self, numbers: Array) -> _Slots:
