@@ -146,8 +146,8 @@ class ContractWalk:
             rule = "chances must be 0 or more, and their sum 1 where chance moves, else 0"
             sums = (chances >= 0).all(axis=1) & (abs(chances.sum(axis=1) - by_chance) < SAME_CHANCE)
             require(sums, rule, lambda row: f"they are {chances[row].tolist()}")
-        over = ended | (self._ply >= self._game.max_plies)
-        require(self._moved | ~over, "a player must move before the end", lambda _: "none does")
+        over = np.logical_or(ended, self._ply >= self._game.max_plies)
+        require(np.asarray(self._moved | ~over), "a player must move before the end", lambda _: "none does")
         if thorough:
             (to_play,) = call("to_play", states)
             if not by_chance.all():
@@ -233,10 +233,9 @@ class ContractWalk:
         if self._read_board is not None:
             self._check_reading(self._read_board, drawing)
         labels = {action: label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()}
-        if labels_vary(self._game):
-            for label in labels.values():
-                if not isinstance(label, str) or not label or re.search(r"[\s,]", label):
-                    self._calls.fail("a move must have a name without spaces or commas", f"{label!r} was given", 0)
+        for label in labels.values() if labels_vary(self._game) else ():
+            if not isinstance(label, str) or not re.fullmatch(r"[^\s,]+", label):
+                self._calls.fail("a move must have a name without spaces or commas", f"{label!r} was given", 0)
         if len(set(labels.values())) < len(labels):
             given = " ".join(labels.values())
             self._calls.fail("label_in must give each legal action another name", f"returned {given}", 0)
