@@ -31,19 +31,29 @@ def followers(game: Game, states: Array) -> Array:
 
 
 def first_choice(game: Game) -> Array:
-    """Return the first state int64 [W] in which a player moves, where chance before it has its first outcomes."""
-    states = game.initial(1)
-    while game.to_play(states)[0] == CHANCE:
-        states = game.step(states, followers(game, states).argmax(axis=1))
-    return states[0]
+    """Return the first state int64 [W] in which a player moves, where chance before it has its first outcomes.
+
+    Raises:
+        GameError: no player moves.
+    """
+    return first_position(game)[0]
 
 
 def first_position(game: Game) -> Array:
-    """Return a position in which a player makes the first move, int64 [1, W]: after the first outcomes of chance."""
+    """Return a position in which a player makes the first move, int64 [1, W]: after the first outcomes of chance.
+
+    Raises:
+        GameError: no player moves.
+    """
     states = game.initial(1)
-    while game.to_play(states)[0] == CHANCE:
-        states = game.step(states, followers(game, states).argmax(axis=1))
-    return states
+    for _ in range(game.max_plies):
+        if game.legal(states).any():
+            return states
+        possible = followers(game, states)
+        if not possible.any():
+            break
+        states = game.step(states, possible.argmax(axis=1))
+    raise GameError(f"{game.name}: no player moves after the first outcomes of chance: run seraphim check-game on it")
 
 
 def banked_of(game: Game, states: Array) -> Array:

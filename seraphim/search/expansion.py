@@ -320,7 +320,7 @@ def _add_outcomes(nodes: Array, edges: Array, tree: Any, node: int, chances: Arr
 @kernel
 def _value(found: float, banked: Array, index: int, rule: Rule) -> float:
     # The value of a position for the player to move: what is banked, and the network's.
-    return np.float64(found) * rule.value_scale + np.float64(banked[index]) if len(banked) else np.float64(found)
+    return np.float64(found) * rule.value_scale + (np.float64(banked[index]) if len(banked) else 0.0)
 
 
 @kernel

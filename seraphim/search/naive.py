@@ -144,7 +144,7 @@ def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game:
     """Return the node after an action, or after an outcome of chance."""
     row = game.step(node.state[None], np.array([move]))
     key = int(fork(np.array([node.key], np.uint64), np.array([move], np.uint64))[0])
-    if has_chance(game) and game.to_play(row)[0] == CHANCE and not game.outcome(row)[0][0]:
+    if has_chance(game) and game.to_play(row)[0] == CHANCE and result_of(game, row[0], ask_game) is None:
         # All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
         offset = uniform(np.uint64(node.key if node.offset is None else key), np.uint64(0))
         chances = game.chances(row)[0].astype(np.float32)  # type: ignore[attr-defined]

@@ -296,6 +296,9 @@ def _check(game: Game, options: SearchOptions, leaves: int, tree_policy: travers
             f"too many actions or leaves: {game.name} has {game.num_actions:,} actions (at most {MOST_ACTIONS:,}), "
             f"with {leaves} leaves (at most {MOST_LEAVES})"
         )
+    outcomes = features_of(game).num_chance_outcomes or 0
+    if outcomes > MOST_ACTIONS:
+        raise SettingsError(f"{game.name} has {outcomes:,} outcomes of chance; a search has room for {MOST_ACTIONS:,}")
     expansion.check_offers(game, options)
     if tree_policy is not None and options.root == "gumbel":
         raise SettingsError("a tree policy replaces PUCT, but the root is searched by gumbel: set root to puct")

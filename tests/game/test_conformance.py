@@ -810,6 +810,11 @@ def puzzle_with(**members: object) -> Twenty48:
     return type("Broken", (Twenty48,), members)(2, 2)
 
 
+def plain_pig_with(**members: object) -> PlainPig:
+    """Pig in plain Python with some of its members replaced."""
+    return type("Broken", (PlainPig,), members)(20)
+
+
 PIG, PUZZLE = Pig(20), Twenty48(2, 2)
 
 
@@ -850,6 +855,19 @@ PIG, PUZZLE = Pig(20), Twenty48(2, 2)
         ),
         (puzzle_with(value_scale=-1), "value_scale must be a number from 0"),
         (puzzle_with(value_scale=float("inf")), "value_scale must be a number from 0"),
+        (puzzle_with(value_scale=0), "value_scale must be a number from 0.0001 to"),
+        (puzzle_with(value_scale=1e300), "value_scale must be a number from 0.0001 to"),
+        (pig_with(points=0.0), "points must be a number from 0.0001 to"),
+        (puzzle_with(banked=lambda _, states: np.full((len(states), 1), np.nan, np.float32)), "banked must be finite"),
+        (pig_with(num_chance_outcomes=2**16 + 1), "num_chance_outcomes must be an int from 1 to 65536"),
+        (pig_with(chance_label=lambda *_: "a six"), "a name without spaces or commas, but 'a six' was given"),
+        (pig_with(chance_label=lambda _, __, outcome: outcome), "a name without spaces or commas, but 0 was given"),
+        (pig_with(initial=lambda _, batch: np.tile([25, 0, 0, 1, 0], (batch, 1))), "a player must move before the end"),
+        (plain_pig_with(chances=lambda *_: [1 / 7] * 7), "chances must return 6 numbers, but returned"),
+        (plain_pig_with(chances=lambda *_: 1 / 6), "chances must return 6 numbers, but returned"),
+        (plain_pig_with(chances=lambda *_: [1 / 6]), "chances must return 6 numbers, but returned"),
+        (plain_pig_with(chances=lambda *_: [[1 / 6] * 5, 1]), "chances must return 6 numbers, but returned"),
+        (plain_pig_with(num_chance_outcomes=6.0), "num_chance_outcomes must be an int from 1 to"),
     ],
 )
 def test_a_broken_rule_of_chance_or_of_the_bank_is_found(game: object, message: str) -> None:
@@ -864,6 +882,38 @@ def test_a_broken_roll_is_shown_with_the_moves_that_lead_there() -> None:
     text = finding(Stays(20))
     assert "legal must be all False exactly when the game has ended, or chance moves" in text
     assert "position after roll 5:" in text or "position after roll 3 roll 2:" in text or "roll 2 roll 3" in text
+
+
+def test_games_that_are_cut_off_before_a_player_moves_are_found() -> None:
+    endless = pig_with(
+        initial=lambda _, batch: np.tile([0, 0, 0, 0, 1], (batch, 1)), step=lambda _, states, __: +states
+    )
+    endless.max_plies = 5
+    assert "a player must move before the end, but none does" in finding(endless)
+
+
+def test_a_result_may_be_known_where_chance_moves() -> None:
+    def known(_: Pig, states: Array) -> tuple[Array, Array]:
+        told = PIG.to_play(states) == -1
+        return told, np.where(told, 0.25, 0).astype(np.float32)
+
+    assert check_game(pig_with(known_results=known), games=20).games == 20
+
+
+def test_speed_is_measured_by_outcomes_that_are_possible_and_where_a_player_observes() -> None:
+    class Strict(PlainPig):
+        def chances(self, _state: Any) -> Sequence[float]:
+            return [0.0, 0.5, 0.5, 0.0, 0.0, 0.0]
+
+        def step(self, state: Any, action: int) -> Any:
+            assert not state.rolls or action in (1, 2)
+            return super().step(state, action)
+
+        def observe(self, state: Any) -> Array:
+            assert not state.rolls
+            return super().observe(state)
+
+    assert measure_speed(PlainRules(Strict(20))).readout > 0
 
 
 def test_two_forms_of_a_game_of_chance_must_have_the_same_chances() -> None:

@@ -11,9 +11,12 @@ import pytest
 
 import connectfour
 import tictactoe
-from seraphim.game import PlainRules, load_features
+from pig.plain import PigState, PlainPig
+from seraphim.errors import GameError
+from seraphim.game import CHANCE, PlainRules, load_features
 from seraphim.game.features import GameFeatures, features_of
 from seraphim.game.loading import ModuleFeatures, module_features
+from seraphim.game.notation import first_choice
 from seraphim.game.solved import best_moves
 
 ROOT = Path(__file__).parents[2]
@@ -63,3 +66,18 @@ def test_a_game_that_offers_nothing_has_no_features() -> None:
 )
 def test_the_best_of_known_results(results: list[float], plies: list[float], best: list[bool]) -> None:
     assert best_moves(np.array(results), np.array(plies)).tolist() == best
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_game_in_which_no_player_moves_is_refused(ends: bool) -> None:
+    class Rolling(PlainPig):
+        max_plies = 50
+
+        def to_play(self, _state: PigState) -> int:
+            return CHANCE
+
+        def step(self, state: PigState, _action: int) -> PigState:
+            return state._replace(first=state.first + ends)
+
+    with pytest.raises(GameError, match="plain pig to 20: no player moves after the first outcomes of chance"):
+        first_choice(PlainRules(Rolling(20)))

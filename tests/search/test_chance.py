@@ -11,7 +11,7 @@ from reference import ArbitraryNetwork
 
 import seraphim
 from pig.game import Pig
-from seraphim.errors import GameError
+from seraphim.errors import GameError, SettingsError
 from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
 from seraphim.game.exhaustive import Solution, solve
 from seraphim.game.notation import followers
@@ -344,3 +344,40 @@ def test_the_value_scale_applies_to_the_network_alone() -> None:
     for tree, state in enumerate(states):
         root = naive.search(game, network, state, PUCT)
         assert search.result(trees).visits[tree].tolist() == naive.visits(root, 4).tolist()
+
+
+def test_the_value_scale_applies_without_a_bank_as_well() -> None:
+    game = PlainRules(Lottery())
+    game.value_scale = 0.25  # type: ignore[attr-defined]
+    network, state = ArbitraryNetwork(game), game.initial(1)
+    search, tree = Search(game, network, PUCT, 1), np.array([0])
+    search.begin(tree, state, readouts=0)
+    search.run()
+    assert search.result(tree).values == pytest.approx(0.25 * network.infer(game.observe(state))[1], abs=1e-6)
+
+
+def test_more_outcomes_than_a_search_has_room_for_are_refused() -> None:
+    class Many(Lottery):
+        num_chance_outcomes = 2**16 + 1
+
+    game = PlainRules(Many())
+    with pytest.raises(SettingsError, match="65,537 outcomes of chance"):
+        Search(game, Uniform(game), PUCT, 1)
+
+
+@pytest.mark.parametrize("root", ["puct", "gumbel"])
+def test_a_result_that_is_known_where_chance_moves_counts(root: str) -> None:
+    class Told(Lottery):
+        def known_results(self, state: Any) -> float | None:
+            return (1 / 7 if state[0] == 0 else -1 / 7) if state[1] else None
+
+    game = PlainRules(Told())
+    options = SearchOptions(readouts=20, root=root, known_results=True, cache_megabytes=0)
+    search, tree = Search(game, Uniform(game), options, 1), np.array([0])
+    search.begin(tree, game.initial(1))
+    search.run()
+    assert search.result(tree).proven.all()
+    found = naive.exact(naive.search(game, Uniform(game), game.initial(1)[0], options))
+    assert found is not None
+    assert found[0] == pytest.approx(float(search.result(tree).values[0]), abs=1e-6)
+    assert found[0] == pytest.approx(1 / 7, abs=1e-6)

@@ -4,7 +4,8 @@ In dependency order:
 
     walk         a broken rule and where it shows; many games in lock step
     calls        single members, and single calls of single rules
-    contract     walks that check batched rules, each game also under every symmetry, and plain ones
+    contract     the walk that checks batched rules, each game also under every symmetry
+    plain_walk   the walk that checks plain rules
     agreement    the walk that compares two forms of one game
     check        the two checks, their reports, and the fewest moves that show a broken rule
     speed        microseconds a position, by rule

@@ -1,6 +1,5 @@
 """Single members of a game, and single calls of single rules: types, shapes, and that a rule is a pure function."""
 
-import sys
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -9,10 +8,10 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, Symmetries
 from seraphim.game.conformance.walk import ContractError, Counterexample, describe, raised
-from seraphim.game.features import GameFeatures, features_of
+from seraphim.game.features import features_of
 
 IDENTITY = 0  # the first symmetry
-MOST_OUTCOMES = 1 << 20  # of chance, in one state
+MOST_OUTCOMES = 2**16  # of chance, in one state: that a search has room for
 RULES = ("initial", "step", "legal", "to_play", "outcome", "observe")
 MEMBERS = (
     *("name", "num_actions", "observation_shape", "state_words", "max_plies"),
@@ -32,12 +31,7 @@ def check_presence(game: Game | PlainGame) -> None:
 def check_members(game: Game) -> None:
     """Raise a GameError if a game lacks a member, a number is of the wrong kind, or labels are not understood."""
     check_presence(game)
-    for name in ("num_actions", "state_words", "max_plies"):
-        value = getattr(game, name)
-        if not isinstance(value, int) or value < 1:
-            _fail(game, f"{name} must be an int of at least 1", f"it is {value!r}")
-    features = features_of(game)
-    _check_numbers(game, features)
+    check_numbers(game)
     shape = game.observation_shape
     if not isinstance(shape, tuple) or not all(isinstance(length, int) and length >= 1 for length in shape):
         _fail(game, "observation_shape must be a tuple of ints of at least 1", f"it is {shape!r}")
@@ -54,13 +48,19 @@ def check_members(game: Game) -> None:
     _fail(game, "parse_action must raise a GameError for a text that names no action", f"'?!' gave {parsed!r}")
 
 
-def _check_numbers(game: Game, features: GameFeatures) -> None:
+def check_numbers(game: Game | PlainGame) -> None:
+    """Raise a GameError if one of a game's numbers is of the wrong kind, or out of range."""
+    for name in ("num_actions", "state_words", "max_plies"):
+        value = getattr(game, name)
+        if not isinstance(value, int) or value < 1:
+            _fail(game, f"{name} must be an int of at least 1", f"it is {value!r}")
+    features = features_of(game)
     ranges: dict[str, tuple[type, float, float]] = {
         "num_players": (int, 1, 2),
         "num_chance_outcomes": (int, 1, MOST_OUTCOMES),
         "bank_words": (int, 0, game.state_words - 1),
-        "value_scale": (float, 0, sys.float_info.max),
-        "points": (float, 0, sys.float_info.max),
+        "value_scale": (float, 0.0001, 10_000),
+        "points": (float, 0.0001, 1_000_000_000),
     }
     for name, (kind, least, most) in ranges.items():
         value = getattr(features, name)
@@ -91,7 +91,7 @@ def checked_symmetries(game: Game) -> Symmetries:
     return symmetries
 
 
-def _fail(game: Game, rule: str, received: str) -> NoReturn:
+def _fail(game: Game | PlainGame, rule: str, received: str) -> NoReturn:
     raise ContractError(f"{game.name} breaks the contract", rule, received)
 
 

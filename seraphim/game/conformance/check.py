@@ -8,8 +8,9 @@ import numpy as np
 
 from seraphim.game import Array, Game, PlainGame, PlainRules
 from seraphim.game.conformance.agreement import AgreementWalk
-from seraphim.game.conformance.calls import check_members, check_presence, checked_symmetries
-from seraphim.game.conformance.contract import THOROUGH_PLIES, ContractWalk, PlainWalk, ReadBoard
+from seraphim.game.conformance.calls import check_members, check_numbers, check_presence, checked_symmetries
+from seraphim.game.conformance.contract import THOROUGH_PLIES, ContractWalk, ReadBoard
+from seraphim.game.conformance.plain_walk import PlainWalk
 from seraphim.game.conformance.walk import ContractError, Played, Walk, play_randomly, replay
 from seraphim.game.features import features_of, has_chance
 
@@ -90,6 +91,7 @@ def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0, read_boa
     if isinstance(game, PlainGame):
         plain = game
         check_presence(plain)
+        check_numbers(plain)
         _play(lambda batch: PlainWalk(plain, batch), games, generator, min(plain.max_plies, THOROUGH_PLIES))
         game = PlainRules(plain)
     rules = game

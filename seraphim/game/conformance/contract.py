@@ -1,18 +1,13 @@
-"""Walks that check the contract: of batched rules, each game also under every symmetry, and of plain ones.
+"""The walk that checks the contract of batched rules, each game also under every symmetry."""
 
-Plain rules are checked by themselves too, because their adapter hides mistakes: it keeps no more of a state than its
-words, and its arrays take whatever is put into them.
-"""
-
+import re
 from collections.abc import Callable
-from typing import Any, NoReturn
 
 import numpy as np
 
-from seraphim.game import CHANCE, EMPTY, Array, Game, PlainGame, PlainRules, Symmetries, board_of
+from seraphim.game import CHANCE, EMPTY, Array, Game, Symmetries, board_of
 from seraphim.game.conformance.calls import IDENTITY, Calls
 from seraphim.game.conformance.walk import (
-    ContractError,
     Counterexample,
     History,
     Inspected,
@@ -52,6 +47,7 @@ class ContractWalk:
         self._facts: dict[bytes, bytes] = {}  # all that the rules tell about each state
         self._ply = 0
         self._states = self._initial(batch)
+        self._moved: Array = np.zeros(batch, np.bool_)  # whether a player has moved
         self._playable: Array | None = None  # the symmetries that games are played under
         self._mirrored = self._states[:0]  # int64 [playable, B, W]
 
@@ -86,6 +82,7 @@ class ContractWalk:
     def advance(self, rows: Array, actions: Array) -> None:
         self._history.select(rows)
         self._states, self._mirrored = self._states[rows], self._mirrored[:, rows]
+        self._moved = self._moved[rows] | self._game.legal(self._states).any(axis=1)
         if not len(rows):
             return
         call = self._calls.call_thoroughly if self._is_thorough() else self._calls.call
@@ -149,6 +146,8 @@ class ContractWalk:
             rule = "chances must be 0 or more, and their sum 1 where chance moves, else 0"
             sums = (chances >= 0).all(axis=1) & (abs(chances.sum(axis=1) - by_chance) < SAME_CHANCE)
             require(sums, rule, lambda row: f"they are {chances[row].tolist()}")
+        over = np.logical_or(ended, self._ply >= self._game.max_plies)
+        require(np.asarray(self._moved | ~over), "a player must move before the end", lambda _: "none does")
         if thorough:
             (to_play,) = call("to_play", states)
             if not by_chance.all():
@@ -179,6 +178,8 @@ class ContractWalk:
     def _check_bank(self, ended: Array, results: Array) -> None:
         # What is banked is all that depends on the last words of a state; a result counts it once.
         (banked,) = self._calls.call_thoroughly("banked", self._states)
+        finite = np.isfinite(banked).all(axis=1)
+        self._calls.require(finite, "banked must be finite", lambda row: f"it is {banked[row].tolist()}")
         words = features_of(self._game).bank_words or 0
         fair = (banked.sum(axis=1) == 0) | (banked.shape[1] == 1)
         self._calls.require(fair, "what two players have in the bank must add up to 0", lambda row: f"is {banked[row]}")
@@ -198,7 +199,7 @@ class ContractWalk:
         # Compares each known result with those of the moves, where these are all known; `signs` [B] are 1 where player
         # 0 moves, and -1 where player 1 does.
         told, results = self._calls.call_thoroughly("known_results", self._states)
-        known = told & ~ended
+        known = told & ~ended & legal.any(axis=1)  # where chance moves, there is no best move
         rows, actions = np.nonzero(legal & known[:, None])
         successors = self._game.step(self._states[rows], actions)
         over, outcomes = self._game.outcome(successors)
@@ -232,6 +233,9 @@ class ContractWalk:
         if self._read_board is not None:
             self._check_reading(self._read_board, drawing)
         labels = {action: label_in(self._game, self._states[0], action) for action in np.flatnonzero(legal).tolist()}
+        for label in labels.values() if labels_vary(self._game) else ():
+            if not isinstance(label, str) or not re.fullmatch(r"[^\s,]+", label):
+                self._calls.fail("a move must have a name without spaces or commas", f"{label!r} was given", 0)
         if len(set(labels.values())) < len(labels):
             given = " ".join(labels.values())
             self._calls.fail("label_in must give each legal action another name", f"returned {given}", 0)
@@ -312,89 +316,3 @@ class ContractWalk:
 
     def _drawn(self, states: Array) -> Callable[[int], str]:
         return lambda row: f"the mapped moves lead here:\n{self._game.render(states[row])}"
-
-
-class PlainWalk:
-    """A `Walk` of rules written one position at a time."""
-
-    def __init__(self, plain: PlainGame, batch: int) -> None:
-        """Begin a batch of games.
-
-        Raises:
-            ContractError: a rule raises an error.
-        """
-        self._plain = plain
-        self._history = History()
-        self._states: list[Any] = []
-        self._states = [self._call("initial", None) for _ in range(batch)]
-
-    def states(self) -> Array:
-        return np.array([tuple(self._plain.to_words(state)) for state in self._states], np.int64)
-
-    def inspect(self) -> Inspected:
-        plain = self._plain
-        outcomes = features_of(plain).num_chance_outcomes or 0
-        legal = np.zeros((len(self._states), max(plain.num_actions, outcomes)), np.bool_)
-        ended, results = np.zeros(len(legal), np.bool_), np.zeros(len(legal), np.float32)
-        for row, state in enumerate(self._states):
-            self._check_words(row, state)
-            outcome = self._call("outcome", row, state)
-            ended[row], results[row] = outcome is not None, outcome or 0.0
-            if outcome is None and outcomes and self._call("to_play", row, state) == CHANCE:
-                legal[row, np.flatnonzero(self._call("chances", row, state))] = True
-                continue
-            self._check_observation(row, state)
-            if outcome is None:
-                legal[row, self._legal(row, state)] = True
-        return Inspected(legal, ended, results)
-
-    def advance(self, rows: Array, actions: Array) -> None:
-        self._history.select(rows)
-        self._states = [self._states[row] for row in rows]
-        states = [self._call("step", row, self._states[row], int(action)) for row, action in enumerate(actions)]
-        self._history.step(actions)
-        self._states = states
-
-    def _call(self, method: str, row: int | None, *arguments: Any) -> Any:
-        try:
-            return getattr(self._plain, method)(*arguments)
-        except Exception as error:
-            raise raised(self._plain.name, method, error, None if row is None else self._example(row)) from error
-
-    def _example(self, row: int) -> Counterexample:
-        actions = self._history.to(row)
-        game = PlainRules(self._plain)
-        start = game.initial(1)[0] if labels_vary(game) else np.empty(0, np.int64)
-        labels = tuple(labels_along(game, start, actions))
-        return Counterexample(actions, labels, self._plain.render(self._states[row]))
-
-    def _fail(self, rule: str, received: str, row: int) -> NoReturn:
-        raise ContractError(f"{self._plain.name} breaks the contract", rule, received, self._example(row))
-
-    def _check_words(self, row: int, state: Any) -> None:
-        words = tuple(int(word) for word in self._call("to_words", row, state))
-        if len(words) != self._plain.state_words:
-            rule = f"to_words must return {self._plain.state_words} ints, as state_words says"
-            self._fail(rule, f"returned {len(words)}: {words}", row)
-        if not all(-(2**63) <= word < 2**63 for word in words):
-            self._fail("to_words must return ints of 64 bits, from -2**63 to 2**63 - 1", f"returned {words}", row)
-        again = self._call("from_words", row, words)
-        if again != state:
-            rule = "from_words must return the state that to_words was given"
-            self._fail(rule, f"{state!r} became {words}, and that {again!r}", row)
-
-    def _check_observation(self, row: int, state: Any) -> None:
-        seen = np.asarray(self._call("observe", row, state))
-        rule = f"observe must return ints from 0 to 255 of shape {list(self._plain.observation_shape)}"
-        if seen.shape != tuple(self._plain.observation_shape):
-            self._fail(rule, f"returned {describe(seen)}" if seen.size > 1 else f"returned {seen.tolist()}", row)
-        if not np.array_equal(seen, seen.astype(np.uint8)):
-            self._fail(rule, f"returned {seen.tolist()}", row)
-
-    def _legal(self, row: int, state: Any) -> list[int]:
-        actions = list(self._call("legal", row, state))
-        if not actions or not set(actions) <= set(range(self._plain.num_actions)):
-            self._fail(
-                f"legal must return actions below {self._plain.num_actions} until the end", f"returned {actions}", row
-            )
-        return actions

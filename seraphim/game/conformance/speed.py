@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seraphim.game import Array, Game, random_actions
+from seraphim.game import CHANCE, Array, Game, random_actions
+from seraphim.game.notation import followers
 
 BATCHES = (1, 256)
 RULES = ("step", "legal", "to_play", "outcome", "observe")
@@ -30,8 +31,10 @@ def measure_speed(game: Game, seed: int = 0) -> Speed:
     """Measure the rules of a game, which keep the contract, in positions of random play."""
     states, actions = _positions(game, np.random.default_rng(seed))
     figures = {}
-    for rule in RULES:
-        inputs = (states, actions) if rule == "step" else (states,)
+    players = np.flatnonzero(game.to_play(states) != CHANCE)
+    observed = states[np.resize(players, len(states) * bool(len(players)))]  # nobody observes where chance moves
+    given = dict.fromkeys(RULES, (states,)) | {"step": (states, actions), "observe": (observed,)}
+    for rule, inputs in given.items():
         figures[rule] = tuple(_microseconds(getattr(game, rule), inputs, batch) for batch in BATCHES)
     return Speed(figures)
 
@@ -56,14 +59,14 @@ def draw_speeds(speeds: dict[str, Speed]) -> str:
 
 
 def _positions(game: Game, generator: np.random.Generator) -> tuple[Array, Array]:
-    # Unfinished states of random play at all ages, as many as the largest batch, and a legal action in each.
+    # Unfinished states of random play at all ages, as many as the largest batch, and what may follow each.
     start = states = game.initial(max(BATCHES))
     for ply in range(min(game.max_plies, 100)):
-        successors = game.step(states, random_actions(game.legal(states), generator))
+        successors = game.step(states, random_actions(followers(game, states), generator))
         # Each row starts again from time to time, and rows not together, so that there are positions of all ages.
         restarted = game.outcome(successors)[0] | ((np.arange(len(states)) + ply) % 64 == 0)
         states = np.where(restarted[:, None], start, successors)
-    return states, random_actions(game.legal(states), generator)
+    return states, random_actions(followers(game, states), generator)
 
 
 def _microseconds(rule: Callable[..., object], inputs: Sequence[Array], batch: int) -> float:
