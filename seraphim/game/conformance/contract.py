@@ -147,7 +147,7 @@ class ContractWalk:
             sums = (chances >= 0).all(axis=1) & (abs(chances.sum(axis=1) - by_chance) < SAME_CHANCE)
             require(sums, rule, lambda row: f"they are {chances[row].tolist()}")
         over = np.logical_or(ended, self._ply >= self._game.max_plies)
-        require(np.asarray(self._moved | ~over), "a player must move before the end", lambda _: "none does")
+        require(self._moved | ~over, "a player must move before the end", lambda _: "none does")
         if thorough:
             (to_play,) = call("to_play", states)
             if not by_chance.all():
@@ -178,7 +178,7 @@ class ContractWalk:
     def _check_bank(self, ended: Array, results: Array) -> None:
         # What is banked is all that depends on the last words of a state; a result counts it once.
         (banked,) = self._calls.call_thoroughly("banked", self._states)
-        finite = np.isfinite(banked).all(axis=1)
+        finite = np.asarray(np.isfinite(banked).all(axis=1))
         self._calls.require(finite, "banked must be finite", lambda row: f"it is {banked[row].tolist()}")
         words = features_of(self._game).bank_words or 0
         fair = (banked.sum(axis=1) == 0) | (banked.shape[1] == 1)
