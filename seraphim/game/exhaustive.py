@@ -116,9 +116,8 @@ class Solution:
 
     def __str__(self) -> str:
         result = float(self.results[0])
-        verdict = {1.0: "player 0 wins", -1.0: "player 1 wins", 0.0: "a draw"}.get(
-            result, f"{result:+.2f} for player 0"
-        )
+        of_two = {1.0: "player 0 wins", -1.0: "player 1 wins", 0.0: "a draw"} if self.graph.to_play.max() > 0 else {}
+        verdict = of_two.get(result, f"{result:+.2f} for player 0")
         length = "games need not end" if self.longest is None else f"no game is longer than {self.longest:,} plies"
         return (
             f"{self.game} is solved: play can reach {len(self.states):,} positions, {length}, and best play from the "

@@ -310,7 +310,8 @@ def exact(node: Node) -> tuple[float, int] | None:
             return None
     if node.offset is not None:
         value = sum(float(edge.prior) * below[0] for edge, below in zip(node.edges, known, strict=True))
-        return float(np.float32(value)), max(plies for _, plies in known)
+        weight = sum(float(edge.prior) for edge in node.edges)
+        return float(np.float32(value / weight)), max(plies for _, plies in known)
     wins = [plies for value, plies in known if value >= 1]
     if wins:
         return 1.0, min(wins)

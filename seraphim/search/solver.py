@@ -49,15 +49,16 @@ def _all_settled(nodes: Array, edges: Array, node: int) -> bool:
 def _expect(nodes: Array, edges: Array, node: int) -> None:
     # Gives a node where chance moves the expectation over its outcomes, and the distance of the slowest.
     first = nodes[node]["first_edge"]
-    total, distance = 0.0, 0
+    total, weight, distance = 0.0, 0.0, 0
     for edge in range(first, first + nodes[node]["num_edges"]):
         child = edges[edge]["child"]
         same = nodes[node]["to_play"] == nodes[child]["to_play"]
         value = np.float64(nodes[child]["value"])
         total += np.float64(edges[edge]["prior"]) * (value if same else -value)
+        weight += np.float64(edges[edge]["prior"])
         distance = max(distance, nodes[child]["distance"] + 1)
     nodes[node]["settled"] = 1
-    nodes[node]["value"] = total
+    nodes[node]["value"] = total / weight  # in single precision, probabilities do not add up to 1 exactly
     nodes[node]["distance"] = distance
 
 

@@ -185,6 +185,23 @@ def test_chance_is_proven_when_all_its_outcomes_are() -> None:
     assert root.visits < 20  # it stops there
 
 
+def test_a_win_by_every_outcome_is_a_win_though_their_probabilities_are_rounded() -> None:
+    class Sure(Lottery):
+        num_chance_outcomes = 47  # in single precision their probabilities add up to less than 1
+        odds = (1 / 47,) * 47
+
+        def step(self, state: Any, action: int) -> tuple[int, ...]:
+            return (1 - state[0], 0, 2 - state[0]) if state[1] else super().step(state, action)
+
+    game = PlainRules(Sure())
+    search, tree = Search(game, Uniform(game), SearchOptions(readouts=400, root="puct"), 1), np.array([0])
+    search.begin(tree, game.initial(1))
+    search.run()
+    root = naive.search(game, Uniform(game), game.initial(1)[0], search.options)
+    assert (search.result(tree).values[0], naive.exact(root)) == (1, (1, 2))
+    assert search.result(tree).visits[0].tolist() == naive.visits(root, 2).tolist()
+
+
 def test_what_is_banked_counts_once() -> None:
     game = Twenty48(2, 2)
     network: Any = WithValues(game, solve(game))
