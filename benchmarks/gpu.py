@@ -279,7 +279,7 @@ def score_gap(game: Game, models: Sequence[Inference], state: Array, options: Se
 
 def _score(node: naive.Node, edge: naive.Edge, options: SearchOptions) -> float:
     bonus = options.cpuct * math.sqrt(max(1, node.visits)) * float(edge.prior) / (1 + edge.visits)
-    return bonus + (edge.q if edge.visits else 0.0)
+    return bonus + (edge.means[node.mover] if edge.visits else 0.0)
 
 
 class _Remembered:

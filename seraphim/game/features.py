@@ -46,7 +46,7 @@ class GameFeatures:
     score: Callable[[Array], float] | None
     """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
     num_players: int | None
-    """`num_players`: 1 or 2; without it 2. Of one player, `outcome` gives results float32 [B, 1]."""
+    """`num_players`: `P`, at least 1; without it 2. Unless there are two, `outcome` gives results float32 [B, P]."""
     num_chance_outcomes: int | None
     """`num_chance_outcomes`: `K`, how many outcomes chance has at most; nothing to do with the number of actions."""
     chances: Callable[[Array], Array] | None
@@ -94,6 +94,12 @@ def still_to_come(game: Game, states: Array, results: Array) -> Array:
     if features.banked is not None:
         results = results - features.banked(states)[np.arange(len(states)), game.to_play(states)]
     return results if features.value_scale is None else (results / features.value_scale).astype(np.float32)
+
+
+def num_columns(game: object) -> int:
+    """Return `V`, how many values a position has: one for each player, but one for two, whose results add up to 0."""
+    players = features_of(game).num_players or 2
+    return 1 if players == 2 else players
 
 
 def is_for_one(game: object) -> bool:

@@ -5,16 +5,16 @@ what it leads to, and back the value up. Where chance moves, a readout goes on b
 network learns from, and `move_of` what is played. The search that plays, `seraphim.search.search`, visits the same
 edges in the same order, many positions at a time; tests compare them.
 
-`M` in shapes is the number of legal actions of a position.
+`P` in shapes is the number of players.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, num_columns
 from seraphim.options import SearchOptions
 from seraphim.search.evaluator import Inference
 from seraphim.search.rng import fork, uniform
@@ -24,20 +24,24 @@ from seraphim.search.tree import ROOT_KEYS
 
 @dataclass
 class Node:
-    """A position: whose turn it is, its result if the game has ended, and one edge for each legal action.
+    """A position: whose turn it is, its results if the game has ended, and one edge for each legal action.
 
     Where chance moves, the edges are its outcomes, and the player who moved last stands in place of a mover.
     """
 
     state: Array
     mover: int
-    result: float | None  # for player 0
-    value: float = 0.0  # the network's and what is banked, for the mover; where chance moves, of the node before
+    results: Array | None  # float64 [P], like all values of positions
+    values: Array = field(default_factory=lambda: np.zeros(2))  # the network's and what is banked; at chance as before
     visits: int = 0
     edges: list["Edge"] = field(default_factory=list)
     offset: float | None = None  # in [0, 1), where chance moves: where it begins to draw
     key: int = 0  # a hash of the root's, and of the moves that led here
-    one_player: bool = False
+
+    @property
+    def value(self) -> float:
+        """For the mover."""
+        return float(self.values[self.mover])
 
 
 @dataclass(eq=False)
@@ -47,7 +51,7 @@ class Edge:
     action: int
     prior: np.float32  # of an outcome, its probability
     searched_prior: np.float32  # the prior with the root's noise; at a Gumbel root, logit + noise
-    returns: list[float] = field(default_factory=list)  # of its visits, for the player who chooses this edge
+    returns: list[Array] = field(default_factory=list)  # of its visits
     child: Node | None = None
 
     @property
@@ -56,9 +60,9 @@ class Edge:
         return len(self.returns)
 
     @property
-    def q(self) -> float:
-        """Q(s, a), the mean of its returns; there must be one."""
-        return sum(self.returns) / len(self.returns)
+    def means(self) -> Array:
+        """Q(s, a) for each player, the mean of its returns; there must be one."""
+        return sum(self.returns[1:], start=self.returns[0]) / len(self.returns)
 
 
 def search(
@@ -90,24 +94,22 @@ def search(
     return root
 
 
-def readout(game: Game, inference: Inference, node: Node, options: SearchOptions, depth: int = 0) -> tuple[float, int]:
-    """Play one readout from `node`, `depth` plies below the root; return its value and the player it is for."""
-    known = exact(node) if options.solver or node.result is not None else None
-    if known is not None:
+def readout(game: Game, inference: Inference, node: Node, options: SearchOptions, depth: int = 0) -> Array:
+    """Play one readout from `node`, `depth` plies below the root; return its values."""
+    if (options.solver or node.results is not None) and (known := exact(node)) is not None:
         node.visits += 1
-        return known[0], node.mover
+        return known[0]
     drawn = [] if node.offset is None else [edge for edge in node.edges if edge.visits]
-    means = {edge: q_of(node, edge, options) for edge in drawn}
+    means = {edge: means_of(edge, options) for edge in drawn}
     edge = best_edge(node, options, is_root=depth == 0) if node.offset is None else drawn_edge(node)
-    value, player, edge.child = descend(game, inference, node, edge, options, depth)
-    value = value if player == node.mover else -value
-    edge.returns.append(value)
+    values, edge.child = descend(game, inference, node, edge, options, depth)
+    edge.returns.append(values)
     node.visits += 1
     if node.offset is not None and options.leaf == "value":
         before = expectation(node, means) * (node.visits - 1)
-        means[edge] = (means.get(edge, 0.0) * (edge.visits - 1) + value) / edge.visits
-        value = expectation(node, means) * node.visits - before
-    return value, node.mover
+        means[edge] = (means.get(edge, 0.0) * (edge.visits - 1) + values) / edge.visits
+        values = expectation(node, means) * node.visits - before
+    return values
 
 
 def drawn_edge(node: Node) -> Edge:
@@ -117,72 +119,76 @@ def drawn_edge(node: Node) -> Edge:
     return node.edges[int(np.searchsorted(starts, place, side="right"))]
 
 
-def expectation(node: Node, means: dict[Edge, float]) -> float:
-    """The value where chance moves: outcomes without a visit count as the position in which a player moved."""
+def expectation(node: Node, means: dict[Edge, Array]) -> Array:
+    """The values where chance moves: outcomes without a visit count as the position in which a player moved."""
     seen = [edge for edge in node.edges if edge in means]
     rest = 1.0 - sum(float(edge.prior) for edge in seen)
-    return sum(float(edge.prior) * means[edge] for edge in seen) + rest * node.value
+    return sum(float(edge.prior) * means[edge] for edge in seen) + rest * node.values
 
 
 def descend(
     game: Game, inference: Inference, node: Node, edge: Edge, options: SearchOptions, depth: int
-) -> tuple[float, int, Node]:
-    """Go on with the child of a node by an edge; return value and player, and the child."""
+) -> tuple[Array, Node]:
+    """Go on with the child of a node by an edge; return the values and the child."""
     child = edge.child
     if child is None:
         child = add_child(game, inference, node, edge.action, options.known_results)
         is_cut_off = options.leaf == "playout" and depth + 1 >= game.max_plies
-        if child.result is None and is_cut_off:
-            child.value = banked_by(game, child.state, child.mover)
-        if child.result is None and (is_cut_off or (options.leaf == "value" and child.offset is None)):
+        if child.results is None and is_cut_off:
+            child.values = banked(game, child.state)
+        if child.results is None and (is_cut_off or (options.leaf == "value" and child.offset is None)):
             child.visits += 1
-            return child.value, child.mover, child
-    return *readout(game, inference, child, options, depth + 1), child
+            return child.values, child
+    return readout(game, inference, child, options, depth + 1), child
 
 
 def add_child(game: Game, inference: Inference, node: Node, move: int, ask_game: bool) -> Node:
     """Return the node after an action, or after an outcome of chance."""
     row = game.step(node.state[None], np.array([move]))
     key = int(fork(np.array([node.key], np.uint64), np.array([move], np.uint64))[0])
-    if has_chance(game) and game.to_play(row)[0] == CHANCE and result_of(game, row[0], ask_game) is None:
+    if has_chance(game) and game.to_play(row)[0] == CHANCE and results_of(game, row[0], ask_game) is None:
         # All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
         offset = uniform(np.uint64(node.key if node.offset is None else key), np.uint64(0))
         chances = game.chances(row)[0].astype(np.float32)  # type: ignore[attr-defined]
         outcomes = [Edge(int(k), chances[k], chances[k]) for k in np.flatnonzero(chances)]
-        return Node(row[0], node.mover, None, node.value, edges=outcomes, offset=offset, key=key)
-    child = evaluate(game, inference, row[0], ask_game)
-    child.key = key
-    return child
+        return Node(row[0], node.mover, None, node.values, edges=outcomes, offset=offset, key=key)
+    return replace(evaluate(game, inference, row[0], ask_game), key=key)
 
 
 def evaluate(game: Game, inference: Inference, state: Array, ask_game: bool = False) -> Node:
     """Return a position int64 [W] as a node: with the network's value and priors, unless the game has ended."""
-    row = state[None]
-    node = Node(state, max(0, int(game.to_play(row)[0])), result_of(game, state, ask_game))
-    if node.result is None:
-        logits, values = inference.infer(game.observe(row))
-        actions = np.flatnonzero(game.legal(row)[0])
-        priors = softmax(logits[0][actions])
-        node.edges = [Edge(int(a), p, p) for a, p in zip(actions, priors, strict=True)]
-        node.one_player, scale = features_of(game).num_players == 1, features_of(game).value_scale
-        value = float(values[0]) * (1.0 if scale is None else scale) + banked_by(game, state, node.mover)
-        node.value = float(np.float32(value))
+    node = Node(state, max(0, int(game.to_play(state[None])[0])), results_of(game, state, ask_game))
+    if node.results is not None:
+        return node
+    logits, values = inference.infer(game.observe(state[None]))
+    actions = np.flatnonzero(game.legal(state[None])[0])
+    node.edges = [Edge(int(a), p, p) for a, p in zip(actions, softmax(logits[0][actions]), strict=True)]
+    scale = features_of(game).value_scale
+    found = by_player(game, values[0], node.mover) * (1.0 if scale is None else scale) + banked(game, state)
+    node.values = found.astype(np.float32).astype(np.float64)
     return node
 
 
-def banked_by(game: Game, state: Array, mover: int) -> float:
-    """What a player already has of the result."""
-    banked = features_of(game).banked
-    return 0.0 if banked is None else float(banked(state[None])[0, mover])
+def by_player(game: Game, columns: Array, mover: int) -> Array:
+    """The values float64 [P] by player, from columns [V] with the mover first; two players have one column."""
+    seats = np.arange(features_of(game).num_players or 2)
+    if len(seats) == 2:
+        return np.where(seats == mover, 1.0, -1.0) * columns
+    return columns.reshape(-1)[(seats - mover) % len(seats)].astype(np.float64)
 
 
-def result_of(game: Game, state: Array, ask_game: bool) -> float | None:
-    """The result for player 0 of a finished position, or of one that the game knows if it is asked."""
-    row = state[None]
-    ended, result = game.outcome(row)
+def banked(game: Game, state: Array) -> Array:
+    """What each player already has of the result."""
+    features = features_of(game)
+    return np.zeros(features.num_players or 2) if features.banked is None else features.banked(state[None])[0]
+
+
+def results_of(game: Game, state: Array, ask_game: bool) -> Array | None:
+    """The results of a finished position, or of one that the game knows if it is asked."""
+    ended, results = game.outcome(state[None])
     if not ended[0] and ask_game:
-        ended, result = game.known_results(row)  # type: ignore[attr-defined]
-    return float(result.ravel()[0]) if ended[0] else None
+        ended, results = game.known_results(state[None])  # type: ignore[attr-defined]
+    return by_player(game, results.reshape(-1)[: num_columns(game)], 0) if ended[0] else None
 
 
 def softmax(logits: Array) -> Array:
@@ -204,12 +210,11 @@ def puct_edge(node: Node, options: SearchOptions) -> Edge:
     With one player, whose results may all be close to each other, Q is scaled by those that the node has seen.
     """
     exploration = options.cpuct * math.sqrt(max(1, node.visits))
-
     middle, factor = value_range(node, options)
 
     def score(edge: Edge) -> float:
         q = (q_of(node, edge, options) - middle) * factor if edge.visits else -1.0 if 1 < factor < 2e8 else 0.0
-        if options.solver and known(node, edge) is not None:
+        if is_known(edge, options):
             return q
         return exploration * float(edge.searched_prior) / (1 + edge.visits) + q
 
@@ -218,7 +223,7 @@ def puct_edge(node: Node, options: SearchOptions) -> Edge:
 
 def value_range(node: Node, options: SearchOptions) -> tuple[float, float]:
     """Return m and f: PUCT takes (Q - m)·f for Q, which is Q itself, or for one player from -1 to 1."""
-    if not node.one_player:
+    if len(node.values) > 1:
         return 0.0, 1.0
     values = [node.value, *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
     return (min(values) + max(values)) / 2, 2 / max(max(values) - min(values), 1e-8)
@@ -237,11 +242,11 @@ def policy_of(root: Node, options: SearchOptions) -> dict[Edge, float]:
     return {edge: edge.visits / sum(edge.visits for edge in edges) for edge in edges}
 
 
-def value_of(root: Node, options: SearchOptions) -> float:
-    """The expected value under the policy of an unproven root."""
-    mixed = mixed_value(root, options)
-    policy = policy_of(root, options)
-    return sum(weight * (q_of(root, edge, options) if edge.visits else mixed) for edge, weight in policy.items())
+def values_of(root: Node, options: SearchOptions) -> Array:
+    """The expected values under the policy of an unproven root."""
+    mixed, policy = mixed_values(root, options), policy_of(root, options)
+    found = [weight * (means_of(edge, options) if edge.visits else mixed) for edge, weight in policy.items()]
+    return sum(found[1:], start=found[0])
 
 
 def move_of(root: Node, options: SearchOptions) -> Edge:
@@ -256,7 +261,7 @@ def move_of(root: Node, options: SearchOptions) -> Edge:
         scores = [float(edge.searched_prior) + s for edge, s in zip(edges, sigma(root, options), strict=True)]
         most = max(edge.visits for edge in edges)
         best = max(zip(edges, scores, strict=True), key=lambda pair: (pair[0].visits == most, pair[1]))[0]
-    proven = [edge for edge in policy if options.solver and known(root, edge) is not None]
+    proven = [edge for edge in policy if is_known(edge, options)]
     if proven and best not in proven:
         safest = max(proven, key=lambda edge: q_of(root, edge, options))
         return safest if q_of(root, safest, options) >= q_of(root, best, options) else best
@@ -289,53 +294,52 @@ def regularized_policy(priors: list[float], values: list[float], strength: float
 def visits(root: Node, num_actions: int) -> Array:
     """Return the visits of each action int32 [A]."""
     counts = np.zeros(num_actions, np.int32)
-    for edge in root.edges:
-        counts[edge.action] = edge.visits
+    counts[[edge.action for edge in root.edges]] = [edge.visits for edge in root.edges]
     return counts
 
 
 # ---------------------------------------------------------------- proven results
 
 
-def exact(node: Node) -> tuple[float, int] | None:
-    """The proven value of a node for its mover, and the plies to the end, by looking at the whole tree below it."""
-    if node.result is not None:
-        return (node.result if node.mover == 0 else -node.result), 0
-    known = []
-    for edge in node.edges:
-        below = exact(edge.child) if edge.child is not None else None
-        if edge.child is not None and below is not None:
-            known.append((below[0] if edge.child.mover == node.mover else -below[0], below[1] + 1))
-        elif node.offset is not None:
-            return None
-    if node.offset is not None:
-        value = sum(float(edge.prior) * below[0] for edge, below in zip(node.edges, known, strict=True))
-        weight = sum(float(edge.prior) for edge in node.edges)
-        return float(np.float32(value / weight)), max(plies for _, plies in known)
-    wins = [plies for value, plies in known if value >= 1]
-    if wins:
-        return 1.0, min(wins)
-    if node.edges and len(known) == len(node.edges):
-        best = max(value for value, _ in known)
-        return best, max(plies for value, plies in known if value == best)
-    return None
+def exact(node: Node) -> tuple[Array, int] | None:
+    """The proven values of a node, and the plies to the end, by looking at the whole tree below it.
+
+    Each player takes what is best for them (max^n: Luckhardt and Irani 1986): the fastest win, or else the slowest end.
+    """
+    if node.results is not None:
+        return node.results, 0
+    found = [exact(edge.child) if edge.child is not None else None for edge in node.edges]
+    known = [(values, plies + 1) for values, plies in (each for each in found if each is not None)]
+    is_whole = bool(node.edges) and len(known) == len(node.edges)
+    if node.offset is not None and is_whole:
+        total = sum(float(edge.prior) * values for edge, (values, _) in zip(node.edges, known, strict=True))
+        mean = np.asarray(total / sum(float(edge.prior) for edge in node.edges), np.float32)
+        return mean.astype(np.float64), max(plies for _, plies in known)
+    wins = [each for each in known if node.offset is None and each[0][node.mover] >= 1]
+    if wins or not is_whole:
+        return min(wins, key=lambda each: each[1], default=None)
+    return max(known, key=lambda each: (each[0][node.mover], each[1]))
 
 
-def known(node: Node, edge: Edge) -> float | None:
-    """The value of an edge for the player who chooses it, if it is proven."""
-    below = exact(edge.child) if edge.child is not None else None
-    return None if below is None else below[0] if edge.child.mover == node.mover else -below[0]  # type: ignore[union-attr]
+def means_of(edge: Edge, options: SearchOptions) -> Array:
+    """The means of a visited edge's returns, or its proven results."""
+    below = exact(edge.child) if edge.child is not None and options.solver else None
+    return edge.means if below is None else below[0]
 
 
 def q_of(node: Node, edge: Edge, options: SearchOptions) -> float:
-    """The mean of a visited edge's returns, or its proven result."""
-    result = known(node, edge) if options.solver else None
-    return edge.q if result is None else result
+    """The value of a visited edge for the player who chooses it."""
+    return means_of(edge, options)[node.mover]
+
+
+def is_known(edge: Edge, options: SearchOptions) -> bool:
+    """Whether the results of an edge are proven."""
+    return options.solver and edge.child is not None and exact(edge.child) is not None
 
 
 def candidates(node: Node, options: SearchOptions) -> list[Edge]:
     """The edges that are not proven to lose."""
-    return [edge for edge in node.edges if not (options.solver and known(node, edge) == -1)]
+    return [edge for edge in node.edges if not (is_known(edge, options) and q_of(node, edge, options) == -1)]
 
 
 # ---------------------------------------------------------------- a Gumbel root
@@ -377,18 +381,18 @@ def sigma(node: Node, options: SearchOptions) -> list[float]:
 
 def completed_values(node: Node, options: SearchOptions) -> list[float]:
     """The value of each candidate."""
-    mixed = mixed_value(node, options)
+    mixed = mixed_values(node, options)[node.mover]
     return [q_of(node, edge, options) if edge.visits else mixed for edge in candidates(node, options)]
 
 
-def mixed_value(node: Node, options: SearchOptions) -> float:
-    """The value of actions without a visit (Danihelka et al. 2022, appendix D)."""
+def mixed_values(node: Node, options: SearchOptions) -> Array:
+    """The values of actions without a visit (Danihelka et al. 2022, appendix D)."""
     visited = [edge for edge in candidates(node, options) if edge.visits]
     if not visited:
-        return node.value
+        return node.values
     visits, prior = sum(edge.visits for edge in visited), sum(float(edge.prior) for edge in visited)
-    mean = sum(float(edge.prior) * q_of(node, edge, options) for edge in visited) / prior
-    return (node.value + visits * mean) / (1 + visits)
+    mean = sum(float(edge.prior) * means_of(edge, options) for edge in visited) / prior
+    return (node.values + visits * mean) / (1 + visits)
 
 
 def logit(edge: Edge) -> float:

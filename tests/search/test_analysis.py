@@ -165,12 +165,12 @@ def test_where_chance_moves_the_figures_are_those_of_the_naive_search(game: Game
         found, root = analysis.result(), naive.search(game, network, state, options)
         assert found.best_action == naive.move_of(root, options).action
         assert found.to_play == game.to_play(state[None])[0]
-        assert found.value == pytest.approx(naive.value_of(root, options), abs=1e-5)
+        assert found.value == pytest.approx(naive.values_of(root, options)[root.mover], abs=1e-5)
         assert found.points == getattr(game, "points", None)
         for edge in root.edges:
             (move,) = (each for each in found.moves if each.action == edge.action)
             assert move.visits == len(edge.returns)
-            assert move.value == pytest.approx(edge.q if edge.returns else 0, abs=1e-5)
+            assert move.value == pytest.approx(edge.means[root.mover] if edge.returns else 0, abs=1e-5)
         state = game.step(state[None], np.array([found.best_action]))[0]
         while game.to_play(state[None])[0] == CHANCE:
             state = game.step(state[None], random.choice(np.flatnonzero(followers(game, state[None])[0]), 1))[0]

@@ -154,8 +154,8 @@ def test_a_value_is_the_expectation_and_no_sign_turns_at_chance(solver: bool) ->
         state = np.array([player, 0, 0])
         root = naive.search(game, Uniform(game), state, options)
         stop, draw = root.edges
-        assert stop.q == 0
-        assert draw.q == pytest.approx(1 / 7, abs=0.02)
+        assert stop.means[player] == 0
+        assert draw.means[player] == pytest.approx(1 / 7, abs=0.02)
         assert naive.move_of(root, options) is draw
         assert draw.child is not None
         assert draw.child.mover == player  # chance has the seat of the player before
@@ -180,7 +180,7 @@ def test_chance_is_proven_when_all_its_outcomes_are() -> None:
     root = naive.search(game, Uniform(game), game.initial(1)[0], options)
     found = naive.exact(root)
     assert found is not None
-    assert found[0] == pytest.approx(1 / 6)
+    assert found[0].tolist() == pytest.approx([1 / 6, -1 / 6])
     assert found[1] == 2
     assert root.visits < 20  # it stops there
 
@@ -198,7 +198,9 @@ def test_a_win_by_every_outcome_is_a_win_though_their_probabilities_are_rounded(
     search.begin(tree, game.initial(1))
     search.run()
     root = naive.search(game, Uniform(game), game.initial(1)[0], search.options)
-    assert (search.result(tree).values[0], naive.exact(root)) == (1, (1, 2))
+    found = naive.exact(root)
+    assert found is not None
+    assert (search.result(tree).values[0], found[0].tolist(), found[1]) == (1, [1, -1], 2)
     assert search.result(tree).visits[0].tolist() == naive.visits(root, 2).tolist()
 
 
@@ -267,9 +269,9 @@ def test_it_equals_the_naive_search(game: Game, root: str, leaf: str, solver: bo
         assert bool(found.proven[tree]) == (exact is not None)
         if exact is None:
             assert found.best[tree] == naive.move_of(root_node, options).action
-            assert found.values[tree] == pytest.approx(naive.value_of(root_node, options), abs=1e-5)
+            assert found.values[tree] == pytest.approx(naive.values_of(root_node, options)[root_node.mover], abs=1e-5)
         else:
-            assert found.values[tree] == pytest.approx(exact[0], abs=1e-6)
+            assert found.values[tree] == pytest.approx(exact[0][root_node.mover], abs=1e-6)
 
 
 @pytest.mark.parametrize("solver", [False, True])
@@ -396,5 +398,5 @@ def test_a_result_that_is_known_where_chance_moves_counts(root: str) -> None:
     assert search.result(tree).proven.all()
     found = naive.exact(naive.search(game, Uniform(game), game.initial(1)[0], options))
     assert found is not None
-    assert found[0] == pytest.approx(float(search.result(tree).values[0]), abs=1e-6)
-    assert found[0] == pytest.approx(1 / 7, abs=1e-6)
+    assert found[0][0] == pytest.approx(float(search.result(tree).values[0]), abs=1e-6)
+    assert found[0] == pytest.approx([1 / 7, -1 / 7], abs=1e-6)

@@ -128,13 +128,13 @@ def test_a_search_equals_the_naive_one(seed: int, scale: float, noisy: bool, opt
         proven = naive.exact(root) if options.solver else None
         assert result.proven[row] == (proven is not None)
         if proven is not None:
-            assert (result.values[row], nodes_of(search, row)[0]["distance"]) == proven
+            assert (result.values[row], nodes_of(search, row)[0]["distance"]) == (proven[0][root.mover], proven[1])
             continue
         policy = naive.policy_of(root, options)
         for edge, weight in policy.items():
             assert result.policies[row, edge.action] == pytest.approx(weight, abs=1e-6)
         assert result.policies[row].sum() == pytest.approx(1.0, abs=1e-5)
-        assert result.values[row] == pytest.approx(naive.value_of(root, options), abs=1e-6)
+        assert result.values[row] == pytest.approx(naive.values_of(root, options)[root.mover], abs=1e-6)
         assert result.best[row] == naive.move_of(root, options).action
 
 

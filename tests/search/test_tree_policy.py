@@ -93,7 +93,7 @@ def naive_ucb1(node: naive.Node, options: SearchOptions, is_root: bool) -> naive
     untried = [edge for edge in node.edges if not edge.visits]
     if untried:
         return untried[0]
-    return max(node.edges, key=lambda edge: edge.q + math.sqrt(2 * math.log(node.visits) / edge.visits))
+    return max(node.edges, key=lambda edge: edge.means[node.mover] + math.sqrt(2 * math.log(node.visits) / edge.visits))
 
 
 @pytest.mark.parametrize(("name", "change"), one_of_each(list(GAMES), [compiled, interpreted]))

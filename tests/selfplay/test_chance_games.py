@@ -125,7 +125,7 @@ def test_what_is_recorded_is_what_naive_searches_find_that_go_on_below_moves_and
             for edge, weight in naive.policy_of(root, options).items():
                 policy[edge.action] = weight
             np.testing.assert_allclose(record.policies[place], policy, atol=1e-6)
-            assert record.root_values[place] == pytest.approx(naive.value_of(root, options), abs=1e-6)
+            assert record.root_values[place] == pytest.approx(naive.values_of(root, options)[root.mover], abs=1e-6)
             (root,) = (edge.child for edge in root.edges if edge.action == record.actions[place])
             if root is not None and root.offset is not None and place + 1 < len(record.states):
                 after_outcomes = game.step(np.repeat(root.state[None], 8, axis=0), np.arange(8))

@@ -116,7 +116,7 @@ def test_what_is_recorded_is_what_naive_searches_find_under_the_noise_of_each_pl
             for edge, weight in naive.policy_of(root, options).items():
                 policy[edge.action] = weight
             np.testing.assert_allclose(record.policies[ply], policy, atol=1e-6)
-            assert record.root_values[ply] == pytest.approx(naive.value_of(root, options), abs=1e-6)
+            assert record.root_values[ply] == pytest.approx(naive.values_of(root, options)[root.mover], abs=1e-6)
             (root,) = (edge.child for edge in root.edges if edge.action == record.actions[ply])
 
 
