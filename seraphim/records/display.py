@@ -140,11 +140,12 @@ def hexdump(data: bytes) -> Text:
 
 
 def _shown(game: Game, value: float, verdict: str = "") -> str:
-    # A result for the player to move; in points where one plays alone, and neither wins nor loses.
+    # A result for the player to move, in points where a game counts any; who plays alone neither wins nor loses.
     features = features_of(game)
-    if features.num_players == 1:
+    if is_for_one(game):
         return f"{value * (features.points or 1.0):+,.4g} points"
-    return f"{value:+.2f}{verdict} for the player to move"
+    shown = f"{value:+.2f}" if features.points is None else f"{value * features.points:+,.4g} points"
+    return f"{shown}{verdict} for the player to move"
 
 
 def _count_distinct(states: Array) -> int:

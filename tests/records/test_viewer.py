@@ -440,3 +440,15 @@ def test_labels_are_shown_as_they_are(folder, monkeypatch):
     monkeypatch.setattr(type(load_game("tictactoe")), "action_label", lambda _, action: f"[/{action}]:smile:")
     assert "played   [/3]:smile:" in shown(folder / "batch-0000001.tfrecord", show_records, RecordFilter(record=2))
     assert "[/4]:smile: 75.0%  [/0]:smile: 25.0%" in shown(folder, show_summary)
+
+
+def test_two_players_see_points_where_a_game_counts_any(tmp_path, monkeypatch):
+    game = load_game("pig")
+    monkeypatch.setattr(type(game), "points", 50.0, raising=False)
+    states, policies = np.array([[40, 30, 10, 0, 0]]), np.array([[1, 0]], np.float32)
+    record = GameRecord("one", states, np.array([0]), policies, np.array([0.05], np.float32), -1.0, np.array([20]))
+    with GameWriter(tmp_path / "data", RecordOptions()) as writer:
+        writer.add(encode(game, record))
+    text = shown(tmp_path / "data", show_records, RecordFilter(record=0))
+    assert "search   +2.5 points for the player to move" in text
+    assert "result   -50 points (lost) for the player to move" in text
