@@ -30,7 +30,7 @@ LDB LDF FDL FDR RDF RDB BDR BDL
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 512, "l2": 1e-5},
     "search": {"readouts": 100},
-    "self_play_search": {"root": "gumbel"},  # after the scramble there is no luck
+    "self_play_search": {"root": "gumbel"},  # only the scramble is random
     # Short scrambles are what a network that knows nothing can solve: no random moves, and many games.
     "self_play": {
         "concurrent_games": 512,

@@ -46,7 +46,7 @@ class GameFeatures:
     score: Callable[[Array], float] | None
     """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
     num_players: int | None
-    """`num_players`: `P`, at least 1; without it 2. Unless there are two, `outcome` gives results float32 [B, P]."""
+    """`num_players`: `P`, 1 or 2; without it 2. Of one player, `outcome` gives results float32 [B, 1]."""
     num_chance_outcomes: int | None
     """`num_chance_outcomes`: `K`, how many outcomes chance has at most; nothing to do with the number of actions."""
     chances: Callable[[Array], Array] | None

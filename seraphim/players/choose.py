@@ -168,7 +168,7 @@ def greedy_player(game: Game, seed: int = 0) -> DrawingPlayer:
 
 
 def yardsticks(game: Game) -> dict[str, Choose]:
-    """Return the players that a regret is compared with, where one is told: random, and for one player greedy."""
+    """Return players to compare a regret with: random, and greedy for one player; none where no regret is measured."""
     players: dict[str, Choose] = {} if is_combinatorial(game) else {"random": random_player(game)}
     return {**players, "greedy": greedy_player(game)} if is_for_one(game) else players
 

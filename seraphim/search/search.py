@@ -217,7 +217,7 @@ class Search:
 
     def _prepare_new_roots(self, trees: Array) -> Array:
         # Gives new roots the key by which chance draws below them: that of the noise, or else a whole number by the
-        # first prior. Were it the same for all, they would share the luck of its draws.
+        # first prior. With one key for all, their errors would not cancel out.
         first_priors = self.trees.edges["prior"][trees * slots(self.trees)[1]]
         numbers = np.rint(ROOT_KEYS * first_priors).astype(np.uint64)
         self.trees.progress["key"][trees] = np.where(self._noisy[trees], self._noise_keys[trees], numbers)
