@@ -77,13 +77,15 @@ def test_errors_reach_those_who_asked(error: Exception, expected: type[SeraphimE
 
 
 def test_the_server_goes_on_without_those_who_left_and_ends_without_anybody() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())  # other servers' threads among them, which may end meanwhile
     ours, theirs = make_seats(2, 4)
     NetworkServer(GAME, theirs, Sums())
+    serving = set(threading.enumerate()) - before
+    assert serving
     ours[0].connection.close()
     assert ServedNetwork(GAME, "", "", ours[1:]).infer(observations(3, 0))[1].shape == (3,)
     ours[1].connection.close()
-    wait_until(lambda: threading.active_count() == before)
+    wait_until(lambda: not any(thread.is_alive() for thread in serving))
 
 
 def test_without_the_server_there_is_an_error() -> None:
