@@ -23,21 +23,21 @@ class Cache(NamedTuple):
     """A table of evaluated positions with `C` slots, 0 or a power of two; new entries replace the oldest."""
 
     keys: Array  # int64 [C, 1 + W]: the clock when the entry was stored (0: an empty slot), and the state's words
-    outputs: Array  # float32 [C, A + 1]: logits, -inf where an action is illegal, and the value
+    outputs: Array  # float32 [C, A + V]: logits, -inf where an action is illegal, and the values
     clock: Array  # int64 [1]: entries stored so far
 
 
-def num_slots(megabytes: int, num_actions: int, state_words: int) -> int:
+def num_slots(megabytes: int, num_outputs: int, state_words: int) -> int:
     """Return how many slots fit into this memory: a power of two, at least 4; 0 without memory."""
-    entry_bytes = 4 * (num_actions + 1) + 8 * (state_words + 1)
+    entry_bytes = 4 * num_outputs + 8 * (state_words + 1)
     return max(_PROBES, 1 << max(0, (megabytes * 2**20 // entry_bytes).bit_length() - 1)) if megabytes else 0
 
 
-def allocate_cache(slots: int, num_actions: int, state_words: int) -> Cache:
-    """Return an empty cache."""
+def allocate_cache(slots: int, num_outputs: int, state_words: int) -> Cache:
+    """Return an empty cache for states of W words, and A + V outputs of the network."""
     return Cache(
         keys=zeros((slots, state_words + 1), np.int64),
-        outputs=zeros((slots, num_actions + 1), np.float32),
+        outputs=zeros((slots, num_outputs), np.float32),
         clock=np.zeros(1, np.int64),
     )
 
@@ -85,7 +85,7 @@ def store_row(
 ) -> None:
     """Store the network's output for `states[index]`, whose `first_slot` is `first`.
 
-    That is `logits[index]`, of float32 [B, A] with -inf where an action is illegal, and `values[index]`.
+    That is `logits[index]`, of float32 [B, A] with -inf where an action is illegal, and `values[index]`, of [B, V].
     """
     if len(keys) == 0:
         return
@@ -103,4 +103,5 @@ def store_row(
         keys[chosen, word + 1] = states[index, word]
     for action in range(logits.shape[1]):
         outputs[chosen, action] = logits[index, action]
-    outputs[chosen, logits.shape[1]] = values[index]
+    for column in range(values.shape[1]):
+        outputs[chosen, logits.shape[1] + column] = values[index, column]

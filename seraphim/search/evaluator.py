@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import ModelError, shown
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_columns
 from seraphim.search.tree import NewPositions
 
 _LARGEST_VALUE = 1 + 1e-5  # with room for rounding
@@ -27,8 +27,9 @@ class Inference(Protocol):
         """Evaluate observations uint8 [N, *O]; several threads may call this at the same time.
 
         Returns:
-            The policy's logits float32 [N, A], and the expected results for the player to move float32 [N] in [-1, 1];
-            arrays that the caller may change.
+            The policy's logits float32 [N, A], and the expected results for the player to move float32 [N] in [-1, 1],
+            or with more than two players those of each, the player to move first, [N, P]; arrays that the caller may
+            change.
         """
 
 
@@ -40,16 +41,18 @@ class Uniform:
     overlaps = False
 
     def __init__(self, game: Game) -> None:
-        self._num_actions = game.num_actions
+        self._num_actions, self._columns = game.num_actions, num_columns(game)
 
     def infer(self, observations: Array) -> tuple[Array, Array]:
         """See `Inference.infer`."""
-        return np.zeros((len(observations), self._num_actions), np.float32), np.zeros(len(observations), np.float32)
+        shape = (len(observations), self._columns) if self._columns > 1 else len(observations)
+        return np.zeros((len(observations), self._num_actions), np.float32), np.zeros(shape, np.float32)
 
 
 Evaluate = Callable[[Array], tuple[Array, Array]]
 """Evaluates unfinished states int64 [N, W]: returns logits [N, A], of which those of illegal actions do not matter, and
-expected results for the player to move [N] in [-1, 1]."""
+expected results for the player to move [N] in [-1, 1], or with more than two players those of each, from the player to
+move, [N, P]."""
 
 
 class StateFunction:
@@ -76,7 +79,8 @@ class StateFunction:
             logits, values = (np.array(output, np.float32) for output in outputs)
         except (TypeError, ValueError) as error:
             raise ModelError(f"{self.name} must return logits and values, two arrays, not {shown(outputs)}") from error
-        expected = (len(states), self._game.num_actions), (len(states),)
+        columns = num_columns(self._game)
+        expected = (len(states), self._game.num_actions), (len(states), columns)[: 1 + (columns > 1)]
         if (logits.shape, values.shape) != expected:
             raise ModelError(
                 f"{self.name} returned logits of shape {logits.shape} and values of shape {values.shape}, but "
@@ -123,7 +127,8 @@ class LeafQueue:
     def __init__(self, game: Game, inference: Inference, num_rows: int, batch_size: int, counters: Counters) -> None:
         """Make room for a position of each row; `counters` count the evaluations."""
         states = np.empty((num_rows, game.state_words), np.int64)
-        banked = np.empty(num_rows if features_of(game).banked is not None else 0, np.float32)
+        columns = num_columns(game)
+        banked = np.empty((num_rows if features_of(game).banked is not None else 0, columns), np.float32)
         self._positions = NewPositions(np.empty(num_rows, np.int64), states, np.empty(num_rows, np.int8), banked)
         self._game, self._inference, self._counters = game, inference, counters
         self._batch_size = batch_size
@@ -140,7 +145,7 @@ class LeafQueue:
         return NewPositions(*(column[self.size :] for column in self._positions))
 
     def evaluate(self) -> tuple[NewPositions, Array, Array, Array]:
-        """Evaluate the next batch; return it with the legal actions [R, A], the logits [R, A] and the values [R]."""
+        """Evaluate the next batch; return it with the legal actions [R, A], the logits [R, A] and values [R, V]."""
         batch, counters = self._take(), self._counters
         counters.add_time("search")
         inputs, legal = inputs_of(self._game, self._inference, batch.states), self._game.legal(batch.states)
@@ -149,7 +154,7 @@ class LeafQueue:
         counters.add_time("network")
         counters.evaluations += len(batch.rows)
         counters.batch_capacity += self._batch_size
-        return batch, legal, logits, values
+        return batch, legal, logits, values.reshape(len(values), -1)
 
     def _take(self) -> NewPositions:
         count = min(self.size, self._batch_size)

@@ -20,7 +20,7 @@ from seraphim.search.selection import (
     logit,
     value_range,
 )
-from seraphim.search.solver import WIN
+from seraphim.search.solver import WIN, value_for
 from seraphim.search.tree import AT_REST, LOST, NO_CHILD, NO_PARENT, PROVEN, Trees
 
 _HALVINGS = 32  # of the interval that holds α
@@ -45,6 +45,7 @@ class Result(NamedTuple):
     proven: Array  # bool [K]: whether the value is exact
     action_values: Array  # float32 [K, A]: Q(s,a), 0 for actions without a visit
     priors: Array  # float32 [K, A]: the network's, over legal actions, without noise
+    by_player: Array  # float32 [K, P]: the values for each player; no columns for one or two players
 
 
 class Noise(NamedTuple):
@@ -92,9 +93,11 @@ def read_roots(trees: Trees, chosen: Array, rule: Rule) -> Result:
     proven, values = np.empty(len(chosen), np.bool_), np.empty(len(chosen))
     policies, best = np.empty(shape, np.float32), np.empty(len(chosen), np.int32)
     _read_edges(trees, chosen, visits, totals, priors, proven)
-    _compute_policies(trees, chosen, rule, policies, values, best)
+    by_player = np.empty((len(chosen), trees.node_values.shape[1]))
+    _compute_policies(trees, chosen, rule, policies, values, best, by_player)
     action_values = (totals / np.maximum(visits, 1)).astype(np.float32)
-    return Result(visits, policies, best, values.astype(np.float32), proven, action_values, priors)
+    values, by_player = values.astype(np.float32), by_player.astype(np.float32)
+    return Result(visits, policies, best, values, proven, action_values, priors, by_player)
 
 
 @kernel
@@ -113,7 +116,9 @@ def _read_edges(trees: Trees, chosen: Array, visits: Array, totals: Array, prior
 
 
 @kernel
-def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, values: Array, best: Array) -> None:
+def _compute_policies(
+    trees: Trees, chosen: Array, rule: Rule, policies: Array, values: Array, best: Array, by_player: Array
+) -> None:
     # Fills in the policies, values and best actions of a `Result`.
     policies[:] = 0.0
     nodes, edges, scores = trees.nodes, trees.edges, trees.root_scores
@@ -125,7 +130,7 @@ def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, 
         scores_at = tree * (len(scores) // len(trees.progress))
         best_edge = first
         if root["settled"]:
-            _exact_weights(root, nodes, edges, weights)
+            _exact_weights(root, nodes, edges, trees.node_values, weights)
         elif rule.gumbel:
             best_edge = _improved_weights(root, edges, scores, scores_at, weights)
         else:
@@ -140,6 +145,11 @@ def _compute_policies(trees: Trees, chosen: Array, rule: Rule, policies: Array, 
         values[index] = root["value"]
         if not root["settled"]:
             values[index] = _expected_value(root, edges, weights, completion(root, edges)[0]) / total
+        for player in range(by_player.shape[1]):
+            by_player[index, player] = trees.node_values[root_of(trees, tree), player]
+            if not root["settled"]:
+                mixed = by_player[index, player]
+                by_player[index, player] = _expected_for(root, edges, trees.edge_totals, weights, mixed, player) / total
         if root["settled"]:
             best_edge = first + greatest
         else:
@@ -214,6 +224,27 @@ def _expected_value(root: Any, edges: Array, weights: Array, mixed: float) -> fl
 
 
 @kernel
+def _expected_for(root: Any, edges: Array, edge_totals: Array, weights: Array, value: float, player: int) -> float:
+    # The same for one of more than two players, completed as by `completion`; `value` is the network's.
+    first, count = root["first_edge"], root["num_edges"]
+    visits, prior_sum, weighted = 0, 0.0, 0.0
+    for index in range(first, first + count):
+        edge = edges[index]
+        if edge["visits"] > 0 and edge["proof"] != LOST:
+            prior = max(edge["prior"], SMALLEST_PRIOR)
+            prior_sum += prior
+            weighted += prior * edge_totals[index, player] / edge["visits"]
+            visits += edge["visits"]
+    if visits > 0:
+        value = (value + visits * weighted / prior_sum) / (1 + visits)
+    expected = 0.0
+    for k in range(count):
+        edge = edges[first + k]
+        expected += weights[k] * (edge_totals[first + k, player] / edge["visits"] if edge["visits"] > 0 else value)
+    return expected
+
+
+@kernel
 def _prefer_proven(root: Any, edges: Array, best: int) -> int:
     # The edge with the best proven result, unless that is less than the mean value of `best`; else `best`.
     chosen, value = best, _mean(edges[best])
@@ -228,15 +259,14 @@ def _prefer_proven(root: Any, edges: Array, best: int) -> int:
 
 
 @kernel
-def _exact_weights(root: Any, nodes: Array, edges: Array, weights: Array) -> None:
+def _exact_weights(root: Any, nodes: Array, edges: Array, node_values: Array, weights: Array) -> None:
     first, count = root["first_edge"], root["num_edges"]
     for k in range(count):
         weights[k] = 0.0
         child = edges[first + k]["child"]
         if child == NO_CHILD or not nodes[child]["settled"]:
             continue
-        same = root["to_play"] == nodes[child]["to_play"]
-        value = nodes[child]["value"] if same else -nodes[child]["value"]
+        value = value_for(nodes, node_values, child, root["to_play"])
         decided = abs(value) >= WIN
         if value == root["value"] and (not decided or nodes[child]["distance"] + 1 == root["distance"]):
             weights[k] = max(1, edges[first + k]["visits"])
@@ -295,8 +325,12 @@ def move_roots(trees: Trees, chosen: Array, actions: Array) -> None:
                 new_index[node - before] = target
                 for word in range(trees.states.shape[1]):
                     trees.states[target, word] = trees.states[node, word]
+                for player in range(trees.node_values.shape[1]):
+                    trees.node_values[target, player] = trees.node_values[node, player]
                 new_parent = NO_PARENT if node == root else new_index[parent - before]
-                count_edges = _move_node(nodes, edges, node, target, new_parent, first_edge + tree["num_edges"])
+                count_edges = _move_node(
+                    nodes, edges, trees.edge_totals, node, target, new_parent, first_edge + tree["num_edges"]
+                )
                 tree["num_nodes"] += 1
                 tree["num_edges"] += count_edges
 
@@ -317,7 +351,9 @@ def _child_by(node: Any, edges: Array, action: int) -> int:
 
 
 @kernel
-def _move_node(nodes: Array, edges: Array, node: int, target: int, parent: int, first_edge: int) -> int:
+def _move_node(
+    nodes: Array, edges: Array, edge_totals: Array, node: int, target: int, parent: int, first_edge: int
+) -> int:
     # Moves a node to `target` and its edges to `first_edge` and after; returns their number. Its parent was moved
     # before it, and has updated its `parent_edge`.
     before, count = nodes[node]["first_edge"], nodes[node]["num_edges"]
@@ -328,6 +364,8 @@ def _move_node(nodes: Array, edges: Array, node: int, target: int, parent: int, 
         edges[nodes[target]["parent_edge"]]["child"] = target
     for k in range(count):
         edges[first_edge + k] = edges[before + k]
+        for player in range(edge_totals.shape[1]):
+            edge_totals[first_edge + k, player] = edge_totals[before + k, player]
         child = edges[first_edge + k]["child"]
         if child != NO_CHILD:
             nodes[child]["parent_edge"] = first_edge + k

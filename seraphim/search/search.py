@@ -17,7 +17,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_columns
 from seraphim.options import SearchOptions
 from seraphim.search import expansion, roots, traversal
 from seraphim.search.cache import allocate_cache, num_slots
@@ -37,7 +37,7 @@ from seraphim.search.tree import (
 
 _BATCH_SHARE = 0.75  # of the rows: a batch for the network
 
-_NO_ROWS, _NO_RESULTS, _NO_CHANCES = np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, 0))
+_NO_ROWS, _NO_RESULTS, _NO_CHANCES = np.empty(0, np.int64), np.empty((0, 1), np.float32), np.empty((0, 0))
 
 
 def batch_size(num_trees: int, leaves: int = 1) -> int:
@@ -85,13 +85,16 @@ class Search:
         self._select = traversal.select if tree_policy is None else traversal.select_by(tree_policy)
         self._leaves = leaves
         self.rule = to_rule(game, options, leaves, other_policy=tree_policy is not None)
-        self.trees = allocate(num_trees, leaves, *slots_of(game, options), game.num_actions, game.state_words)
+        self._columns = num_columns(game)
+        self.trees = allocate(
+            num_trees, leaves, *slots_of(game, options), game.num_actions, game.state_words, self._columns
+        )
         self._features = features_of(game)
         self._room = Room(leaves, leaves * max(game.num_actions, self._features.num_chance_outcomes or 0))
         self._schedules = halving_schedules(options, game.num_actions)
         words = game.state_words - (self._features.bank_words or 0)
-        cache_slots = num_slots(options.cache_megabytes, game.num_actions, words)
-        self.cache = allocate_cache(cache_slots, game.num_actions, words)
+        outputs = game.num_actions + self._columns
+        self.cache = allocate_cache(num_slots(options.cache_megabytes, outputs, words), outputs, words)
         self._busy_rows = np.zeros(num_trees, np.int64)  # rows of each tree that are not at rest
         self._moving = _NO_ROWS  # rows that `select` moves next
         self._rootless = _NO_ROWS  # rows whose trees wait for a root
@@ -176,7 +179,9 @@ class Search:
         to_play = self.game.to_play(states)
         banked = _NO_RESULTS
         if self._features.banked is not None:
-            banked = self._features.banked(states)[np.arange(len(states)), np.maximum(to_play, 0)]
+            banked = self._features.banked(states)
+            if self._columns == 1:
+                banked = banked[np.arange(len(states)), np.maximum(to_play, 0), None]
         return NewPositions(rows, states, to_play, banked)
 
     def _expand_known(

@@ -1,7 +1,8 @@
 """How readouts move through `Trees`: down by selection, and back up with a value.
 
 Compiled; trusts its arguments; knows neither game nor network. A value is for the player to move at its node, and an
-edge's total for the player who chooses that edge; a player may move twice in a row.
+edge's total for the player who chooses that edge; a player may move twice in a row. With more than two players, values
+and totals stand beside these for each of them.
 
 Trees are independent, so rows of different trees move together, each by one ply in turn: while one is processed, the
 memory that the others need next is being loaded (`prefetch`).
@@ -49,6 +50,7 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
         The number of rows with a new position, and of those that wait.
     """
     nodes, edges, node_states = borrowed(trees.nodes), borrowed(trees.edges), borrowed(trees.states)
+    node_values, edge_totals = borrowed(trees.node_values), borrowed(trees.edge_totals)
     root_scores, progress, under_way = borrowed(trees.root_scores), borrowed(trees.progress), borrowed(trees.rows)
     rows, schedules, states, actions = borrowed(rows), borrowed(schedules), borrowed(states), borrowed(actions)
     num_actions = len(root_scores) // len(progress)
@@ -58,7 +60,7 @@ def select(trees: Trees, rows: Array, rule: Rule, schedules: Array, states: Arra
     num_moving, num_resting = len(rows), 0
     while num_moving:
         num_moving, num_resting = _arrive(
-            nodes, edges, progress, under_way, rule, moving, num_moving, rows, num_resting
+            nodes, edges, node_values, edge_totals, progress, under_way, rule, moving, num_moving, rows, num_resting
         )
         num_kept = 0
         for index in range(num_moving):
@@ -130,6 +132,8 @@ def select_by(tree_policy: TreePolicy) -> Callable[..., tuple[int, int]]:
 def _arrive(
     nodes: Array,
     edges: Array,
+    node_values: Array,
+    edge_totals: Array,
     progress: Array,
     under_way: Array,
     rule: Rule,
@@ -167,14 +171,15 @@ def _arrive(
             start = edges_at + np.int64(nodes[node]["first_edge"]) * edge_bytes
             for line in range(min(_MOST_LINES, nodes[node]["num_edges"] * edge_bytes // LINE + 1)):
                 prefetch(start + line * LINE)
-    back_up(nodes, edges, settled, num_settled, rule)
+    back_up(nodes, edges, node_values, edge_totals, settled, num_settled, rule)
     return num_kept, num_resting
 
 
 @kernel
-def _expected_total(node: Any, edges: Array) -> float:
-    # The visits of a NODE where chance moves, times the expectation over its outcomes. Those without a visit count as
-    # the position in which a player moved: were they left out, the luck of the first draws would count in full.
+def _expected_total(node: Any, edges: Array, edge_totals: Array, player: int, value: float) -> float:
+    # The visits of a NODE where chance moves, times the expectation over its outcomes: for a `player` of more than two,
+    # else for the one who moved. Those without a visit count as the `value` of the position in which a player moved:
+    # were they left out, the luck of the first draws would count in full.
     visits, seen, expected = 0, 0.0, 0.0
     first = node["first_edge"]
     for index in range(first, first + node["num_edges"]):
@@ -183,18 +188,24 @@ def _expected_total(node: Any, edges: Array) -> float:
             probability = np.float64(edge["prior"])
             visits += edge["visits"]
             seen += probability
-            expected += probability * (edge["total"] / edge["visits"])
-    return (expected + (1.0 - seen) * np.float64(node["value"])) * visits
+            total = edge_totals[index, player] if edge_totals.shape[1] else edge["total"]
+            expected += probability * (total / edge["visits"])
+    return (expected + (1.0 - seen) * np.float64(value)) * visits
 
 
 @kernel
-def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) -> None:
+def back_up(
+    nodes: Array, edges: Array, node_values: Array, edge_totals: Array, reached: Array, count: int, rule: Rule
+) -> None:
     """Add the values of the first `count` nodes of `reached` int32 to all edges above them; overwrites `reached`.
 
     Where another readout has settled a node in the meantime, its exact value is backed up from there. Above a node
     where chance moves, what is added is the change of its `_expected_total`.
     """
     if count == 0:
+        return
+    if node_values.shape[1]:
+        _back_up_for_each(nodes, edges, node_values, edge_totals, reached, count, rule)
         return
     nodes_at, node_bytes = nodes.ctypes.data, nodes.itemsize
     edges_at, edge_bytes = edges.ctypes.data, edges.itemsize
@@ -215,7 +226,7 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
                 edge = edges[via[index]]
                 is_drawn, before = rule.chance and node["chance"] and not rule.playout, 0.0
                 if is_drawn:
-                    before = _expected_total(node, edges)
+                    before = _expected_total(node, edges, edge_totals, 0, node["value"])
                 edge["visits"] += 1
                 edge["total"] += value
                 if rule.leaves > 1:
@@ -223,7 +234,7 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
                     if edge["proof"] != OPEN:
                         edge["total"] = value * edge["visits"]
                 if is_drawn:
-                    value = _expected_total(node, edges) - before
+                    value = _expected_total(node, edges, edge_totals, 0, node["value"]) - before
             if rule.leaves > 1 and node["settled"]:
                 value = np.float64(node["value"])
             node["visits"] += 1
@@ -237,6 +248,43 @@ def back_up(nodes: Array, edges: Array, reached: Array, count: int, rule: Rule) 
             prefetch(edges_at + np.int64(via[num_kept]) * edge_bytes)
             num_kept += 1
         count = num_kept
+
+
+@kernel
+def _back_up_for_each(
+    nodes: Array, edges: Array, node_values: Array, edge_totals: Array, reached: Array, count: int, rule: Rule
+) -> None:
+    # The same with more than two players, one path after the other.
+    num_players = node_values.shape[1]
+    found, before = np.empty(num_players), np.zeros(num_players)
+    for index in range(count):
+        node, via = np.int64(reached[index]), np.int64(NO_CHILD)
+        for player in range(num_players):
+            found[player] = node_values[node, player]
+        while True:
+            if via != NO_CHILD:
+                is_drawn = rule.chance and nodes[node]["chance"] and not rule.playout
+                for player in range(num_players):
+                    if is_drawn:
+                        value = node_values[node, player]
+                        before[player] = _expected_total(nodes[node], edges, edge_totals, player, value)
+                    edge_totals[via, player] += found[player]
+                edges[via]["visits"] += 1
+                if rule.leaves > 1:
+                    edges[via]["pending"] -= 1
+                    for player in range(num_players if edges[via]["proof"] != OPEN else 0):
+                        edge_totals[via, player] = found[player] * edges[via]["visits"]
+                edges[via]["total"] = edge_totals[via, nodes[node]["to_play"]]
+                for player in range(num_players if is_drawn else 0):
+                    value = node_values[node, player]
+                    found[player] = _expected_total(nodes[node], edges, edge_totals, player, value) - before[player]
+            if rule.leaves > 1 and nodes[node]["settled"]:
+                for player in range(num_players):
+                    found[player] = node_values[node, player]
+            nodes[node]["visits"] += 1
+            if nodes[node]["parent"] == NO_PARENT:
+                break
+            node, via = np.int64(nodes[node]["parent"]), np.int64(nodes[node]["parent_edge"])
 
 
 @kernel

@@ -1,8 +1,8 @@
 """The trees of a search: one table of nodes and one of edges for all of them. Data only.
 
-Shape letters: `T` trees, `N` node slots of a tree, `E` edge slots of a tree, `A` actions, `W` state words,
-`R` rows. A row is one readout under way: tree t has the rows t·L … t·L + L - 1, where L is the number of leaves that
-one tree may have with the network at a time (1 in self-play).
+Shape letters: `T` trees, `N` node slots of a tree, `E` edge slots of a tree, `A` actions, `W` state words, `V` values
+of a position (`seraphim.game.features.num_columns`), `R` rows. A row is one readout under way: tree t has the rows
+t·L … t·L + L - 1, where L is the number of leaves that one tree may have with the network at a time (1 in self-play).
 
 Tree t has the nodes t·N … t·N + N - 1, of which the first is its root, and the edges t·E … t·E + E - 1; all indices are
 those of the whole tables. Each node owns a contiguous run of edges, one for each legal action in ascending order, so
@@ -81,6 +81,9 @@ class Trees(NamedTuple):
     nodes: Array  # NODE [T·N]
     edges: Array  # EDGE [T·E]
     states: Array  # int64 [T·N, W], of the nodes
+    # With more than two players, what stands in `value` and `total` for one of them, here for each; else no columns.
+    node_values: Array  # float32 [T·N, V]
+    edge_totals: Array  # float64 [T·E, V]
     root_scores: Array  # float32 [T·A], of the root's k-th edge: see `seraphim.search.roots.prepare_roots`
     progress: Array  # TREE [T]
     rows: Array  # ROW [R]
@@ -92,11 +95,14 @@ class NewPositions(NamedTuple):
     rows: Array  # int64 [R]
     states: Array  # int64 [R, W]
     to_play: Array  # int8 [R]
-    banked: Array  # float32 [R], what the player to move already has; empty in games without a bank
+    # float32 [R, V], what each player already has, or with one column the player to move; no rows without a bank.
+    banked: Array
 
 
-def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int) -> Trees:
-    """Return empty trees with room for `num_nodes` nodes and `num_edges` edges each.
+def allocate(
+    num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_actions: int, state_words: int, columns: int = 1
+) -> Trees:
+    """Return empty trees with room for `num_nodes` nodes and `num_edges` edges each; `columns` is V.
 
     Raises:
         SettingsError: their slots have numbers that no int32 holds.
@@ -104,10 +110,13 @@ def allocate(num_trees: int, leaves: int, num_nodes: int, num_edges: int, num_ac
     check_room(num_trees, num_nodes, num_edges)
     rows = np.zeros(num_trees * leaves, ROW)
     rows["node"] = AT_REST
+    columns = columns if columns > 1 else 0
     return Trees(
         nodes=zeros((num_trees * num_nodes,), NODE),
         edges=zeros((num_trees * num_edges,), EDGE),
         states=zeros((num_trees * num_nodes, state_words), np.int64),
+        node_values=zeros((num_trees * num_nodes, columns), np.float32),
+        edge_totals=zeros((num_trees * num_edges, columns), np.float64),
         root_scores=np.zeros(num_trees * num_actions, np.float32),
         progress=np.zeros(num_trees, TREE),
         rows=rows,
@@ -143,6 +152,8 @@ def resized(trees: Trees, num_nodes: int, num_edges: int) -> Trees:
         nodes=_with_slots(trees.nodes, used_nodes, num_nodes),
         edges=_with_slots(trees.edges, used_edges, num_edges),
         states=_with_slots(trees.states, used_nodes, num_nodes),
+        node_values=_with_slots(trees.node_values, used_nodes, num_nodes),
+        edge_totals=_with_slots(trees.edge_totals, used_edges, num_edges),
         rows=trees.rows.copy(),
     )
     for indices, used, shifts in (
@@ -196,7 +207,7 @@ def _shift(indices: Array, shift: Array) -> None:
 
 
 def _with_slots(array: Array, used: Array, num_slots: int) -> Array:
-    old = array.reshape(len(used), -1, *array.shape[1:])
+    old = array.reshape(len(used), len(array) // len(used), *array.shape[1:])
     new = zeros((len(used) * num_slots, *array.shape[1:]), array.dtype)
     by_tree = new.reshape(len(used), num_slots, *array.shape[1:])
     for tree in np.flatnonzero(used):
