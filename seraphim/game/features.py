@@ -88,11 +88,12 @@ def still_to_come(game: Game, states: Array, results: Array) -> Array:
     """Return what the network's value stands for: the part of results that is not banked, by the game's `value_scale`.
 
     States int64 [B, W] are positions in which a player moves; `results` and what is returned are float32 [B] for that
-    player.
+    player, or [B, P] for each of more than two, the one to move first.
     """
     features = features_of(game)
     if features.banked is not None:
-        results = results - features.banked(states)[np.arange(len(states)), game.to_play(states)]
+        gained = mover_first(features.banked(states), game.to_play(states))
+        results = results - (gained if results.ndim > 1 else gained[:, 0])
     return results if features.value_scale is None else (results / features.value_scale).astype(np.float32)
 
 
@@ -100,6 +101,13 @@ def num_columns(game: object) -> int:
     """Return `V`, how many values a position has: one for each player, but one for two, whose results add up to 0."""
     players = features_of(game).num_players or 2
     return 1 if players == 2 else players
+
+
+def mover_first(values: Array, to_play: Array) -> Array:
+    """Return the values of each player [B, P], the one to move first, then in the order of their seats."""
+    seats = (to_play.astype(np.int64)[:, None] + np.arange(values.shape[1])) % values.shape[1]
+    columns: Array = np.take_along_axis(values, seats, axis=1)
+    return columns
 
 
 def is_for_one(game: object) -> bool:

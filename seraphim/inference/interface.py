@@ -1,5 +1,6 @@
 """What the runtimes share."""
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from seraphim.errors import ModelError
 from seraphim.game import Array, Game
+from seraphim.game.features import num_columns
 
 Runtime = Literal["auto", "openvino", "litert", "tensorflow", "jax"]
 Precision = Literal["bfloat16", "float32"]
@@ -60,6 +62,12 @@ def in_buckets(
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
+def split(outputs: Array, num_actions: int) -> tuple[Array, Array]:
+    """Return logits [N, A] and values, [N] if there is one of a position, of outputs [N, A + V]."""
+    values = outputs[:, num_actions:]
+    return outputs[:, :num_actions], values if values.shape[1] > 1 else values[:, 0]
+
+
 def check_fit(snapshot: Path, game: Game, inputs: Signature, outputs: Signature) -> None:
     """Raise a ModelError unless a snapshot has the inputs and outputs that a game needs."""
     if set(inputs) != {"observation"} or not {"policy", "value"} <= set(outputs):
@@ -71,6 +79,12 @@ def check_fit(snapshot: Path, game: Game, inputs: Signature, outputs: Signature)
         raise ModelError(
             f"policy head of {snapshot} has {'×'.join(map(str, outputs['policy']))} outputs but {game.name} has "
             f"{game.num_actions} actions: was this model trained for another game?"
+        )
+    values = math.prod(outputs["value"])
+    if values != num_columns(game):
+        raise ModelError(
+            f"value head of {snapshot} has {values} outputs but {game.name} needs {num_columns(game)}: was this model "
+            "trained for another game?"
         )
     if inputs["observation"] != tuple(game.observation_shape):
         raise ModelError(

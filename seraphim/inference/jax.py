@@ -19,7 +19,7 @@ import numpy as np
 
 from seraphim.errors import ModelError, NotInstalledError, SeraphimError, SettingsError, how_to_install
 from seraphim.game import Array, Game
-from seraphim.inference.interface import FIXED_SIZES, Precision, check_fit, check_process, fixed_size, in_buckets
+from seraphim.inference.interface import FIXED_SIZES, Precision, check_fit, check_process, fixed_size, in_buckets, split
 from seraphim.inference.tensorflow import gpu_is_likely
 from seraphim.machine import processor_name
 from seraphim.network import safety, saved_model
@@ -94,7 +94,7 @@ class JaxModel:
         with _configuration(), _own_arithmetic():
             self._weights = jax.device_put(weights, device)
             self._program = _program(self._network)
-        self._process = os.getpid()
+        self._process, self._num_actions = os.getpid(), game.num_actions
         self.name = str(snapshot)
         self.overlaps = device.platform != "cpu"
         where = device.device_kind if self.overlaps else processor_name()
@@ -107,7 +107,7 @@ class JaxModel:
         def infer_bucket(padded: Array) -> tuple[Array, Array]:
             with _own_arithmetic():
                 outputs = np.asarray(self._program(self._weights, padded))
-            return outputs[:, :-1], outputs[:, -1]
+            return split(outputs, self._num_actions)
 
         return in_buckets(observations, infer_bucket, fixed_size, FIXED_SIZES[-1])
 
@@ -206,31 +206,29 @@ def _check_shapes(
     observations = _jax().ShapeDtypeStruct((2, *inputs.get("observation", ())), np.uint8)
     policies, values = _jax().eval_shape(functools.partial(_evaluate, network), weights, observations)
     check_fit(snapshot, game, inputs, {"policy": policies.shape[1:], "value": values.shape[1:]})
-    if values.shape != (2,):
-        raise ValueError(f"there are {values.size // 2} values for a position")
 
 
 @functools.lru_cache(maxsize=64)
 def _program(network: _Network) -> Any:
-    # Gives one array float32 [N, A + 1], the logits and the value, because each copy from a GPU takes time.
+    # Gives one array float32 [N, A + V], the logits and the values, because each copy from a GPU takes time.
     from jax import numpy as jnp
 
     def evaluate(weights: Mapping[str, Mapping[str, Any]], observations: Any) -> Any:
         policies, values = _evaluate(network, weights, observations)
-        return jnp.concatenate([policies, values[:, None]], axis=1)
+        return jnp.concatenate([policies, values], axis=1)
 
     return _jax().jit(evaluate)
 
 
 def _evaluate(network: _Network, weights: Mapping[str, Mapping[str, Any]], observations: Any) -> tuple[Any, Any]:
-    # Logits float32 [N, A] and values float32 [N] of observations uint8 [N, *O].
+    # Logits float32 [N, A] and values float32 [N, V] of observations uint8 [N, *O].
     # The last layers of the heads are small, and computed in float32.
     outputs: dict[str, Any] = {}
     for layer in network.layers:
         inputs = [outputs[name] for name in layer.inputs] or [observations]
         precision = "float32" if layer.name in (network.policy, network.value) else network.precision
         outputs[layer.name] = _apply(layer, weights[layer.name], inputs, precision)
-    return outputs[network.policy], outputs[network.value].reshape(-1)
+    return outputs[network.policy], outputs[network.value]
 
 
 def _apply(layer: _Layer, weights: Mapping[str, Any], inputs: Sequence[Any], precision: str) -> Any:

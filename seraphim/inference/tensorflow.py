@@ -114,7 +114,7 @@ def load_network(snapshot: Path, game: Game) -> Any:
     observations = np.random.default_rng(0).integers(0, 2, (_NUM_OBSERVATIONS, *game.observation_shape), np.uint8)
     served = OpenVinoModel(snapshot, game, "float32", threads=1).infer(observations)
     found = model(observations, training=False)
-    pairs = zip(served, (found["policy"].numpy(), found["value"].numpy().reshape(-1)), strict=True)
+    pairs = zip(served, (found["policy"].numpy(), found["value"].numpy().reshape(served[1].shape)), strict=True)
     if not all(a.shape == b.shape and np.allclose(a, b, TOLERANCE, TOLERANCE, equal_nan=True) for a, b in pairs):
         raise ModelError(
             f"the SavedModel and {saved_model.ARCHIVE} in {snapshot} are different networks: promote "

@@ -18,6 +18,7 @@ import numpy as np
 
 from seraphim.errors import NotInstalledError, SettingsError, how_to_install
 from seraphim.game import Game
+from seraphim.game.features import num_columns
 from seraphim.machine import environment, no_root_handler, same_random_state
 from seraphim.network.native_log import without_native_log
 from seraphim.options import NetworkOptions
@@ -153,8 +154,9 @@ def computed_in_bfloat16(model: Any) -> Iterator[None]:
 def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     """Return a Keras model with random weights; the same seed gives the same weights.
 
-    It maps `observation` uint8 [B, *O] to `policy`, logits float32 [B, A], and `value` float32 [B, 1] in [-1, 1]
-    for the player to move. Observations are small counts, mostly planes of 0 and 1, so they are not scaled.
+    It maps `observation` uint8 [B, *O] to `policy`, logits float32 [B, A], and `value` float32 [B, V] in [-1, 1] for
+    the player to move, and with more than two players for each, that one first. Observations are small counts, mostly
+    planes of 0 and 1, so they are not scaled.
 
     Raises:
         SettingsError: a resnet is asked for, but the game's observation is not of rows, columns and planes.
@@ -174,7 +176,7 @@ def build(game: Game, options: NetworkOptions, seed: int) -> Any:
     policy, value = builder.mlp(planes) if options.kind == "mlp" else builder.resnet(planes)
     outputs = {
         "policy": builder.output(policy, game.num_actions, "policy", None),
-        "value": builder.output(value, 1, "value", "tanh"),
+        "value": builder.output(value, num_columns(game), "value", "tanh"),
     }
     return keras.Model(observation, outputs, name="network")
 

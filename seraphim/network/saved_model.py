@@ -39,7 +39,8 @@ def save_snapshot(model: Any, path: Path) -> None:
     """Write a model into the folder `path`: a SavedModel, the same for LiteRT, and a Keras archive for training.
 
     The signature `serving_default` of the first two maps `observation` uint8 [N, *O] to `policy` float32 [N, A]
-    (logits) and `value` float32 [N]. The archive holds the weights, the optimizer's state and the step.
+    (logits) and `value` float32 [N], or with more than two players [N, V]. The archive holds the weights, the
+    optimizer's state and the step.
 
     Raises:
         ModelError: a weight, a number of the optimizer's, or an output is a NaN or an infinity.
@@ -101,7 +102,8 @@ def to_module(model: Any, batch: int | None = None, compiled: str | None = None)
     def serve(observation: Any) -> dict[str, Any]:
         with architectures.computed_in_bfloat16(model) if is_rounded else contextlib.nullcontext():
             outputs = model(observation, training=False)
-        return {"policy": outputs["policy"], "value": tf.reshape(outputs["value"], [-1])}
+        value = outputs["value"]
+        return {"policy": outputs["policy"], "value": tf.reshape(value, [-1]) if value.shape[1] == 1 else value}
 
     # The module holds the weights and nothing else, so that neither the optimizer nor Keras's own graphs are saved.
     module = tf.Module()

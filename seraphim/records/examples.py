@@ -10,7 +10,7 @@ import numpy as np
 
 from seraphim.errors import GameError, RecordError
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, mover_first, num_columns
 from seraphim.game.saved_games import check_position
 from seraphim.records import sparse
 from seraphim.records.schema import END_OF_GAME, is_sparse, read_columns, shapes_of, write_columns
@@ -19,7 +19,7 @@ from seraphim.records.tfrecord import DamageError
 
 POLICY_TOLERANCE = 1e-3  # by which the sum of a visit distribution in float32 may differ from 1
 _VALUE_TOLERANCE = 1e-3  # by which a mean of values in float32 may exceed 1
-_VALUES, _WEIGHTS = ("value", "root_value"), ("value_weight", "policy_weight")
+_VALUES, _WEIGHTS = ("value", "root_value", "values", "root_values"), ("value_weight", "policy_weight")
 _DENSE_AT_A_TIME = 256  # positions of a game with sparse policies, while they are read
 
 
@@ -30,8 +30,10 @@ class GameRecord(NamedTuple):
     states: Array  # int64 [T, W], before each action
     actions: Array  # int [T], what was played
     policies: Array  # float32 [T, A], the policy targets, unaffected by the temperature of play
-    root_values: Array  # float32 [T] in [-1, 1], the search's value for the player to move
-    result: float | None  # for player 0, in [-1, 1], as the search values it; None if the game was cut off
+    # float32 [T] in [-1, 1], the search's value for the player to move; of more than two players [T, P], by player.
+    root_values: Array
+    # In [-1, 1], as the search values it: for player 0, or float32 [P], by player; None if the game was cut off.
+    result: Array | float | None
     plies: Array | None = None  # int [T], moves and outcomes of chance before each position; None counts from 0
 
 
@@ -40,10 +42,11 @@ class Positions(NamedTuple):
 
     observations: Array  # uint8 [P, *O], as seen by the player to move
     policies: Array | SparseRows  # float32 [P, A], the policy targets; sparse if `schema.is_sparse`
-    values: Array  # float32 [P] in [-1, 1], the game's result for the player to move
+    # float32 [P] in [-1, 1], the game's result for the player to move; of more than two players [P, V], that one first.
+    values: Array
     value_weights: Array  # float32 [P], 1, or 0 for the positions of a game that was cut off
     policy_weights: Array  # float32 [P], weight of each policy in training
-    root_values: Array  # float32 [P] in [-1, 1], the search's value for the player to move
+    root_values: Array  # the same of the search's values
     states: Array  # int64 [P, W]
     legal: Array | SparseRows  # bool [P, A], sparse if the policies are
     actions: Array  # int64 [P], what was played
@@ -127,13 +130,14 @@ def pick(positions: Positions, rows: slice | Array) -> Positions:
 def _decode(game: Game, examples: Sequence[bytes]) -> Positions:
     columns = read_columns(shapes_of(game), examples)
     _check_ranges(game, columns)
+    values, root_values = ("values", "root_values") if "values" in columns else ("value", "root_value")
     return Positions(
         observations=columns["observation"].reshape(len(examples), *game.observation_shape),
         policies=columns["policy"],
-        values=columns["value"],
+        values=columns[values],
         value_weights=columns["value_weight"],
         policy_weights=columns["policy_weight"],
-        root_values=columns["root_value"],
+        root_values=columns[root_values],
         states=columns["state"],
         legal=columns["legal"],
         actions=columns["action"],
@@ -150,7 +154,8 @@ def _check_ranges(game: Game, columns: Mapping[str, Array]) -> None:
         "legal action": _are_legal(columns["action"], columns["legal"]),
         "policy over its legal actions": _are_policies(columns["policy"], columns["legal"]) | without_policy,
     }
-    expected |= {f"{name} from -1 to 1": np.abs(columns[name]) <= 1 + _VALUE_TOLERANCE for name in _VALUES}
+    found = {name: columns[name] for name in _VALUES if name in columns}
+    expected |= {f"{name} from -1 to 1": np.abs(column) <= 1 + _VALUE_TOLERANCE for name, column in found.items()}
     expected |= {f"{name} from 0 to 1": (columns[name] >= 0) & (columns[name] <= 1) for name in _WEIGHTS}
     for what, valid in expected.items():
         if not valid.all():
@@ -173,7 +178,11 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
     policies = np.concatenate([record.policies for record in records])
     legal = game.legal(states)
     _check_moves(records, stops, plies, actions, policies, legal)
-    results = np.repeat([record.result or 0.0 for record in records], lengths)
+    none = np.zeros(num_columns(game))
+    results = np.repeat(
+        [none if record.result is None else record.result + none for record in records], lengths, axis=0
+    )
+    root_values, to_play = np.concatenate([record.root_values for record in records]), game.to_play(states)
     game_ids = [np.frombuffer(record.game_id.encode(), np.uint8) for record in records]
     ends = np.zeros(len(states), np.int64)
     ends[stops - 1] = END_OF_GAME
@@ -181,16 +190,19 @@ def _encode_group(game: Game, records: Sequence[GameRecord]) -> Iterator[list[by
         "game_id": np.repeat(game_ids, lengths, axis=0),
         "ply": plies,
         "action": actions,
-        "value": np.where(game.to_play(states) == 0, results, 0.0 - results),
+        "value": np.where(to_play == 0, results[:, 0], 0.0 - results[:, 0]),
         "value_weight": np.repeat([float(record.result is not None) for record in records], lengths),
         "policy_weight": np.ones(len(states), np.float32),
-        "root_value": np.concatenate([record.root_values for record in records]),
+        "root_value": root_values,
         "observation": game.observe(states).reshape(len(states), -1),
         "state": states,
         "policy": policies,
         "legal": legal,
         "end": ends,
     }
+    if results.shape[1] > 1:
+        columns |= {"values": mover_first(results, to_play), "root_values": mover_first(root_values, to_play)}
+        columns |= {"value": columns["values"][:, 0], "root_value": columns["root_values"][:, 0]}
     examples = write_columns(shapes_of(game), columns)
     for stop, length in zip(stops.tolist(), lengths.tolist(), strict=True):
         yield examples[stop - length : stop]
@@ -206,7 +218,15 @@ def _check_shapes(game: Game, record: GameRecord) -> None:
         raise RecordError(
             f"game {record.game_id!r} of {game.name} has {moves} plies: expected an id, and 1 to {game.max_plies} plies"
         )
-    expected = {"states": (moves, game.state_words), "policies": (moves, game.num_actions), "root_values": (moves,)}
+    columns = num_columns(game)
+    by_player = (columns,) if columns > 1 else ()
+    expected: dict[str, tuple[int, ...]] = {
+        "states": (moves, game.state_words),
+        "policies": (moves, game.num_actions),
+        "root_values": (moves, *by_player),
+    }
+    if record.result is not None:
+        expected["result"] = by_player
     found = {name: np.shape(getattr(record, name)) for name in expected} | {"plies": plies.shape}
     for name, shape in (expected | {"plies": (moves,)}).items():
         if found[name] != shape:

@@ -11,6 +11,8 @@ Features of an example, in the order in which they are stored:
     value_weight  float         1, or 0 if the game was cut off
     policy_weight float         weight of the policy in training: 1 in self-play, 0 for none
     root_value    float         the search's value for the player to move
+    values        float [V]     only with more than two players: `value` for each, the one to move first
+    root_values   float [V]     the same of `root_value`
     observation   bytes         uint8 [*O], as seen by the player to move
     state         bytes         int64 [W], little endian
     policy        float [A]     the policy target: the search's visit distribution, or the policy of a Gumbel root
@@ -38,6 +40,7 @@ import numpy as np
 
 from seraphim.errors import RecordError
 from seraphim.game import Array, Game
+from seraphim.game.features import num_columns
 from seraphim.records.tfrecord import (
     DamageError,
     Feature,
@@ -69,11 +72,14 @@ class Shapes(NamedTuple):
     num_actions: int
     observation_bytes: int
     state_words: int
+    columns: int = 1
+    """Values of a position, `V`."""
 
 
 def shapes_of(game: Game) -> Shapes:
     """Return what the examples of a game depend on."""
-    return Shapes(game.name, game.max_plies, game.num_actions, math.prod(game.observation_shape), game.state_words)
+    observation_bytes = math.prod(game.observation_shape)
+    return Shapes(game.name, game.max_plies, game.num_actions, observation_bytes, game.state_words, num_columns(game))
 
 
 def is_sparse(num_actions: int) -> bool:
@@ -293,6 +299,7 @@ def _stored(shapes: Shapes, id_bytes: int = 0) -> dict[str, tuple[FeatureKind, n
         "value_weight": floats(),
         "policy_weight": floats(),
         "root_value": floats(),
+        **({"values": floats(shapes.columns), "root_values": floats(shapes.columns)} if shapes.columns > 1 else {}),
         "observation": data(np.uint8, shapes.observation_bytes),
         "state": data("<i8", shapes.state_words),
         "policy": floats(shapes.num_actions),

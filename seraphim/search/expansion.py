@@ -45,7 +45,7 @@ def exact_values(game: Game, states: Array, options: SearchOptions) -> tuple[Arr
 
 
 def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) -> Array:
-    """Return the values of ended games, float32 [B, V] in [-1, 1] by player: their `results`, less if they took long.
+    """Return the values of ended games, float32 [B] or [B, V] by player: their `results`, less if they took long.
 
     That is r·(1 - f·p), where the progress p is 0 at the earliest possible end of a game and 1 at the latest, and f is
     `SearchOptions.fast_wins`, which needs a game with `progress`. With f = 0.9, a win of connect four counts 1 after 7
@@ -56,7 +56,7 @@ def terminal_value(game: Game, states: Array, results: Array, fast_wins: float) 
     progress = features_of(game).progress
     if progress is None:
         return results
-    return (results * (1 - fast_wins * progress(states)[:, None])).astype(np.float32)
+    return (results.T * (1 - fast_wins * progress(states))).T.astype(np.float32)
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 
 from seraphim.errors import GameError, SettingsError
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_columns
 from seraphim.options import SearchOptions, SelfPlayOptions
 from seraphim.records.examples import GameRecord
 from seraphim.search.evaluator import Inference
@@ -69,7 +69,7 @@ class _Slots(NamedTuple):
     past_states: Array  # int64 [G, M, W]
     past_actions: Array  # int32 [G, M]
     past_policies: Array  # float32 [G, M, A]
-    past_values: Array  # float32 [G, M]
+    past_values: Array  # float32 [G, M], or of more than two players [G, M, P]
 
 
 class SelfPlay:
@@ -125,12 +125,12 @@ class SelfPlay:
             trees, done = np.concatenate(done), [np.empty(0, np.int64)]
             slots = self._move(slots, trees)
             ended, outcomes = self._game.outcome(slots.states[trees])
-            results = outcomes.reshape(len(trees), -1)[:, 0]
+            results = outcomes.reshape(len(trees), -1)[:, : num_columns(self._game)]
             results = terminal_value(self._game, slots.states[trees], results, self._fast_wins)
             cut_off = ~ended & (slots.plies[trees] >= self._game.max_plies)
             ongoing = trees[~(ended | cut_off)]
             for tree, result in zip(trees[ended], results[ended], strict=True):
-                yield self._record(slots, tree, float(result))
+                yield self._record(slots, tree, result if len(result) > 1 else float(result[0]))
             for tree in trees[cut_off]:
                 yield self._record(slots, tree, self._estimate(slots, tree))
             free, fresh = np.concatenate([free, trees[ended | cut_off]]), free[:0]
@@ -143,6 +143,7 @@ class SelfPlay:
     def _allocate(self, numbers: Array) -> _Slots:
         games, moves = len(numbers), min(self._game.max_plies, 64)
         states, plies = self._open(numbers)
+        columns = num_columns(self._game)
         return _Slots(
             numbers=numbers,
             plies=plies,
@@ -152,7 +153,7 @@ class SelfPlay:
             past_states=np.empty((games, moves, self._game.state_words), np.int64),
             past_actions=np.empty((games, moves), np.int32),
             past_policies=np.empty((games, moves, self._game.num_actions), np.float32),
-            past_values=np.empty((games, moves), np.float32),
+            past_values=np.empty((games, moves, *(() if columns == 1 else (columns,))), np.float32),
         )
 
     def _search(self, slots: _Slots, trees: Array) -> None:
@@ -229,7 +230,8 @@ class SelfPlay:
         slots.past_policies[trees, recorded] = result.policies
         # What is banked and what the network expects may add up to more than there is.
         is_sum = self._features.banked is not None
-        slots.past_values[trees, recorded] = np.clip(result.values, -1, 1) if is_sum else result.values
+        values = result.by_player if result.by_player.shape[1] else result.values
+        slots.past_values[trees, recorded] = np.clip(values, -1, 1) if is_sum else values
         slots.searched[trees] += 1
         self.search.move(trees, actions)
         successors = self._game.step(slots.states[trees], actions)
@@ -240,7 +242,7 @@ class SelfPlay:
         # The result of a game that is cut off: unknown, but a player alone gets what the last search expected.
         return float(slots.past_values[tree, slots.searched[tree] - 1]) if self._features.num_players == 1 else None
 
-    def _record(self, slots: _Slots, tree: int, result: float | None) -> GameRecord:
+    def _record(self, slots: _Slots, tree: int, result: Array | float | None) -> GameRecord:
         moves = slots.searched[tree]
         return GameRecord(
             game_id=game_id(self._stream, slots.numbers[tree]),

@@ -17,7 +17,8 @@ import numpy as np
 
 from seraphim.errors import SeraphimError, WorkerError
 from seraphim.game import Array, Game
-from seraphim.inference.interface import FIXED_SIZES
+from seraphim.game.features import num_columns
+from seraphim.inference.interface import FIXED_SIZES, split
 from seraphim.search.evaluator import Inference
 
 IN_FLIGHT = 3
@@ -31,7 +32,7 @@ class Seat(NamedTuple):
 
     connection: Connection
     observations: Any  # bytes that are uint8 [R, *O]
-    outputs: Any  # bytes that are float32 [R, A + 1]: the logits, and the value
+    outputs: Any  # bytes that are float32 [R, A + V]: the logits, and the values
 
     def arrays(self, game: Game) -> tuple[Array, Array]:
         """Return the memory as two arrays."""
@@ -42,7 +43,7 @@ class Seat(NamedTuple):
 def make_seat(context: SpawnContext, game: Game, size: int) -> tuple[Seat, Seat]:
     """Return both ends of a seat for `size` positions: the player's and the server's."""
     observations = context.RawArray("B", size * int(np.prod(game.observation_shape)))
-    outputs = context.RawArray("f", size * (game.num_actions + 1))
+    outputs = context.RawArray("f", size * (game.num_actions + num_columns(game)))
     ours, theirs = context.Pipe()
     return Seat(ours, observations, outputs), Seat(theirs, observations, outputs)
 
@@ -54,7 +55,7 @@ class ServedNetwork:
 
     def __init__(self, game: Game, name: str, description: str, seats: Sequence[Seat]) -> None:
         """Take the network's `name` and `description`, and one seat for each thread that asks it."""
-        self.name, self.description = name, description
+        self.name, self.description, self._num_actions = name, description, game.num_actions
         self._free: SimpleQueue[tuple[Connection, Array, Array]] = SimpleQueue()
         for seat in seats:
             self._free.put((seat.connection, *seat.arrays(game)))
@@ -74,7 +75,8 @@ class ServedNetwork:
         finally:
             self._free.put(seat)
         outputs = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return outputs[:, :-1].copy(), outputs[:, -1].copy()
+        logits, values = split(outputs, self._num_actions)
+        return logits.copy(), values.copy()
 
     def _ask(self, connection: Connection, inputs: Array, outputs: Array, observations: Array) -> Array:
         inputs[: len(observations)] = observations
@@ -120,8 +122,8 @@ class NetworkServer:
                 logits, values = self.inference.infer(batch)
                 for request, end in zip(asked, ends, strict=True):
                     rows = slice(end - request.size, end)
-                    request.outputs[: request.size, :-1] = logits[rows]
-                    request.outputs[: request.size, -1] = values[rows]
+                    request.outputs[: request.size, : logits.shape[1]] = logits[rows]
+                    request.outputs[: request.size, logits.shape[1] :] = values[rows].reshape(request.size, -1)
             except SeraphimError as found:
                 error = found
             except Exception:  # noqa: BLE001 (those that asked have to know of any error)

@@ -106,10 +106,10 @@ class Batches:
         if isinstance(policies, SparseRows):
             parts = [policies.values, policies.starts, policies.columns]
         else:
-            parts = [policies.ravel(), np.empty(0, np.int64), np.empty(0, np.int32)]
-        columns = positions.observations.ravel(), values, positions.policy_weights, positions.value_weights, *parts
+            parts = [policies, np.empty(0, np.int64), np.empty(0, np.int32)]
+        columns = positions.observations, values, positions.policy_weights, positions.value_weights, *parts
         for variable, column in zip(self._columns, columns, strict=True):
-            variable.assign(column)
+            variable.assign(column.ravel())
         try:
             yield
         finally:
@@ -120,7 +120,7 @@ class Batches:
         """Return the batch of a step, an int64 scalar: positions drawn with replacement, under random symmetries.
 
         It is `(observations uint8 [B, *O], targets, weights)`, with the targets `policy` float32 [B, A] and `value`
-        float32 [B, 1], and a weight float32 [B] for each.
+        float32 [B, V], and a weight float32 [B] for each.
         """
         tf = architectures.tensorflow()
         observations, values, policy_weights, value_weights, *policies = self._columns
@@ -136,7 +136,7 @@ class Batches:
             policy = tf.gather(_dense_rows(rows, num_actions, *policies), moves, batch_dims=1)
         else:
             policy = tf.gather(policies[0], offsets * num_actions + moves)
-        targets = {"policy": policy, "value": tf.gather(values, rows)[:, None]}
+        targets = {"policy": policy, "value": tf.gather(tf.reshape(values, [count, -1]), rows)}
         weights = {"policy": tf.gather(policy_weights, rows), "value": tf.gather(value_weights, rows)}
         return tf.reshape(seen, [size, *self._shape]), targets, weights
 
@@ -230,7 +230,7 @@ class TrainingSteps:
             outputs = model(observations, training=True)
             crosses = tf.nn.softmax_cross_entropy_with_logits(targets["policy"], outputs["policy"])
             policy = tf.reduce_mean(weights["policy"] * crosses)
-            squares = tf.square(outputs["value"] - targets["value"])[:, 0]
+            squares = tf.reduce_mean(tf.square(outputs["value"] - targets["value"]), axis=1)
             value = tf.reduce_mean(weights["value"] * squares)
             loss = tf.add_n([policy, value, *model.losses])
         variables = model.trainable_variables

@@ -30,7 +30,8 @@ def to_targets(game: Game, positions: Positions) -> Targets:
         return Targets(positions, 0.0)
     states = positions.states.copy()
     values, root_values = (still_to_come(game, states, each) for each in (positions.values, positions.root_values))
-    beyond = (np.abs(values) > 1 + _ROUNDING) & (positions.value_weights > 0)
+    largest = np.abs(values).reshape(len(values), -1).max(axis=1, initial=0)
+    beyond = (largest > 1 + _ROUNDING) & (positions.value_weights > 0)
     states[:, game.state_words - (features.bank_words or 0) :] = 0
     values, root_values = np.clip(values, -1, 1), np.clip(root_values, -1, 1)
     changed = positions._replace(values=values, root_values=root_values, states=states)

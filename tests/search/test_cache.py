@@ -17,7 +17,7 @@ GAME = TicTacToe()
 def entries(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     logits = np.where(rng.random((count, 5)) < 0.7, rng.normal(size=(count, 5)), -np.inf)
-    values = rng.normal(size=count).astype(np.float32)
+    values = rng.normal(size=(count, 2)).astype(np.float32)
     return rng.integers(-(2**62), 2**62, (count, 3)), logits.astype(np.float32), values
 
 
@@ -32,13 +32,13 @@ def store(cache: Cache, states: np.ndarray, logits: np.ndarray, values: np.ndarr
 
 
 def test_what_was_stored_is_found_and_nothing_else() -> None:
-    cache = allocate_cache(4096, 5, 3)
+    cache = allocate_cache(4096, 7, 3)
     states, logits, values = entries(300)
     assert set(slots(cache, states)) == {MISS}
     store(cache, states, logits, values)
     found = slots(cache, states)
-    assert cache.outputs[found, :-1].tolist() == logits.tolist()
-    assert cache.outputs[found, -1].tolist() == values.tolist()
+    assert cache.outputs[found, :5].tolist() == logits.tolist()
+    assert cache.outputs[found, 5:].tolist() == values.tolist()
     for word in range(3):
         others = states.copy()
         others[:, word] ^= 1
@@ -52,14 +52,14 @@ def test_a_cache_keeps_within_its_memory() -> None:
 
 
 def test_without_memory_nothing_is_kept() -> None:
-    cache = allocate_cache(num_slots(0, 5, 3), 5, 3)
+    cache = allocate_cache(num_slots(0, 7, 3), 7, 3)
     states, logits, values = entries(10)
     store(cache, states, logits, values)
     assert set(slots(cache, states)) == {MISS}
 
 
 def test_a_full_table_keeps_the_newest() -> None:
-    cache = allocate_cache(4096, 5, 3)
+    cache = allocate_cache(4096, 7, 3)
     size = len(cache.keys)
     states, logits, values = entries(4 * size)
     store(cache, states, logits, values)
@@ -68,7 +68,7 @@ def test_a_full_table_keeps_the_newest() -> None:
 
 
 def test_an_entry_stored_again_is_replaced_not_doubled() -> None:
-    cache = allocate_cache(4, 5, 3)
+    cache = allocate_cache(4, 7, 3)
     states, logits, values = entries(1)
     for _ in range(10):
         store(cache, states, logits, values)
