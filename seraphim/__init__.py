@@ -25,6 +25,7 @@ In dependency order (each folder or module imports only from those above it):
     training       training, and the loop of self-play and training
     server         the server of the pages
     diagnostics    doctor and benchmark
+    matches        players meet, part of the library
     api            Seraphim as a library; what it offers is offered here
     cli            what the commands share
     commands       the commands of `seraphim`, each a module
@@ -39,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 from seraphim import errors as errors
 
 if TYPE_CHECKING:
-    from seraphim.api import evaluate, learn, match, new, play_alone, prove, read_games, self_play
+    from seraphim.api import evaluate, learn, match, new, play_alone, play_table, prove, read_games, self_play
     from seraphim.players.model import Model, load
     from seraphim.players.review import GameReview
     from seraphim.search.analysis import Move, PositionAnalysis
@@ -55,6 +56,7 @@ __all__ = [
     "match",
     "new",
     "play_alone",
+    "play_table",
     "prove",
     "read_games",
     "self_play",

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING
 
 from seraphim.errors import SettingsError, shown
 from seraphim.evaluation.error_rates import Evaluation, calibrate, measure_errors
-from seraphim.evaluation.match import MatchResult, count_openings, default_plies, make_openings, play_match
 from seraphim.evaluation.position_lists import default_split, load_sets
-from seraphim.evaluation.solo import SoloGames, play_solo
 from seraphim.game import AnyGame, Array, load_game, module_name, name_of
 from seraphim.game.loading import Split
 from seraphim.game.saved_games import read_position
 from seraphim.game.solved import load_position_sets
 from seraphim.inference.interface import LARGEST_BATCH
 from seraphim.machine import count_cores
-from seraphim.options import Count, MatchGames, Natural, NotNegative, Seed, check
+from seraphim.matches import match, play_alone, play_table
+from seraphim.options import Count, Natural, NotNegative, Seed, check
 from seraphim.players.arguments import checked
-from seraphim.players.choose import Choose, yardsticks
+from seraphim.players.choose import yardsticks
 from seraphim.players.external.load import load_engine
 from seraphim.players.model import Model, load, model_folder
 from seraphim.players.review import GameReview
-from seraphim.players.roster import Roster, load_players
 from seraphim.proof.claims import Claim
 from seraphim.proof.display import Proof
 from seraphim.proof.proving import Decision, Limits, Objective
@@ -53,6 +51,8 @@ __all__ = [
     "load",
     "match",
     "new",
+    "play_alone",
+    "play_table",
     "prove",
     "read_games",
     "self_play",
@@ -196,87 +196,6 @@ def read_games(name: str, max_positions: int = 100_000, *, folder: str | Path | 
     """
     made = model_folder(name, folder)
     return read_window(made.game_data, load_game(made.settings().game), max_positions)[0]
-
-
-@checked(games=MatchGames, seed=Seed, readouts=Natural)
-def match(
-    first: str | Model | Choose,
-    second: str | Model | Choose,
-    games: int = 100,
-    *,
-    game: AnyGame | None = None,
-    readouts: int | None = None,
-    seed: int = 0,
-    folder: str | Path | None = None,
-) -> MatchResult:
-    """Let two players meet, from random openings, each of which is played twice with the sides swapped.
-
-    Where chance moves, games begin at the initial position, and both of a pair have the same rolls. For games for one
-    player there is `play_alone`.
-
-    Args:
-        first: a player as `seraphim arena` takes it, such as `connectfour`, `mcts:200` or `gtp:COMMAND`; a model; or a
-            function that chooses an action in each of some states, int64 [P, W] -> int [P].
-        second: another one.
-        games: how many, an even number; fewer are played where the game has too few distinct openings.
-        game: by default that of the models.
-        readouts: of the models' searches, by default their own; 0: the networks alone.
-        seed: of the openings.
-        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
-
-    Returns:
-        The result of the first player: `.score` in [0, 1], its 95 % `.interval`, `.tally`; prints as one line.
-
-    Raises:
-        SettingsError, ModelError, GameError: see `seraphim.players.roster`.
-        GameError: the game is for one player.
-
-    Examples:
-        >>> import seraphim
-        >>> seraphim.match("minimax:9", "random", games=20, game="tictactoe").tally.losses
-        0
-    """
-    count = count_openings(games)
-    rules, (one, other) = load_players([first, second], Roster(data_root(folder), game, games, readouts, seed))
-    return play_match(rules, one, other, make_openings(rules, count, default_plies(rules), seed))
-
-
-@checked(games=MatchGames, seed=Seed, readouts=Natural)
-def play_alone(
-    player: str | Model | Choose,
-    games: int = 100,
-    *,
-    game: AnyGame | None = None,
-    readouts: int | None = None,
-    seed: int = 0,
-    folder: str | Path | None = None,
-) -> SoloGames:
-    """Let a player play a game for one; where chance moves, the same seed gives all players the same rolls.
-
-    Args:
-        player: as `match` takes it, such as `random`, `greedy`, `mcts:200` or `solver`.
-        games: how many.
-        game: by default that of the model.
-        readouts: of the model's search, by default its own; 0: the network alone.
-        seed: of the openings and of chance.
-        folder: that holds `models/`, by default SERAPHIM_DATA or else the current one.
-
-    Returns:
-        The `.points` of each game, and their `.mean` with its 95 % interval; prints as one line. The difference of two
-        players, `one - other`, is that in the mean of the same games.
-
-    Raises:
-        SettingsError, ModelError, GameError: see `seraphim.players.roster`.
-        GameError: the game is for two players.
-
-    Examples:
-        >>> import seraphim
-        >>> best, random = (seraphim.play_alone(name, game="twenty48:2x2") for name in ("solver", "random"))
-        >>> (best - random).interval[0] > 20
-        True
-    """
-    rules, (choose,) = load_players([player], Roster(data_root(folder), game, games, readouts, seed))
-    return play_solo(rules, choose, make_openings(rules, games, default_plies(rules), seed))
 
 
 @checked(max_positions=Count, threads=Natural)

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
     from seraphim.errors import SettingsError
     from seraphim.evaluation import match_csv, ratings, solo, tournament
     from seraphim.game import load_game
-    from seraphim.game.features import is_for_one
+    from seraphim.game.features import is_for_one, num_columns
     from seraphim.players import roster as players
     from seraphim.storage.shipped import data_root
 
@@ -65,6 +65,13 @@ def main(arguments: Sequence[str]) -> None:
             played[name] = games
             print(f"{name}: {games}", flush=True)
         print("".join(f"\n{line}" for line in solo.differences(played)))
+        return
+    if num_columns(game) > 1:
+        because = f"{game.name} is for more than two players"
+        cli.refuse_flags(True, "from_start", "plot", "csv", "forever", because=because)
+        entrants = roster.entrants(names)
+        for first, second, result in tournament.play_tables(game, entrants, conditions, cli.show_match):
+            print(f"{first} - {second}: {result}", flush=True)
         return
     if FROM_START.value:
         for other, series in tournament.play_from_start(game, roster.entrants(names), conditions, cli.show_match):

@@ -17,8 +17,8 @@ import numpy as np
 from seraphim.errors import GameError, SettingsError, shown
 from seraphim.evaluation.intervals import Mean, score_interval
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of, has_chance, is_for_one
-from seraphim.game.notation import banked_of, followers
+from seraphim.game.features import features_of, has_chance, is_for_one, num_columns
+from seraphim.game.notation import followers
 from seraphim.players.choose import Choose, HistoryPlayer
 from seraphim.search.rng import draw_actions, fork, stream_key
 
@@ -131,7 +131,8 @@ OnPly = Callable[[int, int], None]
 class Games(NamedTuple):
     """Games that were played to their end."""
 
-    results: Array  # float64 [G]: for player 0; of a game that was cut off, what is banked, or 0
+    # float64 [G] for player 0, or [G, P] for each of more than two; of a game that was cut off, what is banked, or 0.
+    results: Array
     moves: tuple[tuple[int, ...], ...]  # G: the actions and outcomes from the initial position
     cut_off: int  # games that were stopped after `max_plies`
 
@@ -139,14 +140,15 @@ class Games(NamedTuple):
 def play_games(
     game: Game, players: Sequence[Choose], seats: Array, openings: Openings, watch: OnPly | None = None
 ) -> Games:
-    """Play a game from each opening; `seats`, int [G, 2], are the indices of player 0 and player 1 in `players`.
+    """Play a game from each opening; `seats`, int [G, P], are the indices of player 0, player 1 … in `players`.
 
     Raises:
         GameError: a player chose an illegal action, or returned something else.
         ModelError: the model of a player returned a NaN or an infinity.
     """
     states, moves = openings.states.copy(), [list(opening) for opening in openings.moves]
-    results, cut_off = np.zeros(len(states)), 0
+    results, cut_off = np.zeros((len(states), num_columns(game))), 0
+    banked = features_of(game).banked
     active, rolled = np.arange(len(states)), np.zeros(len(states), np.uint64)
     while len(active):
         if watch:
@@ -164,12 +166,14 @@ def play_games(
             moves[row].append(action)
         ended, found = game.outcome(states[moving])
         too_long = ~ended & np.array([len(moves[row]) >= game.max_plies for row in moving])
-        results[moving] = np.where(ended, found.reshape(len(ended), -1)[:, 0], banked_of(game, states[moving]))
+        if banked is not None:
+            results[moving] = banked(states[moving])[:, : results.shape[1]]
+        results[moving[ended]] = found.reshape(len(ended), -1)[ended, : results.shape[1]]
         cut_off += int(too_long.sum())
         active = np.setdiff1d(active, moving[ended | too_long])
     if watch:
         watch(0, max(map(len, moves)))
-    return Games(results, tuple(map(tuple, moves)), cut_off)
+    return Games(results if results.shape[1] > 1 else results[:, 0], tuple(map(tuple, moves)), cut_off)
 
 
 def _chosen(game: Game, players: Sequence[Choose], seats: Array, states: Array, lines: list[list[int]]) -> Array:
@@ -295,7 +299,7 @@ def play_match(
     """Play each opening twice, so that each player is player 0 once; return the result of the first player.
 
     Raises:
-        GameError: it is a game for one player; and as `play_games`.
+        GameError: it is not a game for two players; and as `play_games`.
         ModelError: as `play_games`.
     """
     check_for_two(game, "matches are")
@@ -314,6 +318,8 @@ def play_match(
 
 
 def check_for_two(game: Game, what: str) -> None:
-    """Raise a GameError that says `what` is for two players, if a game is for one."""
+    """Raise a GameError that says `what` is for two players, unless a game is."""
     if is_for_one(game):
         raise GameError(f"{what} for two players, and {game.name} is a game for one: seraphim.play_alone plays it")
+    if num_columns(game) > 1:
+        raise GameError(f"{what} for two players, and {game.name} is a game for more: seraphim.play_table plays it")

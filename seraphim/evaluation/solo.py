@@ -55,11 +55,11 @@ def play_solo(game: Game, player: Choose, openings: Openings, watch: OnPly | Non
     """Play a game from each opening.
 
     Raises:
-        GameError: it is a game for two players; and as `play_games`.
+        GameError: it is a game for more than one player; and as `play_games`.
         ModelError: as `play_games`.
     """
     if not is_for_one(game):
-        raise GameError(f"{game.name} is for two players: let them meet in a match")
+        raise GameError(f"{game.name} is for several players: let them meet in a match")
     seats = np.zeros((len(openings.states), 1), np.int64)
     played = play_games(game, [player], seats, openings, watch)
     return SoloGames(played.results * (features_of(game).points or 1.0), played.cut_off)

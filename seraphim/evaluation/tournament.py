@@ -18,6 +18,7 @@ from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, wri
 from seraphim.evaluation.ratings import Match
 from seraphim.evaluation.series import SeriesResult, play_series
 from seraphim.evaluation.solo import SoloGames, play_solo
+from seraphim.evaluation.tables import TableResult, play_table, seatings_of
 from seraphim.game import Game
 from seraphim.players.roster import Entrant
 from seraphim.storage.models import ModelFolder
@@ -141,6 +142,24 @@ def play_alone(
     openings = _openings(game, conditions, conditions.games)
     for entrant in entrants:
         yield entrant.name, play_solo(game, entrant.load(), openings, watch)
+
+
+def play_tables(
+    game: Game, entrants: Sequence[Entrant], conditions: Conditions, watch: OnPly | None = None
+) -> Iterator[tuple[str, str, TableResult]]:
+    """Play a game for more than two, each pair of players at one table, by all seatings of the same openings.
+
+    Yields:
+        The names of both, and the result of the first.
+
+    Raises:
+        SettingsError: there is only one player.
+        ModelError, GameError: as `Tournament.play`.
+    """
+    _check_two(entrants)
+    openings = _openings(game, conditions, -(-conditions.games // len(seatings_of(game))))
+    for first, second in combinations(entrants, 2):
+        yield first.name, second.name, play_table(game, first.load(), second.load(), openings, watch)
 
 
 def _openings(game: Game, conditions: Conditions, count: int) -> Openings:

@@ -117,12 +117,13 @@ def is_for_one(game: object) -> bool:
 
 def is_combinatorial(game: object) -> bool:
     """Return whether a game is combinatorial: of two players, without chance."""
-    return not is_for_one(game) and not has_chance(game)
+    return (features_of(game).num_players or 2) == 2 and not has_chance(game)
 
 
 def check_two_players(game: Game) -> None:
     """Raise a GameError for a game of chance, or of one player, where only others are played."""
-    kind = "chance" if has_chance(game) else "one player" if is_for_one(game) else ""
+    players = "one player" if is_for_one(game) else "more than two players" if num_columns(game) > 1 else ""
+    kind = "chance" if has_chance(game) else players
     if kind:
         raise GameError(
             f"{game.name} is a game of {kind}, which is not played here: learn, evaluate, play and arena take it"

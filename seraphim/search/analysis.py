@@ -93,6 +93,8 @@ class PositionAnalysis:
     """The readouts of the latest search; the others are of earlier ones in the same tree."""
     seconds: float = field(repr=False, compare=False)
     """Of the latest search."""
+    values: tuple[float, ...] = ()
+    """With more than two players, the expected result of each, player 0 first; else empty."""
     points: float | None = None
     """How many points a value of 1 is for people, if the game says so: texts are in points then."""
 
@@ -107,6 +109,8 @@ class PositionAnalysis:
         ]
         exact = ", exact" if self.proven else ""
         value = value_text(self.value, self.points)
+        if self.values:
+            value += f" (players {' '.join(value_text(each, self.points) for each in self.values)})"
         return "\n".join([f"best {self.best}, value {value}{exact}, {self.readouts:,} readouts", *rows])
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +118,8 @@ class PositionAnalysis:
         return {
             "readouts": self.readouts,
             "value": self.value,
-            "value_first": self.value if self.to_play == 0 else -self.value,
+            "value_first": self.values[0] if self.values else self.value if self.to_play == 0 else -self.value,
+            **({"values": list(self.values)} if self.values else {}),
             "best": self.best_action,
             "seconds": round(self.seconds, 4),
             "readouts_per_second": round(self.new_readouts / max(self.seconds, 1e-6)),
@@ -260,6 +265,7 @@ def analysis_of(
         to_play=int(root["to_play"]),
         new_readouts=readouts - visits_before,
         seconds=seconds,
+        values=tuple(result.by_player[0].tolist()),
         points=features_of(game).points,
     )
 

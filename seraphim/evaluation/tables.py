@@ -1,0 +1,92 @@
+"""Matches in games for more than two players: two entrants share the seats of a table in every way.
+
+As in other matches, the opening is the unit of all statistics: its games depend on each other. Knows players; knows
+nothing of files or models.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from seraphim.errors import GameError
+from seraphim.evaluation.intervals import Mean
+from seraphim.evaluation.match import OnPly, Openings, play_games
+from seraphim.game import Array, Game
+from seraphim.game.features import features_of, num_columns
+from seraphim.players.choose import Choose
+
+_ALL_SEATINGS = 4  # players, up to which each seating is played; beyond that, rotations of two
+
+
+@dataclass(frozen=True)
+class TableResult:
+    """The result of a match for its first entrant; prints as one line. Results are in points."""
+
+    lead: Mean
+    """By how much a seat of the first entrant does better than one of the second, in the mean of an opening's games."""
+    first: Mean
+    """The mean result of a seat of the first entrant."""
+    second: Mean
+    seatings: int
+    distinct_games: int
+    cut_off: int = 0  # games that were stopped after the game's `max_plies`, which count by what is banked
+
+    @property
+    def games(self) -> int:
+        """Return how many games were played."""
+        return self.lead.count * self.seatings
+
+    def __str__(self) -> str:
+        cut_off = f", {self.cut_off} cut off" if self.cut_off else ""
+        return (
+            f"{self.lead} points a seat ahead, {self.first.value:+.3g} against {self.second.value:+.3g}, "
+            f"{self.distinct_games} of {self.games} games distinct: {self.seatings} seatings of each opening{cut_off}"
+        )
+
+
+def seatings_of(game: Game) -> Array:
+    """Return how two entrants may share the seats, the index of one for each seat, int [S, P].
+
+    Up to four players, all ways in which both have a seat; beyond that every rotation of every other seat, and the same
+    with the entrants exchanged.
+
+    Raises:
+        GameError: it is not a game for more than two players.
+    """
+    seats = num_columns(game)
+    if seats == 1:
+        raise GameError(f"{game.name} is not for more than two players: seraphim.match or play_alone plays it")
+    if seats <= _ALL_SEATINGS:
+        ways = [way for way in product((0, 1), repeat=seats) if 0 < sum(way) < seats]
+    else:
+        rotations = {tuple(np.roll(np.arange(seats) % 2, turn).tolist()) for turn in range(seats)}
+        ways = sorted(rotations | {tuple(1 - seat for seat in way) for way in rotations})
+    return np.array(ways)
+
+
+def play_table(
+    game: Game, first: Choose, second: Choose, openings: Openings, watch: OnPly | None = None
+) -> TableResult:
+    """Play each opening by every seating.
+
+    Raises:
+        GameError: as `seatings_of` and `play_games`.
+        ModelError: as `play_games`.
+    """
+    ways, count = seatings_of(game), len(openings.states)
+    seats = np.repeat(ways, count, axis=0)
+    played = play_games(game, (first, second), seats, openings.repeated(len(ways)), watch)
+    results = played.results * (features_of(game).points or 1.0)
+    means = [
+        np.where(seats == entrant, results, 0.0).sum(axis=1) / (seats == entrant).sum(axis=1) for entrant in (0, 1)
+    ]
+    of_first, of_second = (mean.reshape(len(ways), count).mean(axis=0) for mean in means)
+    return TableResult(
+        lead=Mean.of(of_first - of_second),
+        first=Mean.of(of_first),
+        second=Mean.of(of_second),
+        seatings=len(ways),
+        distinct_games=len({(tuple(seat), moves) for seat, moves in zip(seats.tolist(), played.moves, strict=True)}),
+        cut_off=played.cut_off,
+    )
