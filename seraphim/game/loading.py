@@ -142,12 +142,13 @@ def load_game_module(name: AnyGame) -> ModuleType:
 
 
 def load_game(name: AnyGame) -> Game:
-    """Return the game that `load_game_module` finds; a `PlainGame` as a `Game`.
+    """Return the game of this name, or the game itself; a `PlainGame` as a `Game`.
 
     Raises:
         GameError: there is no such game.
     """
-    game = load_game_module(name).GAME
+    game = load_game_module(name).GAME if isinstance(name, str) else name
+    _check_is_game(game)
     return PlainRules(game) if isinstance(game, PlainGame) else game
 
 
@@ -216,20 +217,23 @@ def module_name(game: AnyGame) -> str:
 def _module_of(game: Game | PlainGame) -> ModuleType | None:
     # The module, or that of a family, which offers a game as GAME. Of several the one that defines the game, or rather
     # the package around it, comes first. The program that runs is none: other processes cannot import it.
-    if isinstance(game, type) or not all(
-        hasattr(game, member) for member in ("name", "num_actions", "initial", "step")
-    ):
-        raise GameError(f"expected a game, or the name of a package or module that offers one, not {shown(game)}")
+    _check_is_game(game)
     own = game.plain if isinstance(game, PlainRules) else game
     if ":" in game.name:
         with contextlib.suppress(GameError):
             module = load_game_module(game.name)
             return module if type(module.GAME) is type(own) else None
-    defined, program = f"{type(own).__module__}.", sys.modules["__main__"]
-    modules = [(name, module) for name, module in [*sys.modules.items()] if module is not program]
-    offering = [name for name, module in modules if getattr(module, "__dict__", {}).get("GAME") is own]
-    named = sorted(offering, key=lambda name: (not defined.startswith(f"{name}."), len(name)))
-    return sys.modules[named[0]] if named else None
+    defined, modules = f"{type(own).__module__}.", sys.modules.copy()
+    offering = [name for name, each in modules.items() if getattr(each, "__dict__", {}).get("GAME") is own]
+    others = [name for name in offering if modules[name] is not modules["__main__"]]
+    named = sorted(others, key=lambda name: (not defined.startswith(f"{name}."), len(name)))
+    return modules[named[0]] if named else None
+
+
+def _check_is_game(game: object) -> None:
+    members = ("name", "num_actions", "initial", "step")
+    if isinstance(game, type) or not all(hasattr(game, member) for member in members):
+        raise GameError(f"expected a game, or the name of a package or module that offers one, not {shown(game)}")
 
 
 def _family(name: str) -> Callable[[str], ModuleType]:

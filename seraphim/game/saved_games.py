@@ -47,7 +47,7 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
     Raises:
         GameError: it is none of these, or a move is not legal.
     """
-    game, read_board = load_game(name), load_features(name).state_from_board
+    game = load_game(name)
     if not isinstance(position, str):
         return begin_at(game, _to_array(game, position))
     text = position
@@ -55,6 +55,7 @@ def read_position(name: AnyGame, position: str | Array) -> Position:
         actions = parse_moves(game, text)
     except GameError as error:
         if len(text.strip().replace("/", "\n").splitlines()) > 1:
+            read_board = load_features(name).state_from_board
             if read_board is None:
                 raise GameError(
                     f"{name_of(name)} reads no drawn boards: give the moves that lead to the position"

@@ -21,6 +21,9 @@ from seraphim.search.rng import fork, uniform
 from seraphim.search.selection import GOLDEN, considered_visits
 from seraphim.search.tree import ROOT_KEYS
 
+Proof = tuple[Array, int]
+"""Values float64 [P], and the plies to the end."""
+
 
 @dataclass
 class Node:
@@ -37,6 +40,7 @@ class Node:
     edges: list["Edge"] = field(default_factory=list)
     offset: float | None = None  # in [0, 1), where chance moves: where it begins to draw
     key: int = 0  # a hash of the root's, and of the moves that led here
+    proof: tuple["Proof | None", int] = (None, -1)  # by `exact`, at this number of visits
 
     @property
     def value(self) -> float:
@@ -301,13 +305,20 @@ def visits(root: Node, num_actions: int) -> Array:
 # ---------------------------------------------------------------- proven results
 
 
-def exact(node: Node) -> tuple[Array, int] | None:
-    """The proven values of a node, and the plies to the end, by looking at the whole tree below it.
+def exact(node: Node) -> Proof | None:
+    """The proof of a node, if there is one, by looking at all below it that was visited since the last time.
 
     Each player takes what is best for them (max^n: Luckhardt and Irani 1986): the fastest win, or else the slowest end.
     """
     if node.results is not None:
         return node.results, 0
+    if node.proof[1] != node.visits:
+        node.proof = proof_of(node), node.visits
+    return node.proof[0]
+
+
+def proof_of(node: Node) -> Proof | None:
+    """The proof of an unfinished node, by those of its children."""
     found = [exact(edge.child) if edge.child is not None else None for edge in node.edges]
     known = [(values, plies + 1) for values, plies in (each for each in found if each is not None)]
     is_whole = bool(node.edges) and len(known) == len(node.edges)
