@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from seraphim.game import Array, Game
-from seraphim.game.features import features_of, is_for_one
+from seraphim.game.features import features_of, is_for_one, value_text
 from seraphim.game.notation import label_in, labels_in
-from seraphim.records.examples import Positions
+from seraphim.records.examples import Positions, by_player, of_mover, pick
 from seraphim.records.tfrecord import Feature
 
 _BAR_WIDTH = 30  # characters of a probability of 1
@@ -36,7 +36,7 @@ class Summary(NamedTuple):
     draws: int
     second_wins: int
     cut_off: int
-    mean_result: float  # for player 0, of the games that were not cut off
+    mean_results: tuple[float, ...]  # for player 0, or each of more than two, of the games that were not cut off
     distinct_games: int  # by their first recorded position, and their moves from there
     distinct_positions: int
     moves: list[Counter[str]]  # by ply, how often each action was played, by its label
@@ -46,7 +46,8 @@ class Summary(NamedTuple):
 def summarize(game: Game, positions: Positions) -> Summary:
     """Return the counts over the positions of whole games."""
     ends = np.flatnonzero(positions.ends)
-    results = positions.values[ends] * np.where(game.to_play(positions.states[ends]) == 0, 1, -1)
+    every = by_player(game, pick(positions, ends))
+    results, is_even = every[:, 0], (every == every[:, :1]).all(axis=1) & (every.shape[1] > 1)
     finished = positions.value_weights[ends] > 0
     begins = np.append(0, ends[:-1] + 1)
     starts, games = positions.states[begins], np.split(positions.actions, begins[1:])
@@ -60,10 +61,10 @@ def summarize(game: Game, positions: Positions) -> Summary:
         positions=len(positions.plies),
         mean_plies=float(positions.plies[ends].mean()) + 1,
         first_wins=int((finished & (results > 0)).sum()),
-        draws=int((finished & (results == 0)).sum()),
+        draws=int((finished & (is_even if every.shape[1] > 1 else results == 0)).sum()),
         second_wins=int((finished & (results < 0)).sum()),
         cut_off=int((~finished).sum()),
-        mean_result=float(results[finished].mean()) if finished.any() else 0.0,
+        mean_results=tuple(every[finished].mean(axis=0).tolist()) if finished.any() else (0.0,) * every.shape[1],
         distinct_games=len({start.tobytes() + actions.tobytes() for start, actions in zip(starts, games, strict=True)}),
         distinct_positions=_count_distinct(positions.states),
         moves=moves,
@@ -84,8 +85,12 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
     distinct_games = _with_share(summary.distinct_games, games)
     facts.add_row("games", Text(f"{games:,} of {game.name}, {distinct_games} distinct"))
     counts = ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
-    is_alone = is_for_one(game)
-    facts.add_row("results", f"{_shown(game, summary.mean_result)} on average" if is_alone else counts)
+    first, *others = summary.mean_results
+    if others:
+        means = ", ".join(value_text(each, features_of(game).points) for each in summary.mean_results)
+        even, cut_off = (_with_share(count, games) for count in (summary.draws, summary.cut_off))
+        counts = f"{means} on average for players 0 to {len(others)}; {even} equal for all, {cut_off} cut off"
+    facts.add_row("results", f"{_shown(game, first)} on average" if is_for_one(game) else counts)
     facts.add_row("length", f"{summary.mean_plies:.1f} plies on average, at most {len(summary.moves)}")
     distinct = _with_share(summary.distinct_positions, summary.positions)
     facts.add_row("positions", f"{summary.positions:,}, {distinct} distinct")
@@ -94,19 +99,19 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
         if moves:  # else no game is recorded from here
             most = "  ".join(f"{label} {count / moves.total():.1%}" for label, count in moves.most_common(5))
             plies.add_row(str(ply), f"{moves.total():,}", _with_share(summary.distinct[ply], moves.total()), Text(most))
-    first = [(label, count / summary.moves[0].total()) for label, count in summary.moves[0].most_common()]
-    return Group(facts, Text("\nfirst moves"), _bars(first), Text(), plies, Text())
+    opening = [(label, count / summary.moves[0].total()) for label, count in summary.moves[0].most_common()]
+    return Group(facts, Text("\nfirst moves"), _bars(opening), Text(), plies, Text())
 
 
 def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableType:
     """Return the only one of `positions` in printable form."""
-    policy, action, value = positions.policies[0], int(positions.actions[0]), float(positions.values[0])
+    policy, action, value = positions.policies[0], int(positions.actions[0]), float(of_mover(positions.values)[0])
     result = _shown(game, value, f" ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'})")
     played = label_in(game, positions.states[0], action)
     facts = Table.grid(padding=(0, 2))
     facts.add_row("game", Text(f"{game_id}, ply {positions.plies[0]}"))
     facts.add_row("to move", f"player {game.to_play(positions.states)[0]}")
-    facts.add_row("search", _shown(game, float(positions.root_values[0])))
+    facts.add_row("search", _shown(game, float(of_mover(positions.root_values)[0])))
     facts.add_row("result", result if positions.value_weights[0] else "none: cut off")
     facts.add_row("played", Text(played))
     legal = np.flatnonzero(positions.legal[0])

@@ -115,6 +115,19 @@ def check_by_rules(game: Game, positions: Positions) -> None:
         raise RecordError(f"holds a position or a move that play does not lead to: {error}") from error
 
 
+def of_mover(values: Array) -> Array:
+    """Return those values of positions, [P] or [P, V], that are for the player to move, [P]."""
+    return values if values.ndim == 1 else values[:, 0]
+
+
+def by_player(game: Game, positions: Positions) -> Array:
+    """Return the results of positions float32 [P, V] by player: for player 0, or for each of more than two."""
+    to_play = game.to_play(positions.states)
+    if positions.values.ndim > 1:
+        return mover_first(positions.values, -to_play)
+    return np.where(to_play == 0, positions.values, 0.0 - positions.values)[:, None]
+
+
 def concatenate(parts: Sequence[Positions]) -> Positions:
     """Return the positions of all parts, which are of one game, in order."""
     columns: Iterable[Any] = (sparse.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -10,7 +10,7 @@ from seraphim.errors import FileError, NotInstalledError, RecordError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Game, board_of, load_game
 from seraphim.game.notation import label_in, labels_in, labels_vary
-from seraphim.records.examples import Positions, check_by_rules, decode
+from seraphim.records.examples import Positions, by_player, check_by_rules, decode, of_mover, pick
 from seraphim.records.files import reading, whole_games
 from seraphim.records.index import FileIndex, id_of, index_files, stream_and_number
 from seraphim.records.tfrecord import DamageError
@@ -108,8 +108,7 @@ def _read(game: Game, index: FileIndex, chosen: slice) -> list[tuple[str, Positi
 def _result(game: Game, positions: Positions) -> float | None:
     if not positions.value_weights[-1]:
         return None
-    value = float(positions.values[-1])
-    return value if game.to_play(positions.states[-1:])[0] == 0 else 0.0 - value
+    return float(by_player(game, pick(positions, slice(-1, None)))[0, 0])
 
 
 def _to_summary(game: Game, game_id: str, positions: Positions) -> Message:
@@ -140,8 +139,8 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
                     str(action): label_in(game, positions.states[row], action)
                     for action in np.flatnonzero(positions.legal[row]).tolist()
                 },
-                "root_value": float(positions.root_values[row]),
-                "value": float(positions.values[row]) if positions.value_weights[row] else None,
+                "root_value": float(of_mover(positions.root_values)[row]),
+                "value": float(of_mover(positions.values)[row]) if positions.value_weights[row] else None,
                 "policy": {
                     label_in(game, positions.states[row], action): float(positions.policies[row][action])
                     for action in np.flatnonzero(positions.legal[row]).tolist()

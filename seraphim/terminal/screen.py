@@ -18,7 +18,7 @@ from seraphim.game.notation import format_moves
 from seraphim.game.tree import GameTree
 from seraphim.search.analysis import Move, PositionAnalysis
 
-PIECE_STYLES = ("bold white on red3", "bold black on gold1")
+PIECE_STYLES = ("bold white on red3", "bold black on gold1", "bold white on blue3", "bold black on green3")
 BAR_STYLES = ("red3", "dark_goldenrod")
 BAR_WIDTH = 20
 MOST_CELL_WIDTH = 3  # of a label inside a cell
@@ -40,27 +40,32 @@ LEGEND = (
 class Sides(NamedTuple):
     """The players."""
 
-    names: tuple[str, ...]  # of player 0, and of player 1 if there are two
+    names: tuple[str, ...]  # of player 0, player 1 …
     marks: tuple[str, ...]  # their pieces
 
 
 def marks_of(game: Game) -> tuple[str, ...]:
-    """Return the pieces of player 0 and of player 1, or names for the players."""
+    """Return the pieces of all players, or names for them."""
     if is_for_one(game):
         return ("player",)
+    players = features_of(game).num_players or 2
     board = board_of(game, game.initial(1)[0])
     if board is not None and board.players:
         return board.players
-    return (board.marks[0], board.marks[1]) if board is not None and len(board.marks) > 1 else ("first", "second")
+    if board is not None and len(board.marks) >= players:
+        return tuple(board.marks[:players])
+    return ("first", "second") if players == 2 else tuple(f"player {seat}" for seat in range(players))
 
 
-def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, width: int) -> RenderableType:
+def draw_game(
+    tree: GameTree, sides: Sides, values: Sequence[float] | None, compact: bool, width: int
+) -> RenderableType:
     """Return the drawing of a game's current position.
 
     Args:
         tree: the game.
         sides: the players.
-        value: expected result for player 0 in [-1, 1], if known.
+        values: expected results in [-1, 1], if known: for player 0, or for each of more than two.
         compact: whether to leave out the lines between the rows of the board.
         width: of the screen, in characters.
     """
@@ -74,8 +79,8 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
         cell_width = max(3, *map(len, board.marks), *(each for each in labels if each <= MOST_CELL_WIDTH))
         taken = (cell_width + 1) * board.cells.shape[1] + 1
         if taken <= width:
-            grid = _draw_board(tree, board, cell_width, compact)
-    facts = _draw_facts(tree, sides, value)
+            grid = _draw_board(tree, board, cell_width, compact, max(2, len(sides.marks)))
+    facts = _draw_facts(tree, sides, values)
     if taken + 3 + BAR_WIDTH + 18 > width:  # no room beside the board
         return Group(grid, facts)
     side_by_side = Table.grid(padding=(0, 3, 0, 0))
@@ -85,7 +90,7 @@ def draw_game(tree: GameTree, sides: Sides, value: float | None, compact: bool, 
     return side_by_side
 
 
-def _draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) -> Table:
+def _draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool, players: int) -> Table:
     # Brackets mark the last piece, asterisks the winning cells. An empty cell shows the move that lands there; if that
     # is too long, as moves from cell to cell are, its own name.
     grid = Table(box=box.ROUNDED, show_header=False, show_lines=not compact, padding=0, border_style="dim")
@@ -100,7 +105,7 @@ def _draw_board(tree: GameTree, board: Board, cell_width: int, compact: bool) ->
             if piece != EMPTY:
                 around = "**" if place in board.line else "[]" if place == last else "  "
                 mark = around[0] + board.marks[piece] + around[1]
-                style = PIECE_STYLES[piece % len(PIECE_STYLES)] + (" underline" if place in board.line else "")
+                style = _style_of(piece % players) + (" underline" if place in board.line else "")
                 drawn.append(Text(mark.center(cell_width), style))
             else:
                 label = tree.label(landings[place]) if place in landings else ""
@@ -117,7 +122,11 @@ def _last_cell(tree: GameTree) -> tuple[int, int] | None:
     return None if board is None or action not in board.targets else board.targets[action][0]
 
 
-def _draw_facts(tree: GameTree, sides: Sides, value: float | None) -> RenderableType:
+def _style_of(player: int) -> str:
+    return PIECE_STYLES[player % len(PIECE_STYLES)]
+
+
+def _draw_facts(tree: GameTree, sides: Sides, values: Sequence[float] | None) -> RenderableType:
     # The player to move, the moves so far, the legal ones, and the expected result.
     lines, node, legal = len(tree.lines()), tree.node, tree.legal()
     title = Text(f"{tree.game.name}, move {node.ply + 1}", "bold")
@@ -127,12 +136,12 @@ def _draw_facts(tree: GameTree, sides: Sides, value: float | None) -> Renderable
     may_follow = "chance" if mover == CHANCE else "legal"
     parts: list[RenderableType] = [title, Text()]
     for player in range(len(sides.marks)):
-        line = Text("▸ " if player == mover else "  ").append(f" {sides.marks[player]} ", PIECE_STYLES[player])
+        line = Text("▸ " if player == mover else "  ").append(f" {sides.marks[player]} ", _style_of(player))
         parts.append(line.append(f" {sides.names[player]}", "bold" if player == mover else ""))
     parts += [Text(), _draw_moves(tree)]
     parts.append(Text(f"{may_follow}: {tree.name_moves()}") if legal else Text(_outcome(tree, sides), "bold"))
-    if value is not None and (legal or len(sides.marks) > 1):
-        parts += [Text(), draw_value(value, sides, features_of(tree.game).points)]
+    if values is not None and (legal or len(sides.marks) > 1):
+        parts += [Text(), draw_values(values, sides, features_of(tree.game).points)]
     return Group(*parts)
 
 
@@ -155,8 +164,21 @@ def _draw_moves(tree: GameTree) -> Text:
     return text
 
 
-def draw_value(value: float, sides: Sides, points: float | None = None) -> Text:
-    """Return the expected result for player 0; of two players as a bar: the fuller, the better for that player."""
+def draw_values(values: Sequence[float], sides: Sides, points: float | None = None) -> Text:
+    """Return the expected result for player 0; of two players as a bar: the fuller, the better for that player.
+
+    Of more than two players, a bar for each.
+    """
+    value = values[0]
+    if len(sides.marks) > 2:
+        width = max(map(len, sides.marks))
+        text = Text()
+        for player, (mark, each) in enumerate(zip(sides.marks, values, strict=True)):
+            filled = round((1 + each) / 2 * BAR_WIDTH)
+            text.append(f"{mark:>{width}} ").append("█" * filled, _style_of(player).split(" on ")[1])
+            text.append(f"{'░' * (BAR_WIDTH - filled)}  {value_text(each, points)}\n")
+        text.rstrip()
+        return text
     if len(sides.marks) == 1:
         return Text(f"expected {value_text(value, points)}{' points' if points else ''}")
     filled = round((1 + value) / 2 * BAR_WIDTH)
@@ -170,6 +192,14 @@ def _outcome(tree: GameTree, sides: Sides) -> str:
     if not ended[0]:
         return f"cut off after {tree.node.ply} moves, without a result"
     result, points = float(results.reshape(-1)[0]), features_of(tree.game).points
+    if len(sides.marks) > 2:
+        if (results[0] == result).all():
+            return f"the game is drawn, {value_text(result, points)} for each"
+        found = [
+            f"{mark} {value_text(float(each), points)}" for mark, each in zip(sides.marks, results[0], strict=True)
+        ]
+        winners = [mark for mark, each in zip(sides.marks, results[0], strict=True) if each == results[0].max()]
+        return f"{' and '.join(winners)} {'wins' if len(winners) == 1 else 'lead'}: {', '.join(found)}"
     if len(sides.marks) == 1:
         return f"the game is over, with {value_text(result, points).lstrip('+')}{' points' if points else ''}"
     if result == 0:

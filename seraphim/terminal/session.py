@@ -25,7 +25,7 @@ from seraphim.terminal import game_files
 
 MOST_READOUTS = 1_000_000  # at a time
 
-_HUMANS = {"first": {0}, "second": {1}, "both": {0, 1}, "none": set[int]()}
+_HUMANS = {"first": {0}, "second": {1}, "none": set[int]()}
 _SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 
 
@@ -34,7 +34,7 @@ class SessionOptions(Options):
     """The user's choices about a game."""
 
     human: Human = "first"
-    """The user's side; the computer plays the other."""
+    """The user's side; the computer plays the others. With more than two players, `both` is all of them."""
     debug: bool = False
     """Shows the search's results in each position, and waits before each move."""
     rolls: Rolls = "program"
@@ -87,7 +87,7 @@ class GameSession:
         self.analysis: PositionAnalysis | None = None  # of the current position
         self.visits_before: dict[int, int] = {}  # its last search, by action
         self.waiting = False  # whether the computer waits for a command before it moves
-        self._values: dict[GameNode, float] = {}  # for player 0, of positions that were searched
+        self._values: dict[GameNode, tuple[float, ...]] = {}  # of positions that were searched
 
     @property
     def ended(self) -> bool:
@@ -96,13 +96,13 @@ class GameSession:
 
     @property
     def mover(self) -> int:
-        """Return the player to move, 0 or 1, or CHANCE."""
+        """Return the player to move, 0 or higher, or CHANCE."""
         return int(self.game.to_play(self.tree.node.state[None])[0])
 
     @property
     def humans(self) -> set[int]:
         """Return the user's players."""
-        return _HUMANS[self.options.human]
+        return _HUMANS.get(self.options.human, {*range(self._features.num_players or 2)})
 
     @property
     def computer_moves(self) -> bool:
@@ -120,11 +120,14 @@ class GameSession:
         return self.chance_moves and self.options.rolls == "program" and not self.waiting
 
     @property
-    def value(self) -> float | None:
-        """Return the expected result for player 0 here, or in the nearest earlier position that was searched."""
+    def values(self) -> tuple[float, ...] | None:
+        """Return the expected results here, or in the nearest earlier position that was searched.
+
+        Those of all players if there are more than two, else that of player 0.
+        """
         ended, results = self.game.outcome(self.tree.node.state[None])
         if ended[0]:
-            return float(results.reshape(-1)[0])
+            return tuple(results.reshape(-1).tolist())
         return next((self._values[node] for node in reversed(self.tree.path()) if node in self._values), None)
 
     @property
@@ -201,7 +204,8 @@ class GameSession:
         _check_readouts(readouts)
         self.visits_before = {move.action: move.visits for move in self.opponent.read(self.tree, 0).moves}
         self.analysis = self.opponent.read(self.tree, readouts, watch)
-        self._values[self.tree.node] = self.analysis.value if self.mover == 0 else -self.analysis.value
+        for_first = self.analysis.value if self.mover == 0 else -self.analysis.value
+        self._values[self.tree.node] = self.analysis.values or (for_first,)
         return self.analysis
 
     def undo(self, plies: int | None = None) -> None:

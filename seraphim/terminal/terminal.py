@@ -106,7 +106,7 @@ class Terminal:
         how = "raw network" if raw else f"{session.opponent.search.readouts:,} readouts"
         computer = self.title if session.engine else f"{self.title}, {how}"
         names = tuple("you" if player in session.humans else computer for player in range(len(self.marks)))
-        return screen.draw_game(session.tree, screen.Sides(names, self.marks), session.value, compact, console.width)
+        return screen.draw_game(session.tree, screen.Sides(names, self.marks), session.values, compact, console.width)
 
     def _draw_analysis(self, found: PositionAnalysis) -> RenderableType:
         session, opponent = self._session, self._session.opponent

@@ -437,7 +437,7 @@ def test_a_session_goes_to_a_record_and_redo_through_the_rest_of_its_game(record
     session.load(f"{recorded}:3")
     assert format_moves(game, session.tree.actions()) == "a1 a2 b1"
     session.redo(2)
-    assert session.ended and session.value == 1.0
+    assert session.ended and session.values == (1.0,)
     session.load(f"{recorded}:6")  # which is of a game that began elsewhere
     assert not session.tree.starts_afresh
     assert format_moves(game, session.tree.actions()) == "a2"

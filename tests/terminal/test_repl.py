@@ -747,7 +747,7 @@ def test_too_many_readouts_are_refused_at_the_start() -> None:
 
 def test_the_bar_shows_who_is_ahead() -> None:
     sides = screen.Sides(("you", "mine"), ("X", "O"))
-    bars = {value: screen.draw_value(value, sides).plain for value in (-1.0, 0.0, 0.5, 1.0)}
+    bars = {value: screen.draw_values((value,), sides).plain for value in (-1.0, 0.0, 0.5, 1.0)}
     assert [bar.count("█") for bar in bars.values()] == [0, 10, 15, 20]
     assert bars[-1.0].endswith("O  +1.00 for O")
     assert bars[0.5].endswith("O  +0.50 for X")

@@ -14,6 +14,7 @@ from seraphim.game.features import mover_first
 from seraphim.inference import load_inference
 from seraphim.network import architectures, saved_model
 from seraphim.options import NetworkOptions, SearchOptions, SelfPlayOptions, TrainingOptions
+from seraphim.records.display import summarize
 from seraphim.records.examples import GameRecord, Positions, concatenate, decode, encode
 from seraphim.records.tfrecord import DamageError
 from seraphim.selfplay.games import SelfPlay
@@ -142,3 +143,13 @@ def by_player(values: Array, mover: int) -> Array:
 def test_columns_turn_back_into_players(mover: int) -> None:
     values = np.array([[0.1, 0.2, 0.3]])
     assert by_player(mover_first(values, np.array([mover]))[0], mover).tolist() == values[0].tolist()
+
+
+def test_a_summary_of_games_tells_what_every_player_got() -> None:
+    game = GAMES[0]
+    records = played(game)
+    found = summarize(game, concatenate([decode(game, encode(game, record)) for record in records]))
+    results = np.array([record.result for record in records])
+    assert found.mean_results == pytest.approx(results.mean(axis=0).tolist())
+    assert found.draws == 0
+    assert len({*results.mean(axis=0).tolist()}) == 3
