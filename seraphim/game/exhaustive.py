@@ -2,16 +2,22 @@
 
 Knows the rules and no particular game. Values are for player 0 internally, so the order of the players does not matter.
 Where chance moves, a value is the expectation over its outcomes. Positions that differ in nothing but what is banked
-are one position, whose value is what is still to come. A game that is small enough offers the solution as its solved
-positions:
+are one position, whose value is what is still to come.
+
+More than two players each want the most for themselves (max^n: Luckhardt and Irani 1986). A player with several best
+moves decides by the choice what the others get, so that there are many solutions, one for each way of breaking ties.
+For each player, a position has bounds of what they get: the least and the most in any of them.
+
+A game that is small enough offers the solution as its solved positions:
 
     def position_sets(split):
         return solve(GAME).position_sets(split)
 
-Shape letters: `P` positions, `E` edges (a legal action in a position, or an outcome of chance), and those of
-`seraphim.game`.
+Shape letters: `P` positions, `E` edges (a legal action in a position, or an outcome of chance), `N` players,
+and those of `seraphim.game`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -20,9 +26,9 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_columns, num_players
 from seraphim.game.loading import PositionSet, Split
-from seraphim.game.notation import banked_of, followers
+from seraphim.game.notation import banked_by_player, followers
 from seraphim.jit import kernel
 
 MAX_POSITIONS = 3_000_000  # reachable by play
@@ -43,11 +49,11 @@ class GameGraph(NamedTuple):
     """
 
     states: Array  # int64 [P, W]
-    to_play: Array  # int8 [P]: 0, 1 or CHANCE
+    to_play: Array  # int8 [P]: the seat, or CHANCE
     firsts: Array  # int64 [P + 1]
     followers: Array  # int64 [E]: the action, or the outcome
     targets: Array  # int64 [E]: the position that an edge leads to
-    gains: Array  # float64 [E]: what player 0 banks on the way
+    gains: Array  # float64 [E]: what player 0 banks on the way; of more than two players all, [E, N]
     chances: Array  # float64 [E]: the probability of an outcome; 0 of an action
 
     @property
@@ -74,16 +80,23 @@ class Solution:
     states: Array
     """int64 [P, W]; the first is the initial position."""
     results: Array
-    """float32 [P]: exact, for player 0; with chance the expectation, up to 1e-9."""
+    """float32 [P]: exact, for player 0; with chance the expectation, up to 1e-9. NaN where ties decide."""
     action_values: Array
-    """float32 [P, A]: exact, for the player to move; NaN where illegal, where the game has ended, or chance moves."""
+    """float32 [P, A]: exact, for the player to move; NaN where illegal, where the game has ended, or chance moves.
+
+    Where ties decide, the most that the action can bring, but no more than the mover can be sure of by another one: so
+    an action that is worth less than the best is a mistake however ties are broken."""
     longest: int | None
     """Plies of the longest game that can be played; None if positions recur by chance."""
     graph: GameGraph = field(repr=False)
     to_come: Array = field(repr=False)
-    """float64 [P]: what is still to come of the result for player 0, beyond what is banked."""
+    """float64 [P]: what is still to come of the result for player 0, beyond what is banked; NaN where ties decide."""
     words: int = field(repr=False)
     """How many words of a state tell positions apart; those after them tell what is banked."""
+    low: Array = field(repr=False)
+    """float32 [P, N]: the least that each player gets, however ties are broken; of one or two players what they get."""
+    high: Array = field(repr=False)
+    """float32 [P, N]: the most, likewise."""
 
     def position_sets(self, split: Split = "validation") -> list[PositionSet]:
         """Return one set, all unfinished positions, in the same random order each time: any first ones are a sample.
@@ -114,15 +127,28 @@ class Solution:
         # The place of each position.
         return {state.tobytes(): number for number, state in enumerate(self.states[:, : self.words])}
 
+    @property
+    def decided_by_ties(self) -> Array:
+        """Return in which positions the result of a player depends on how ties are broken, bool [P]."""
+        return np.asarray((self.high - self.low > _SAME).any(axis=1))
+
     def __str__(self) -> str:
-        result = float(self.results[0])
-        of_two = {1.0: "player 0 wins", -1.0: "player 1 wins", 0.0: "a draw"} if self.graph.to_play.max() > 0 else {}
-        verdict = of_two.get(result, f"{result:+.2f} for player 0")
         length = "games need not end" if self.longest is None else f"no game is longer than {self.longest:,} plies"
         return (
             f"{self.game} is solved: play can reach {len(self.states):,} positions, {length}, and best play from the "
-            f"start ends in: {verdict}"
+            f"start ends in: {self._verdict()}"
         )
+
+    def _verdict(self) -> str:
+        if self.low.shape[1] > 2:
+            pairs = zip(self.low[0].tolist(), self.high[0].tolist(), strict=True)
+            results = ", ".join(
+                f"{low:+.2f}" if high - low < _SAME else f"{low:+.2f} to {high:+.2f}" for low, high in pairs
+            )
+            return f"{results} for the players; ties decide in {self.decided_by_ties.sum():,} positions"
+        result = float(self.results[0])
+        of_two = {1.0: "player 0 wins", -1.0: "player 1 wins", 0.0: "a draw"} if self.graph.to_play.max() > 0 else {}
+        return of_two.get(result, f"{result:+.2f} for player 0")
 
 
 def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solution:
@@ -132,27 +158,56 @@ def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solutio
 
     Raises:
         GameError: its chances are no probabilities.
-        UnsolvedError: more than `max_positions` can be reached, a position can recur without chance, games of which
-            none recurs can be cut off, or values do not settle.
+        UnsolvedError: more than `max_positions` can be reached, a position can recur without chance or with more than
+            two players, games of which none recurs can be cut off, or values do not settle.
     """
     if isinstance(game, PlainGame):
         game = PlainRules(game)
     graph = _explore(game, max_positions)
     ended, results = game.outcome(graph.states)
-    banked = banked_of(game, graph.states)
-    to_come, longest = settle(game.name, graph, np.where(ended, results.reshape(len(ended), -1)[:, 0] - banked, 0.0))
+    banked = _banked(game, graph.states)
+    ends = np.where(ended[:, None], results.reshape(banked.shape) - banked, 0.0)
+    longest: int | None
+    if banked.shape[1] > 1:
+        low, high, longest = _settle_bounds(game.name, graph, ends)
+    else:
+        to_come, longest = settle(game.name, graph, ends[:, 0])
+        low = high = to_come[:, None]
     if longest is not None and longest > game.max_plies:
         raise UnsolvedError(
             f"{game.name} is not solved: a game can take {longest:,} plies, but is cut off after {game.max_plies:,}"
         )
-    by_action = graph.to_play[graph.sources] != CHANCE
-    sources, actions, targets = graph.sources[by_action], graph.followers[by_action], graph.targets[by_action]
-    found = banked[sources] + graph.gains[by_action] + to_come[targets]
     action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
-    action_values[sources, actions] = np.where(graph.to_play[sources] == 1, -found, found)
-    results = (banked + to_come).astype(np.float32)
-    words = _telling_words(game)
-    return Solution(game.name, graph.states, results, action_values, longest, graph, to_come, words)
+    by_action = graph.to_play[graph.sources] != CHANCE
+    action_values[graph.sources[by_action], graph.followers[by_action]] = _edge_values(graph, banked, low, high)[
+        by_action
+    ]
+    to_come = np.where(high[:, 0] - low[:, 0] < _SETTLED, low[:, 0], np.nan)
+    results = (banked[:, 0] + to_come).astype(np.float32)
+    bounds = (_of_all_players(game, banked + bound) for bound in (low, high))
+    return Solution(
+        game.name, graph.states, results, action_values, longest, graph, to_come, _telling_words(game), *bounds
+    )
+
+
+def _edge_values(graph: GameGraph, banked: Array, low: Array, high: Array) -> Array:
+    # Of each edge for the player to move, float64 [E]; of outcomes of chance anything.
+    movers, alone = graph.to_play[graph.sources], banked.shape[1] == 1
+    place = np.arange(len(movers)), np.zeros_like(movers) if alone else np.maximum(movers, 0)
+    before = banked[graph.sources][place] + graph.gains.reshape(len(movers), -1)[place]
+    least, most = (before + bound[graph.targets][place] for bound in (low, high))
+    if alone:
+        return np.where(movers == 1, -least, least)
+    sure = np.full(len(graph.states), -np.inf)
+    np.maximum.at(sure, graph.sources, least)
+    sure = sure[graph.sources]
+    return np.where(most > sure - _SETTLED, sure, most)
+
+
+def _of_all_players(game: Game, values: Array) -> Array:
+    # float32 [P, N], of values for player 0 or for all.
+    both = np.concatenate([values, -values], axis=1) if num_players(game) == 2 else values
+    return both.astype(np.float32)
 
 
 def _telling_words(game: Game) -> int:
@@ -165,7 +220,7 @@ def _explore(game: Game, max_positions: int) -> GameGraph:
     # Breadth-first, a layer at a time.
     states, kept = [game.initial(1)], _telling_words(game)
     numbers = {states[0][0, :kept].tobytes(): 0}
-    counts, edges, targets = [], [], []
+    counts, edges, targets, gains = [], [], [], []
     while len(states[-1]):
         either = followers(game, states[-1])
         rows, chosen = np.nonzero(either)
@@ -180,13 +235,21 @@ def _explore(game: Game, max_positions: int) -> GameGraph:
         if len(numbers) > max_positions:
             raise UnsolvedError(f"{game.name} is not solved: play can reach more than {max_positions:,} positions")
         counts.append(either.sum(axis=1))
-        gains = banked_of(game, successors) - banked_of(game, states[-1])[rows]
-        edges.append(np.stack([chosen, gains, _chances(game, states[-1], rows, chosen)]))
+        gains.append(_banked(game, successors) - _banked(game, states[-1])[rows])
+        edges.append(np.stack([chosen, _chances(game, states[-1], rows, chosen)]))
         states.append(successors[fresh])
     firsts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
-    chosen, gains, chances = np.concatenate(edges, axis=1)
+    chosen, chances = np.concatenate(edges, axis=1)
+    gained = np.concatenate(gains)
+    if num_columns(game) == 1:
+        gained = gained[:, 0].copy()
     found, to_play = np.concatenate(states), game.to_play(np.concatenate(states)).astype(np.int8)
-    return GameGraph(found, to_play, firsts, chosen.astype(np.int64), np.array(targets, np.int64), gains, chances)
+    return GameGraph(found, to_play, firsts, chosen.astype(np.int64), np.array(targets, np.int64), gained, chances)
+
+
+def _banked(game: Game, states: Array) -> Array:
+    # For player 0, or of more than two players for all, float64 [B, V].
+    return banked_by_player(game, states)[:, : num_columns(game)]
 
 
 def _chances(game: Game, states: Array, rows: Array, chosen: Array) -> Array:
@@ -215,8 +278,30 @@ def settle(name: str, graph: GameGraph, ends: Array) -> tuple[Array, int | None]
     Raises:
         UnsolvedError: a position can recur without chance, or values do not settle.
     """
-    # From the ends backwards: a wave settles the positions whose successors are all settled.
-    counts, values = np.diff(graph.firsts), ends.copy()
+    values = ends.copy()
+    recurring, waves = _settle_backwards(name, graph, lambda ready: _back_up(graph, values, ready))
+    if not len(recurring):
+        return values, waves
+    _iterate(name, graph, values, recurring)
+    return values, None
+
+
+def _settle_bounds(name: str, graph: GameGraph, ends: Array) -> tuple[Array, Array, int]:
+    # The same for more than two players, of whom `ends` has one column each: the least and the most, however ties are
+    # broken.
+    low, high = ends.copy(), ends.copy()
+    recurring, waves = _settle_backwards(name, graph, lambda ready: _back_up_bounds(graph, low, high, ready))
+    if len(recurring):
+        raise UnsolvedError(
+            f"{name} is not solved: it is for more than two players, and a position can recur by chance"
+        )
+    return low, high, waves
+
+
+def _settle_backwards(name: str, graph: GameGraph, back_up: Callable[[Array], None]) -> tuple[Array, int]:
+    # From the ends backwards: a wave settles the positions whose successors are all settled. Returns those that are
+    # never settled, as they recur by chance, and how many waves there are.
+    counts = np.diff(graph.firsts)
     settled, unfinished, waves = counts == 0, np.flatnonzero(counts), 0
     while not settled.all():
         ready = unfinished[np.logical_and.reduceat(settled[graph.targets], graph.firsts[unfinished])]
@@ -224,12 +309,11 @@ def settle(name: str, graph: GameGraph, ends: Array) -> tuple[Array, int | None]
         if not len(ready):
             if _recurs_by_choice(graph, ~settled & (graph.to_play != CHANCE)):
                 raise UnsolvedError(f"{name} is not solved: a position can recur, so a game need not end")
-            _iterate(name, graph, values, unfinished[~settled[unfinished]])
-            return values, None
-        _back_up(graph, values, ready)
+            break
+        back_up(ready)
         settled[ready] = True
         waves += 1
-    return values, waves
+    return np.flatnonzero(~settled), waves
 
 
 def _recurs_by_choice(graph: GameGraph, positions: Array) -> bool:
@@ -268,3 +352,26 @@ def _back_up(graph: GameGraph, values: Array, positions: Array) -> None:
             best = max(best, sign * after)  # player 1 maximizes the negative
             expected += graph.chances[edge] * after
         values[position] = expected if by_chance else sign * best
+
+
+@kernel
+def _back_up_bounds(graph: GameGraph, low: Array, high: Array, positions: Array) -> None:
+    # The same of more than two players: the mover chooses any move that may be best, and the others get what it brings.
+    players = low.shape[1]
+    for position in positions:
+        mover, edges = graph.to_play[position], range(graph.firsts[position], graph.firsts[position + 1])
+        sure = -np.inf  # what the mover gets however ties are broken
+        for edge in edges:
+            if mover != CHANCE:
+                sure = max(sure, graph.gains[edge, mover] + low[graph.targets[edge], mover])
+        for player in range(players):
+            least, most, expected_least, expected_most = np.inf, -np.inf, 0.0, 0.0
+            for edge in edges:
+                target, gain = graph.targets[edge], graph.gains[edge, player]
+                if mover == CHANCE:
+                    expected_least += graph.chances[edge] * (gain + low[target, player])
+                    expected_most += graph.chances[edge] * (gain + high[target, player])
+                elif graph.gains[edge, mover] + high[target, mover] > sure - _SETTLED:
+                    least, most = min(least, gain + low[target, player]), max(most, gain + high[target, player])
+            low[position, player] = expected_least if mover == CHANCE else sure if player == mover else least
+            high[position, player] = expected_most if mover == CHANCE else most

@@ -9,6 +9,8 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.game.interface import Array, Board, Game
 
+MOST_PLAYERS = 8
+
 
 @dataclass(frozen=True)
 class GameFeatures:
@@ -16,7 +18,7 @@ class GameFeatures:
 
     A `PlainGame` takes one of its own states in place of an array. For one state, its `progress` returns a number, its
     `known_results` the result for player 0 or None, its `chances` a list of `K`, and its `banked` a number for player
-    0 (of two players, the other has its negative).
+    0 (of two players, the other has its negative); for more than two players `P` numbers, as its `outcome`.
 
     Where chance moves, `legal` is all False although the game has not ended, `step` takes an outcome in place of an
     action, and `observe` is not asked. What happened before the first move of a player, such as who begins, are such
@@ -37,7 +39,7 @@ class GameFeatures:
     known_results: Callable[[Array], tuple[Array, Array]] | None
     """`known_results(states)`: in which unfinished positions the game can tell the exact result at once, for example by
     an endgame table, bool [B], and the results for player 0, float32 [B], 0 elsewhere. In finished games both may be
-    anything. The option `known_results` needs it."""
+    anything. The option `known_results` needs it. For one or two players."""
     is_position: Callable[[Any], bool] | None
     """`is_position(state)`: whether any words int64 [W] are a state that play can lead to, as far as the game can tell.
     Without it, positions that are given as words or as drawings are refused."""
@@ -46,7 +48,8 @@ class GameFeatures:
     score: Callable[[Array], float] | None
     """`score(state)`: the points by which player 0 is ahead in a finished state int64 [W], where a game counts them."""
     num_players: int | None
-    """`num_players`: `P`, 1 or 2; without it 2. Of one player, `outcome` gives results float32 [B, 1]."""
+    """`num_players`: `P`, 1 to MOST_PLAYERS; without it 2. Unless it is 2, `outcome` gives results float32 [B, P], one
+    for each player, in [-1, 1]; their sum may be anything."""
     num_chance_outcomes: int | None
     """`num_chance_outcomes`: `K`, how many outcomes chance has at most; nothing to do with the number of actions."""
     chances: Callable[[Array], Array] | None
@@ -55,8 +58,8 @@ class GameFeatures:
     """`chance_label(state, outcome)`: the name of an outcome of a state int64 [W], without spaces or commas; without
     it, its number."""
     banked: Callable[[Array], Array] | None
-    """`banked(states)`: what each player already has of the result, such as the score so far, float32 [B, players];
-    what two players have adds up to 0."""
+    """`banked(states)`: what each player already has of the result, such as the score so far, float32 [B, P]; what
+    two players have adds up to 0."""
     bank_words: int | None
     """`bank_words`: how many words at the end of a state are read only by `banked` and `outcome`: positions that differ
     in nothing else are the same but for what is banked. Without it 0."""
@@ -97,9 +100,14 @@ def still_to_come(game: Game, states: Array, results: Array) -> Array:
     return results if features.value_scale is None else (results / features.value_scale).astype(np.float32)
 
 
+def num_players(game: object) -> int:
+    """Return `P`, how many players a game is for."""
+    return features_of(game).num_players or 2
+
+
 def num_columns(game: object) -> int:
     """Return `V`, how many values a position has: one for each player, but one for two, whose results add up to 0."""
-    players = features_of(game).num_players or 2
+    players = num_players(game)
     return 1 if players == 2 else players
 
 
@@ -112,18 +120,18 @@ def mover_first(values: Array, to_play: Array) -> Array:
 
 def is_for_one(game: object) -> bool:
     """Return whether a game is for one player."""
-    return features_of(game).num_players == 1
+    return num_players(game) == 1
 
 
 def is_combinatorial(game: object) -> bool:
     """Return whether a game is combinatorial: of two players, without chance."""
-    return (features_of(game).num_players or 2) == 2 and not has_chance(game)
+    return num_players(game) == 2 and not has_chance(game)
 
 
 def check_two_players(game: Game) -> None:
-    """Raise a GameError for a game of chance, or of one player, where only others are played."""
-    players = "one player" if is_for_one(game) else "more than two players" if num_columns(game) > 1 else ""
-    kind = "chance" if has_chance(game) else players
+    """Raise a GameError for a game of chance, of one player, or of more than two, where only others are played."""
+    kind = {1: "one player", 2: ""}.get(num_players(game), "more than two players")
+    kind = "chance" if has_chance(game) else kind
     if kind:
         raise GameError(
             f"{game.name} is a game of {kind}, which is not played here: learn, evaluate, play and arena take it"

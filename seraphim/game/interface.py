@@ -68,7 +68,7 @@ class Game(Protocol):
     """The rules of a perfect-information game, a batch of positions at a time.
 
     Two players and no chance are what these members describe; `seraphim.game.features.GameFeatures` has those of games
-    of chance and of one player.
+    of chance and of other numbers of players.
 
     A state is a row of `W` int64 words that encodes a position exactly, player to move included: it is the key of
     every cache, so two rows are equal if and only if the positions are. No method modifies its arguments.
@@ -93,7 +93,10 @@ class Game(Protocol):
         """Return the player to move, 0 or 1, int8 [B], or CHANCE; a player may move twice in a row."""
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
-        """Return whether each game has ended, bool [B], and its result for player 0, float32 [B] in [-1, 1]."""
+        """Return whether each game has ended, bool [B], and its result for player 0, float32 [B] in [-1, 1].
+
+        Unless there are two players, the results are those of all, float32 [B, P].
+        """
 
     def observe(self, states: Array) -> Array:
         """Return the network's input, uint8 [B, *O], as seen by the player to move."""

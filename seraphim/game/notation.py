@@ -11,7 +11,7 @@ import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import CHANCE, Array, Game
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, num_players
 
 _CELL = re.compile(r"[A-Za-z][0-9]+|pass")
 _CELLS = re.compile(f"({_CELL.pattern}){{2,}}")
@@ -58,8 +58,13 @@ def first_position(game: Game) -> Array:
 
 def banked_of(game: Game, states: Array) -> Array:
     """Return what player 0 already has of the result in some states [B, W], float64 [B]."""
+    return banked_by_player(game, states)[:, 0]
+
+
+def banked_by_player(game: Game, states: Array) -> Array:
+    """Return what each player already has of the result in some states [B, W], float64 [B, P]."""
     banked = features_of(game).banked
-    return np.zeros(len(states)) if banked is None else banked(states)[:, 0].astype(np.float64)
+    return np.zeros((len(states), num_players(game))) if banked is None else banked(states).astype(np.float64)
 
 
 def labels_vary(game: Game) -> bool:

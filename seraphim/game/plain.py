@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_players
 from seraphim.game.interface import CHANCE, Array, Symmetries, identity_symmetry
 
 
@@ -36,11 +36,14 @@ class PlainGame:
         raise NotImplementedError
 
     def to_play(self, state: Any) -> int:
-        """Return the player to move, 0 or 1, or CHANCE."""
+        """Return the player to move, 0 to P - 1, or CHANCE."""
         raise NotImplementedError
 
-    def outcome(self, state: Any) -> float | None:
-        """Return the result for player 0 in [-1, 1], or None if the game goes on."""
+    def outcome(self, state: Any) -> float | Sequence[float] | None:
+        """Return the result for player 0 in [-1, 1], or None if the game goes on.
+
+        Where there are more than two players, return the results of all.
+        """
         raise NotImplementedError
 
     def observe(self, state: Any) -> Array:
@@ -77,6 +80,19 @@ class PlainGame:
     def from_words(self, words: tuple[int, ...]) -> Hashable:
         """Return the state that `to_words` gave these ints for."""
         return words
+
+
+def is_result(value: Any, players: int) -> bool:
+    """Return whether a value that a plain game returned is the number, or the numbers, of a result."""
+    try:
+        return np.asarray(value, np.float64).shape == ((players,) if players > 2 else ())
+    except (TypeError, ValueError):
+        return False
+
+
+def result_kind(players: int) -> str:
+    """Return what a result of a plain game is, for messages."""
+    return f"{players} numbers, one for each player" if players > 2 else "a number"
 
 
 class PlainRules:
@@ -116,7 +132,7 @@ class PlainRules:
         if name == "chances":
             return self._chances
         if name == "banked":
-            return lambda states: self._by_player([member(state) for state in self._objects(states)])
+            return lambda states: self._banked([member(state) for state in self._objects(states)])
         return lambda state, *action: member(self._objects(state[None])[0], *action)
 
     def _chances(self, states: Array) -> Array:
@@ -126,10 +142,21 @@ class PlainRules:
                 chances[row] = self.plain.chances(state)  # type: ignore[attr-defined]
         return chances
 
-    def _by_player(self, results: Sequence[float] | Array) -> Array:
-        # Results for player 0, as float32 [B, players].
-        first = np.array(results, np.float32)[:, None]
-        return first if features_of(self.plain).num_players == 1 else np.concatenate([first, -first], axis=1)
+    def _banked(self, found: Sequence[Any]) -> Array:
+        # By player, float32 [B, P].
+        banked = self._results("banked", found)
+        return np.stack([banked, -banked], axis=1) if num_players(self.plain) == 2 else banked
+
+    def _results(self, rule: str, found: Sequence[Any]) -> Array:
+        # What a rule returned, 0 for None: float32 [B, V], of two players [B].
+        players = num_players(self.plain)
+        nothing = (0.0,) * players if players > 2 else 0.0
+        rows = [nothing if each is None else each for each in found]
+        for each in rows:
+            if not is_result(each, players):
+                raise GameError(f"{self.name}: {rule} must return {result_kind(players)}, not {each!r}")
+        results = np.array(rows, np.float32)
+        return results[:, None] if players == 1 else results
 
     def _objects(self, states: Array) -> list[Any]:
         return [self.plain.from_words(tuple(row)) for row in states.tolist()]
@@ -169,10 +196,10 @@ class PlainRules:
     def outcome(self, states: Array) -> tuple[Array, Array]:
         results = [self.plain.outcome(state) for state in self._objects(states)]
         ended = np.array([result is not None for result in results], np.bool_)
-        found = np.array([result or 0.0 for result in results], np.float32)
+        found = self._results("outcome", results)
         if not np.isfinite(found).all():
             raise GameError(f"{self.name}: outcome must be None or from -1 to 1, not one of {found.tolist()}")
-        return ended, self._by_player(found) if features_of(self.plain).num_players == 1 else found
+        return ended, found
 
     def observe(self, states: Array) -> Array:
         observations = np.empty((len(states), *self.observation_shape), np.uint8)

@@ -828,7 +828,8 @@ PIG, PUZZLE = Pig(20), Twenty48(2, 2)
         (pig_with(num_chance_outcomes=2), r"chances must return float64 \[20, 2\]"),
         (pig_with(num_chance_outcomes=None), "a game that offers chances must offer num_chance_outcomes"),
         (pig_with(num_chance_outcomes=1.5), "num_chance_outcomes must be an int from 1 to"),
-        (pig_with(num_players=3), "num_players must be an int from 1 to 2"),
+        (pig_with(num_players=9), "num_players must be an int from 1 to 8"),
+        (pig_with(num_players=3), r"outcome must return bool \[20\] and float32 \[20, 3\]"),
         (
             pig_with(legal=lambda self, states: PIG.legal(states) | (self.to_play(states) == -1)[:, None]),
             "legal must be all False exactly when the game has ended, or chance moves",

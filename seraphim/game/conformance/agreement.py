@@ -7,7 +7,7 @@ import numpy as np
 from seraphim.game import Array, Game
 from seraphim.game.conformance.walk import ContractError, Counterexample, History, Inspected, name_actions, observed
 from seraphim.game.features import has_chance
-from seraphim.game.notation import banked_of, followers, labels_along
+from seraphim.game.notation import banked_by_player, followers, labels_along
 
 
 class AgreementWalk:
@@ -42,9 +42,9 @@ class AgreementWalk:
             seen.update(state.tobytes() for state in states)
         self._same("legal actions", lambda game, states: game.legal(states), self._name_legal)
         ended = self._same("end of the game", lambda game, states: game.outcome(states)[0])
-        results = self._same("result", lambda game, states: game.outcome(states)[1].reshape(len(states), -1)[:, 0])
+        results = self._same("result", lambda game, states: game.outcome(states)[1]).reshape(len(ended), -1)
         self._same("player to move", lambda game, states: game.to_play(states))
-        self._same("banked result", banked_of)
+        self._same("banked result", banked_by_player)
         if has_chance(self._games[0]):
             self._same("chances", lambda game, states: game.chances(states), self._name_observations)  # type: ignore[attr-defined]
         self._same("observation", observed, self._name_observations)
@@ -65,7 +65,7 @@ class AgreementWalk:
         if not same.all():
             row = int(same.argmin())
             one, other = first[row], second[row]
-            received = name(one, other) if name else self._versus(one.item(), other.item())
+            received = name(one, other) if name else self._versus(one.tolist(), other.tolist())
             self._fail(f"the {what} must be the same", received, self._example(row))
         return first
 

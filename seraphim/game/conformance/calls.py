@@ -8,7 +8,7 @@ import numpy as np
 from seraphim.errors import GameError
 from seraphim.game import Array, Game, PlainGame, Symmetries
 from seraphim.game.conformance.walk import ContractError, Counterexample, describe, raised
-from seraphim.game.features import features_of
+from seraphim.game.features import MOST_PLAYERS, features_of, num_players
 
 IDENTITY = 0  # the first symmetry
 MOST_OUTCOMES = 2**16  # of chance, in one state: that a search has room for
@@ -56,7 +56,7 @@ def check_numbers(game: Game | PlainGame) -> None:
             _fail(game, f"{name} must be an int of at least 1", f"it is {value!r}")
     features = features_of(game)
     ranges: dict[str, tuple[type, float, float]] = {
-        "num_players": (int, 1, 2),
+        "num_players": (int, 1, MOST_PLAYERS),
         "num_chance_outcomes": (int, 1, MOST_OUTCOMES),
         "bank_words": (int, 0, game.state_words - 1),
         "value_scale": (float, 0.0001, 10_000),
@@ -73,6 +73,8 @@ def check_numbers(game: Game | PlainGame) -> None:
     for one, other in (("chances", "num_chance_outcomes"), ("bank_words", "banked")):
         if getattr(features, one) is not None and getattr(features, other) is None:
             _fail(game, f"a game that offers {one} must offer {other}", "does not")
+    if num_players(game) > 2 and features.known_results is not None:
+        _fail(game, "known_results are for one or two players", f"num_players is {features.num_players}")
 
 
 def checked_symmetries(game: Game) -> Symmetries:
@@ -102,12 +104,12 @@ class Calls:
         """Take the rules, what chooses the order of rows in repeated calls, and what returns the position at a row."""
         self._game, self._generator, self._example = game, generator, example
         features = features_of(game)
-        players = features.num_players or 2
+        players = num_players(game)
         self._results: dict[str, list[tuple[type, tuple[int, ...]]]] = {
             "step": [(np.int64, (game.state_words,))],
             "legal": [(np.bool_, (game.num_actions,))],
             "to_play": [(np.int8, ())],
-            "outcome": [(np.bool_, ()), (np.float32, (1,) if players == 1 else ())],
+            "outcome": [(np.bool_, ()), (np.float32, () if players == 2 else (players,))],
             "observe": [(np.uint8, tuple(game.observation_shape))],
             "progress": [(np.float64, ())],
             "known_results": [(np.bool_, ()), (np.float32, ())],

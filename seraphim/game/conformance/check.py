@@ -12,7 +12,7 @@ from seraphim.game.conformance.calls import check_members, check_numbers, check_
 from seraphim.game.conformance.contract import THOROUGH_PLIES, ContractWalk, ReadBoard
 from seraphim.game.conformance.plain_walk import PlainWalk
 from seraphim.game.conformance.walk import ContractError, Played, Walk, play_randomly, replay
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import has_chance, num_players
 
 MAX_POSITIONS = 4_000  # checked near the beginning, in search of fewer moves
 MAX_PLIES = 4_000  # replayed in search of moves to leave out
@@ -32,22 +32,27 @@ class Report:
     longest: int
     """Plies of the longest game."""
     results: tuple[int, int, int, int]
-    """Games that player 0 won, drawn games, games that player 1 won, and those cut off at `max_plies`."""
+    """Games in which player 0 gets more than 0, 0, or less, and those cut off at `max_plies`."""
     symmetries: int
     unchecked_symmetries: int
     """Those that change the initial position, so that games cannot be replayed under them."""
     duplicates: int
     """States that differ from another one only in their words: by a history that nobody sees, or by mistake."""
     num_players: int = 2
+    means: tuple[float, ...] = ()
+    """Mean result of each player in the games that ended, where there are more than two."""
     chance: bool = False
     """Whether chance moves: then games are not replayed under symmetries, which do not say what becomes of outcomes."""
 
     def __str__(self) -> str:
         won, drawn, lost, cut_off = self.results
-        ends = f"{won:,} won by player 0, {lost:,} by player 1, {drawn:,} drawn, "
+        ends = f"{won:,} won by player 0, {lost:,} by player 1, {drawn:,} drawn, " if self.num_players == 2 else ""
+        if self.means:
+            ends = "mean results " + ", ".join(f"{mean:+.2f} of player {seat}" for seat, mean in enumerate(self.means))
+            ends += "; "
         text = (
             f"{self.game} keeps the contract: {self.games:,} random games of up to {self.longest:,} plies, "
-            f"{self.positions:,} positions; {ends if self.num_players == 2 else ''}{cut_off:,} cut off; "
+            f"{self.positions:,} positions; {ends}{cut_off:,} cut off; "
             f"symmetries: {self.symmetries}"
         )
         if self.unchecked_symmetries:
@@ -102,6 +107,7 @@ def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0, read_boa
         return ContractWalk(rules, symmetries, np.random.default_rng(seed), batch, read_board)
 
     walk, played = _play(begin, games, generator, rules.max_plies)
+    means = played.totals / max(1, sum(played.results[:3])) if num_players(rules) > 2 else np.empty(0)
     return Report(
         game=rules.name,
         games=games,
@@ -111,7 +117,8 @@ def check_game(game: Game | PlainGame, games: int = 200, seed: int = 0, read_boa
         symmetries=len(symmetries.actions),
         unchecked_symmetries=len(symmetries.actions) - 1 - walk.playable,
         duplicates=walk.duplicates,
-        num_players=features_of(rules).num_players or 2,
+        num_players=num_players(rules),
+        means=tuple(means.tolist()),
         chance=has_chance(rules),
     )
 

@@ -16,7 +16,7 @@ from seraphim.game.conformance.walk import (
     observed,
     raised,
 )
-from seraphim.game.features import features_of, has_chance
+from seraphim.game.features import features_of, has_chance, num_columns, num_players
 from seraphim.game.interface import OFF_BOARD
 from seraphim.game.notation import followers, label_in, labels_along, labels_vary
 
@@ -125,7 +125,7 @@ class ContractWalk:
         states, require = self._states, self._calls.require
         call = self._calls.call_thoroughly if thorough else self._calls.call
         (legal,), (ended, results) = call("legal", states), call("outcome", states)
-        results = results.reshape(len(ended), -1)[:, 0]
+        results = results.reshape(len(ended), -1)
         features = features_of(self._game)
         by_chance = np.zeros(len(ended), np.bool_)
         if features.chances is not None:
@@ -138,9 +138,12 @@ class ContractWalk:
 
         rule = f"legal must be all False exactly when the game has ended{or_chance}"
         require(legal.any(axis=1) != (ended | by_chance), rule, state_of)
-        require(abs(results) <= 1, "a result must be from -1 to 1", lambda row: f"it is {results[row]}")
-        rule = "the result of an unfinished game must be 0"
-        require(ended | (results == 0), rule, lambda row: f"it is {results[row]}")
+
+        def result_of(row: int) -> str:
+            return f"it is {results[row].tolist() if num_players(self._game) > 2 else results[row, 0]}"
+
+        require(np.asarray((abs(results) <= 1).all(axis=1)), "a result must be from -1 to 1", result_of)
+        require(ended | (results == 0).all(axis=1), "the result of an unfinished game must be 0", result_of)
         if features.chances is not None:
             (chances,) = call("chances", states)
             rule = "chances must be 0 or more, and their sum 1 where chance moves, else 0"
@@ -152,7 +155,7 @@ class ContractWalk:
             (to_play,) = call("to_play", states)
             if not by_chance.all():
                 call("observe", states[~by_chance])
-            expected = [*range(features.num_players or 2), *([CHANCE] if or_chance else [])]
+            expected = [*range(num_players(self._game)), *([CHANCE] if or_chance else [])]
             rule = f"to_play must be {' or '.join(map(str, expected))}"
             require(np.isin(to_play, expected), rule, lambda row: f"it is {to_play[row]}")
             if features.banked is not None:
@@ -181,19 +184,21 @@ class ContractWalk:
         finite = np.asarray(np.isfinite(banked).all(axis=1))
         self._calls.require(finite, "banked must be finite", lambda row: f"it is {banked[row].tolist()}")
         words = features_of(self._game).bank_words or 0
-        fair = (banked.sum(axis=1) == 0) | (banked.shape[1] == 1)
+        fair = (banked.sum(axis=1) == 0) | (banked.shape[1] != 2)
         self._calls.require(fair, "what two players have in the bank must add up to 0", lambda row: f"is {banked[row]}")
         if not words:
             return
         others = self._states.copy()
         others[:, -words:] += 1
-        facts, of_others = self._facts_of(self._states)[:, :-1], self._facts_of(others)[:, :-1]  # without the result
+        columns = results.shape[1]
+        facts, of_others = (self._facts_of(each)[:, :-columns] for each in (self._states, others))  # without results
         rule = f"only banked and outcome may read the last {words} words of a state, as bank_words says"
         self._calls.require((facts == of_others).all(axis=1), rule, lambda _: "with other words there, more changed")
-        changed = self._game.outcome(others)[1].reshape(len(ended), -1)[:, 0] - self._game.banked(others)[:, 0]  # type: ignore[attr-defined]
-        same = ~ended | (abs(changed - (results - banked[:, 0])) < SAME_RESULT)
+        of_others = self._game.outcome(others)[1].reshape(len(ended), -1)
+        changed = of_others - self._game.banked(others)[:, :columns] - (results - banked[:, :columns])  # type: ignore[attr-defined]
+        same = ~ended | (abs(changed) < SAME_RESULT).all(axis=1)
         rule = "a result must be what is banked and what does not depend on it"
-        self._calls.require(same, rule, lambda row: f"it is {results[row]} with {banked[row, 0]} banked")
+        self._calls.require(same, rule, lambda row: f"it is {results[row].tolist()} with {banked[row].tolist()} banked")
 
     def _check_known_results(self, legal: Array, ended: Array, signs: Array) -> None:
         # Compares each known result with those of the moves, where these are all known; `signs` [B] are 1 where player
@@ -276,20 +281,20 @@ class ContractWalk:
             self._calls.fail("state_from_board must read what render draws", f"it read this:\n{drawn}", 0)
 
     def _facts_of(self, states: Array) -> Array:
-        # All that the rules tell about each state, float32 [B, prod(O) + A + 3]; of games of chance also the chances.
+        # All that the rules tell about each state, float32 [B, prod(O) + A + 2 + V]; with chance, the chances too.
         legal, player = self._game.legal(states), self._game.to_play(states)
         ended, results = self._game.outcome(states)
         seen = observed(self._game, states)
-        columns = np.stack([player, ended, results.reshape(len(ended), -1)[:, 0]], axis=1)
+        columns = np.column_stack([player, ended, results])
         chances = features_of(self._game).chances
         facts = [seen.reshape(len(states), -1), legal, *([] if chances is None else [chances(states)]), columns]
         return np.concatenate(facts, axis=1, dtype=np.float32)
 
     def _permutations(self) -> Array:
-        # What each symmetry does to the facts about a state, int [S, prod(O) + A + 3].
+        # What each symmetry does to the facts about a state, int [S, prod(O) + A + 2 + V].
         observations, actions = self._symmetries
         num_symmetries, cells = observations.shape
-        rest = np.tile(np.arange(3), (num_symmetries, 1))
+        rest = np.tile(np.arange(2 + num_columns(self._game)), (num_symmetries, 1))
         return np.concatenate([observations, cells + actions, cells + self._game.num_actions + rest], axis=1)
 
     def _find_playable(self) -> Array:

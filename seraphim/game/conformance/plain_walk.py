@@ -10,8 +10,9 @@ import numpy as np
 
 from seraphim.game import CHANCE, Array, PlainGame, PlainRules
 from seraphim.game.conformance.walk import ContractError, Counterexample, History, Inspected, describe, raised
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_columns, num_players
 from seraphim.game.notation import labels_along, labels_vary
+from seraphim.game.plain import is_result, result_kind
 
 
 class PlainWalk:
@@ -35,11 +36,15 @@ class PlainWalk:
         plain = self._plain
         outcomes = features_of(plain).num_chance_outcomes or 0
         legal = np.zeros((len(self._states), max(plain.num_actions, outcomes)), np.bool_)
-        ended, results = np.zeros(len(legal), np.bool_), np.zeros(len(legal), np.float32)
+        ended, results = np.zeros(len(legal), np.bool_), np.zeros((len(legal), num_columns(plain)), np.float32)
         for row, state in enumerate(self._states):
             self._check_words(row, state)
             outcome = self._call("outcome", row, state)
-            ended[row], results[row] = outcome is not None, outcome or 0.0
+            ended[row] = outcome is not None
+            if outcome is not None:
+                results[row] = self._checked("outcome", row, outcome)
+            if features_of(plain).banked is not None:
+                self._checked("banked", row, self._call("banked", row, state))
             if outcome is None and outcomes and self._call("to_play", row, state) == CHANCE:
                 legal[row, np.flatnonzero(self._chances(row, state, outcomes))] = True
                 continue
@@ -90,6 +95,12 @@ class PlainWalk:
             self._fail(rule, f"returned {describe(seen)}" if seen.size > 1 else f"returned {seen.tolist()}", row)
         if not np.array_equal(seen, seen.astype(np.uint8)):
             self._fail(rule, f"returned {seen.tolist()}", row)
+
+    def _checked(self, rule: str, row: int, result: Any) -> Any:
+        players = num_players(self._plain)
+        if not is_result(result, players):
+            self._fail(f"{rule} must return {result_kind(players)}", f"returned {result!r}", row)
+        return result
 
     def _legal(self, row: int, state: Any) -> list[int]:
         actions = list(self._call("legal", row, state))

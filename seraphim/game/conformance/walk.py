@@ -86,7 +86,7 @@ class Inspected(NamedTuple):
 
     followers: Array  # bool [B, max(A, K)]: the legal actions, or the outcomes that chance has
     ended: Array  # bool [B]
-    results: Array  # float32 [B], for player 0
+    results: Array  # float32 [B, V], for player 0 first
 
 
 class Walk(Protocol):
@@ -138,7 +138,8 @@ class History:
 class Played(NamedTuple):
     """Random games that were played."""
 
-    results: tuple[int, int, int, int]  # won by player 0, drawn, won by player 1, cut off
+    results: tuple[int, int, int, int]  # player 0 gets more than 0, 0, or less; cut off
+    totals: Array  # float64 [V]: of all results, for player 0 first
     longest: int  # plies
 
 
@@ -148,18 +149,19 @@ def play_randomly(walk: Walk, generator: np.random.Generator, max_plies: int) ->
     Raises:
         ContractError: as the walk does.
     """
-    counts = np.zeros(3, np.int64)
+    counts, totals = np.zeros(3, np.int64), np.float64(0)
     ply = 0
     while True:
         found = walk.inspect()
-        counts += [(found.ended & (np.sign(found.results) == sign)).sum() for sign in (1, 0, -1)]
+        counts += [(found.ended & (np.sign(found.results[:, 0]) == sign)).sum() for sign in (1, 0, -1)]
+        totals = totals + found.results[found.ended].sum(axis=0, dtype=np.float64)
         rows = np.flatnonzero(~found.ended)
         if not len(rows) or ply == max_plies:
             break
         walk.advance(rows, random_actions(found.followers[rows], generator))
         ply += 1
     won, drawn, lost = counts.tolist()
-    return Played((won, drawn, lost, len(rows)), ply)
+    return Played((won, drawn, lost, len(rows)), totals, ply)
 
 
 def replay(walk: Walk, actions: tuple[int, ...]) -> None:
