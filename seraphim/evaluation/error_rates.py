@@ -1,7 +1,8 @@
 """Error rates of a model in solved positions, by set and by readouts, and the accuracy of its values.
 
 The weak error is the share of positions in which the chosen move loses the result (a win becomes a draw or a loss, a
-draw a loss), or more than 0.001 of it where results are expectations; the strong error also counts slower wins and
+draw a loss), or more than 0.001 of it where results are expectations, with more than two players however they break
+ties; the strong error also counts slower wins and
 faster losses. The regret is the mean result that the chosen move loses.
 """
 
@@ -16,6 +17,7 @@ from seraphim.game import Array, Game
 from seraphim.game.features import features_of, is_combinatorial, still_to_come
 from seraphim.game.loading import PositionSet
 from seraphim.players.choose import Choose, HistoryPlayer
+from seraphim.records.examples import of_mover
 from seraphim.search.evaluator import Inference, inputs_of
 
 COSTLY = 0.001
@@ -116,11 +118,11 @@ def _actions(choose: Choose, positions: PositionSet) -> Array:
 
 
 def calibrate(game: Game, inference: Inference, sets: Sequence[PositionSet]) -> Calibration:
-    """Compare the network's values with the exact ones of all positions in some sets."""
+    """Compare the network's values with the exact ones of all positions in some sets, for the player to move."""
     states = np.concatenate([positions.states for positions in sets])
     best = np.concatenate([np.nanmax(positions.action_values, axis=1) for positions in sets])
     exact = still_to_come(game, states, best).astype(np.float64)
-    predicted = inference.infer(inputs_of(game, inference, states))[1].astype(np.float64)
+    predicted = of_mover(inference.infer(inputs_of(game, inference, states))[1]).astype(np.float64)
     places = np.clip(((predicted + 1) / 2 * _BINS).astype(np.int64), 0, _BINS - 1)
     rows = [places == place for place in np.unique(places)]
     bins = [(float(predicted[row].mean()), float(exact[row].mean()), int(row.sum())) for row in rows]

@@ -14,7 +14,7 @@ from seraphim.evaluation.error_rates import COSTLY
 from seraphim.evaluation.match import checked_actions
 from seraphim.game import CHANCE, Array, Game
 from seraphim.game.exhaustive import GameGraph, Solution, UnsolvedError, settle
-from seraphim.game.features import features_of
+from seraphim.game.features import features_of, num_columns
 from seraphim.jit import kernel
 from seraphim.players.choose import Choose
 
@@ -83,9 +83,13 @@ def measure_play(game: Game, solution: Solution, player: Choose | Array, thresho
         threshold: what a move may cost, of a result, before it is counted.
 
     Raises:
-        GameError: an action is illegal, or games with these moves need not end.
+        GameError: an action is illegal, games with these moves need not end, or there are more than two players.
         PlayerError: the player needs the moves that lead to a position.
     """
+    if num_columns(game) > 1:
+        raise GameError(
+            f"{game.name} is for more than two players: what best play is worth depends on how ties are broken"
+        )
     graph, features, start = solution.graph, features_of(game), float(solution.results[0] - solution.to_come[0])
     sources = graph.sources
     movers = graph.to_play[sources]

@@ -13,7 +13,7 @@ import numpy as np
 
 from seraphim.errors import PlayerError, SettingsError
 from seraphim.game import CHANCE, Array, Game, random_actions
-from seraphim.game.features import features_of, has_chance, is_combinatorial, is_for_one
+from seraphim.game.features import features_of, has_chance, is_combinatorial, is_for_one, num_columns
 from seraphim.game.loading import PerfectActions
 from seraphim.game.notation import banked_of, followers
 from seraphim.options import SearchOptions
@@ -142,7 +142,10 @@ def minimax_player(game: Game, depth: int, seed: int = 0) -> DrawingPlayer:
 
     Raises:
         SettingsError: the depth is not positive.
+        PlayerError: the game is for more than two players.
     """
+    if num_columns(game) > 1:
+        raise PlayerError(f"minimax plays games for one or two players, not {game.name}: take mcts:READOUTS")
     if depth < 1:
         raise SettingsError(f"minimax must look at least 1 ply ahead, not {depth}")
 

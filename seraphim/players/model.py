@@ -198,7 +198,8 @@ class Model:
 
         Returns:
             The probabilities of the actions, float32 [P, A], 0 where illegal; and the expected results for the player
-            to move, float32 [P], -1 to 1; of a game with a score, of what is still to come.
+            to move, float32 [P], -1 to 1, or with more than two players for each, that one first; of a game with a
+            score, of what is still to come.
 
         Raises:
             GameError: one is no position, or the game is over in it, or chance moves there.
