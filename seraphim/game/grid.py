@@ -1,7 +1,7 @@
 """Games on a grid of cells, as people see them: names of moves, drawings and boards; and the symmetries of a board.
 
-A game inherits `Grid`, and says what its cells are called. Knows no rules: what stands where is in the first two planes
-of the observation, the stones of the player to move and those of the opponent.
+A game inherits `Grid`, and says what its cells are called. Knows no rules: what stands where is in the first planes of
+the observation, the stones of the player to move and those of the others in turn.
 """
 
 from functools import cached_property
@@ -20,7 +20,7 @@ class Grid(Game):
     """A game whose actions are cells, row by row; one action more is to pass, or what `other` names."""
 
     other = "pass"
-    marks = ("X", "O")
+    marks: tuple[str, ...] = ("X", "O")
     look: Look = "marks"
     row_names: tuple[str, ...] = ()
     column_names: tuple[str, ...] = ()
@@ -28,7 +28,9 @@ class Grid(Game):
     def cells(self, state: Array) -> Array:
         """Return the cells int8 [R, C] of a state int64 [W]: the player whose stone is there, or EMPTY."""
         planes, mover = self.observe(state[None])[0], int(self.to_play(state[None])[0])
-        return np.select([planes[..., mover] == 1, planes[..., 1 - mover] == 1], [0, 1], EMPTY).astype(np.int8)
+        players = range(len(self.marks))
+        stones = [planes[..., (player - mover) % len(players)] == 1 for player in players]
+        return np.select(stones, list(players), EMPTY).astype(np.int8)
 
     def render(self, state: Array) -> str:
         """Return the cells as text, with the names of rows and columns; rows of hexagons are shifted."""

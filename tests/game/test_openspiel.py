@@ -37,13 +37,15 @@ def test_every_game_that_qualifies_is_offered() -> None:
 
 
 # Moves twice in a row; many actions and planes with fractions; a pass; longer than is played here; no planes.
-# Chance first, twice in a row, with fewer or more outcomes than actions; one player, with rewards or without.
+# Chance first, twice in a row, with fewer or more outcomes than actions; one player, with rewards or without; three or
+# four players.
 @pytest.mark.parametrize(
     "name",
     [
         *("hex(board_size=3)", "dots_and_boxes", "chess", "go(board_size=5)", "mancala", "nim"),
         *("pig(winscore=20)", "backgammon(hyper_backgammon=True)", "einstein_wurfelt_nicht", "chess(chess960=True)"),
         *("2048(max_tile=32)", "catch", "cliff_walking", "yacht(num_dice=2)"),
+        *("pig(players=3,winscore=20)", "chinese_checkers(players=3)", "maedn(players=4,twoPlayersOpposite=False)"),
     ],
 )
 def test_games_keep_the_contract(name: str) -> None:
@@ -123,6 +125,39 @@ def test_chance_and_rewards_are_openspiels(name: str) -> None:
     assert ended[0]
     assert points * results.ravel()[0] == pytest.approx(theirs.returns()[first or 0])
     assert results.shape == ((1, 1) if game.num_players == 1 else (1,))
+
+
+@pytest.mark.parametrize(
+    "name", ["pig(players=3,winscore=30)", "pig(players=8,winscore=20)", "yacht(players=3,num_dice=2)"]
+)
+@pytest.mark.parametrize("first", [0, 2])
+def test_three_and_more_players_are_openspiels(name: str, first: int) -> None:
+    game: Any = OpenSpielGame(name)
+    game._first = first  # where OpenSpiel lets another player begin, the numbers follow from there
+    theirs, random, seen = pyspiel.load_game(name).new_initial_state(), np.random.default_rng(1), set()
+    state, players = game.initial(1), theirs.num_players()
+    while not theirs.is_terminal():
+        assert game.outcome(state)[0].tolist() == [False]
+        if not theirs.is_chance_node():
+            mover = (theirs.current_player() - first) % players
+            seen.add(mover)
+            assert game.to_play(state)[0] == mover
+            assert np.flatnonzero(game.legal(state)[0]).tolist() == theirs.legal_actions()
+            (observation,) = game.observe(state)
+            assert observation[-1] == mover
+            tensor = np.array(theirs.observation_tensor(theirs.current_player()))
+            whole = tensor == np.round(tensor)
+            assert np.array_equal(observation[:-1][whole] > 0, tensor[whole] > 0)
+        action = int(random.choice(theirs.legal_actions()))
+        state = game.step(state, np.array([action]))
+        theirs.apply_action(action)
+    ended, results = game.outcome(state)
+    assert ended.tolist() == [True]
+    assert seen == set(range(game.num_players)) == set(range(players))
+    returns = np.array([theirs.returns()[(first + seat) % players] for seat in range(players)])
+    assert (game.points or 1) * results[0] == pytest.approx(returns)
+    assert results.dtype == np.float32
+    assert len(set(returns.tolist())) > 1
 
 
 def test_a_score_beyond_what_openspiel_says_is_possible_counts_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -613,7 +648,7 @@ def test_a_saved_game_has_the_names_of_moves(tmp_path: Path) -> None:
         ("openspiel:pathfinding", "it is not played in turns"),
         ("openspiel:mfg_crowd_modelling", "it is not played in turns"),
         ("openspiel:morpion_solitaire", "it has no observation for a network"),
-        ("openspiel:pig(players=3)", "openspiel:pig(players=3) is not supported: it has 3 players, not 1 or 2"),
+        ("openspiel:pig(players=9)", "openspiel:pig(players=9) is not supported: it has 9 players, not 1 to 8"),
         ("openspiel:euchre", "it has hidden information"),
         ("openspiel:hex(board_size=x)", "OpenSpiel cannot load 'hex"),
         ("openspiel:gomoku(size=x)", "OpenSpiel cannot load 'gomoku"),

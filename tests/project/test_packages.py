@@ -12,7 +12,8 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
-OWN = ("seraphim", "connectfour", "cube", "hex", "othello", "pig", "tictactoe", "twenty48", "benchmarks", "_installed")
+GAMES = "connectfour", "cube", "hex", "othello", "pig", "threes", "tictactoe", "twenty48"
+OWN = ("seraphim", *GAMES, "benchmarks", "_installed")
 DEVELOPERS = ("dev", "docs", "bench")  # extras
 
 

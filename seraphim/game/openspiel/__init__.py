@@ -1,4 +1,4 @@
-"""The games of OpenSpiel for one player, or two who move in turns, with perfect information.
+"""The games of OpenSpiel for one player, or several who move in turns, with perfect information.
 
 In dependency order:
 

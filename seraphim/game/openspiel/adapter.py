@@ -36,9 +36,9 @@ class OpenSpielGame:
     """A game of OpenSpiel; a state is the number of plies, and the actions that were played, several to a word.
 
     So two move orders into one position are two states. Player 0 moves first, even where OpenSpiel numbers the players
-    otherwise, as in chess. The observation is OpenSpiel's, planes last, with one more plane or number for the player to
-    move. Results, and what is banked where OpenSpiel has rewards, are OpenSpiel's returns as parts of the most that one
-    can be, which is what `points` tells.
+    otherwise, as in chess; the others follow in OpenSpiel's order. The observation is OpenSpiel's for the player to
+    move, planes last, with one more plane or number that tells which player that is. Results, and what is banked where
+    OpenSpiel has rewards, are OpenSpiel's returns as parts of the most that one can be, which is what `points` tells.
     """
 
     def __init__(self, name: str, cache_bytes: int = CACHE_BYTES) -> None:
@@ -51,7 +51,8 @@ class OpenSpielGame:
         self._game = load(name)
         self.name = PREFIX + name
         self.num_actions = self._game.num_distinct_actions()
-        self.num_players = 1 if self._game.num_players() == 1 else None
+        self._seats = range(self._game.num_players())
+        self.num_players = None if len(self._seats) == 2 else len(self._seats)
         # What a game is declared to be does not say what parameters make it, but this number does.
         self.num_chance_outcomes = self._game.max_chance_outcomes() or None
         longest = self._game.max_game_length() + self._game.max_chance_nodes_in_history()
@@ -86,8 +87,8 @@ class OpenSpielGame:
         player = int(state.current_player())
         if player == CHANCE and self.num_chance_outcomes is not None:
             return CHANCE
-        if player not in range(self._game.num_players()) and not state.is_terminal():
-            reason = "has chance" if state.is_chance_node() else "is not played in turns by players 0 and 1"
+        if player not in self._seats and not state.is_terminal():
+            reason = "has chance" if state.is_chance_node() else "is not played in turns"
             raise GameError(f"{self.name} is not supported: it {reason}")
         return player
 
@@ -193,7 +194,7 @@ class OpenSpielGame:
     def _mover(self, state: Any, plies: int) -> int:
         if state.is_chance_node():
             return CHANCE if plies < self._horizon else 0
-        return 0 if state.is_terminal() else int(state.current_player() != self._first)
+        return 0 if state.is_terminal() else (int(state.current_player()) - self._first) % len(self._seats)
 
     @property
     def chances(self) -> Callable[[Array], Array] | None:
@@ -215,12 +216,13 @@ class OpenSpielGame:
         return self._by_player if self._has_rewards else None
 
     def _by_player(self, states: Array) -> Array:
-        first = np.array([self._return(self._state(row)) for row in states], np.float32)[:, None]
-        return first if self.num_players == 1 else np.concatenate([first, -first], axis=1)
+        return np.array([self._returns(self._state(row)) for row in states], np.float32)
 
-    def _return(self, state: Any) -> float:
-        # Of player 0 so far. A score can be more than OpenSpiel says that it can be.
-        return max(-1.0, min(1.0, state.returns()[self._first] / self._best_return))
+    def _returns(self, state: Any) -> list[float]:
+        # Of each player so far. A score can be more than OpenSpiel says that it can be.
+        returns, seats = state.returns(), len(self._seats)
+        found = (returns[(self._first + seat) % seats] / self._best_return for seat in self._seats)
+        return [max(-1.0, min(1.0, each)) for each in found]
 
     def outcome(self, states: Array) -> tuple[Array, Array]:
         """Return whether games have ended, and results; where there is no room for more plies, what is banked or 0."""
@@ -229,9 +231,10 @@ class OpenSpielGame:
         ended, counts = over | (states[:, 0] >= self._horizon), over
         if self._has_rewards:
             counts = ended
-        results = [self._return(state) if count else 0.0 for state, count in zip(found, counts, strict=True)]
-        by_player = np.array(results, np.float32)
-        return ended, by_player[:, None] if self.num_players == 1 else by_player
+        results = np.zeros((len(states), len(self._seats)), np.float32)
+        for row in np.flatnonzero(counts):
+            results[row] = self._returns(found[row])
+        return ended, results if self.num_players else results[:, 0].copy()
 
     def observe(self, states: Array) -> Array:
         """Return the observations; planes with fractions are in hundredths, and those that grow in their logarithm."""

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from seraphim.errors import GameError, NotInstalledError, how_to_install, shown
+from seraphim.game.features import MOST_PLAYERS
 
 MOST_ACTIONS = 2**16  # that a search has room for; as many outcomes of chance
 MOST_SIZE, MOST_LENGTH = 50, 9_999  # of a parameter, where its square bounds the cells; of one like `max_moves`
@@ -52,7 +53,7 @@ def load(name: str) -> Any:
     reasons = (
         (game.num_distinct_actions() <= MOST_ACTIONS, f"has {game.num_distinct_actions():,} actions"),
         (game.max_chance_outcomes() <= MOST_ACTIONS, f"has {game.max_chance_outcomes():,} outcomes of chance"),
-        (game.num_players() in (1, 2), f"has {game.num_players()} players, not 1 or 2"),
+        (1 <= game.num_players() <= MOST_PLAYERS, f"has {game.num_players()} players, not 1 to {MOST_PLAYERS}"),
         (0 < max(abs(game.min_utility()), abs(game.max_utility())) < math.inf, "has no bounds for its results"),
     )
     for holds, reason in reasons:
@@ -92,7 +93,6 @@ def _obstacle(pyspiel: ModuleType, kind: Any, needs_defaults: bool = True) -> st
         (kind.information == types.Information.PERFECT_INFORMATION, "has hidden information"),
         (kind.dynamics == types.Dynamics.SEQUENTIAL, "is not played in turns"),
         (kind.utility == types.Utility.ZERO_SUM or kind.max_num_players == 1, "is not zero-sum"),
-        (kind.min_num_players <= 2, "is for more than two players"),
         (kind.provides_observation_tensor, "has no observation for a network"),
         (kind.default_loadable or not needs_defaults, "needs parameters"),
     )
