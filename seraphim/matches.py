@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from seraphim.evaluation import tables
+from seraphim.evaluation import seats
 from seraphim.evaluation.match import MatchResult, count_openings, default_plies, make_openings, play_match
-from seraphim.evaluation.solo import SoloGames, play_solo
+from seraphim.evaluation.seats import SoloGames, play_solo
 from seraphim.game import AnyGame
 from seraphim.options import Count, MatchGames, Natural, Seed
 from seraphim.players.arguments import checked
@@ -105,7 +105,7 @@ def play_table(
     readouts: int | None = None,
     seed: int = 0,
     folder: str | Path | None = None,
-) -> tables.TableResult:
+) -> seats.TableResult:
     """Let two players share the seats of a game for more than two, in every way, from random openings.
 
     Args:
@@ -126,5 +126,5 @@ def play_table(
         GameError: the game is not for more than two players.
     """
     rules, (one, other) = load_players([first, second], Roster(data_root(folder), game, games, readouts, seed))
-    count = -(-games // len(tables.seatings_of(rules)))
-    return tables.play_table(rules, one, other, make_openings(rules, count, default_plies(rules), seed))
+    count = -(-games // len(seats.seatings_of(rules)))
+    return seats.play_table(rules, one, other, make_openings(rules, count, default_plies(rules), seed))

@@ -38,7 +38,7 @@ cli.define_trust()
 def main(arguments: Sequence[str]) -> None:
     """Play."""
     from seraphim.errors import SettingsError
-    from seraphim.evaluation import match_csv, ratings, solo, tournament
+    from seraphim.evaluation import match_csv, ratings, seats, tournament
     from seraphim.game import load_game
     from seraphim.game.features import is_for_one, num_columns
     from seraphim.players import roster as players
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> None:
         for name, games in tournament.play_alone(game, roster.entrants(names), conditions, cli.show_match):
             played[name] = games
             print(f"{name}: {games}", flush=True)
-        print("".join(f"\n{line}" for line in solo.differences(played)))
+        print("".join(f"\n{line}" for line in seats.differences(played)))
         return
     if num_columns(game) > 1:
         because = f"{game.name} is for more than two players"

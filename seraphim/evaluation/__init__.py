@@ -7,7 +7,7 @@ In dependency order:
     check             the check after each generation
     position_lists    solved positions of a game, and lists in files
     match             matches from random openings
-    solo              games for one player
+    seats             games for one player, and for more than two
     series            games from the initial position, exact where they can be
     exact_play        what a player's moves are worth exactly in a game that is solved
     ratings           Bradley-Terry ratings

@@ -16,9 +16,8 @@ from seraphim.evaluation.match import (
 )
 from seraphim.evaluation.match_csv import RESULTS, Conditions, read_matches, write_matches
 from seraphim.evaluation.ratings import Match
+from seraphim.evaluation.seats import SoloGames, TableResult, play_solo, play_table, seatings_of
 from seraphim.evaluation.series import SeriesResult, play_series
-from seraphim.evaluation.solo import SoloGames, play_solo
-from seraphim.evaluation.tables import TableResult, play_table, seatings_of
 from seraphim.game import Game
 from seraphim.players.roster import Entrant
 from seraphim.storage.models import ModelFolder

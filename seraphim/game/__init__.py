@@ -8,9 +8,9 @@ In dependency order:
     grid            names of moves, drawings and symmetries of games on a board
     tree            the history of a game with its variations
     saved_games     positions and games in text and in files
+    plain           rules in plain Python, one position at a time
     openspiel/      the games of OpenSpiel
     conformance/    checks a game against its contract, and two forms of a game against each other
-    plain           rules in plain Python, one position at a time
     loading         what the module of a game offers; a game by its name, and its name
     solved          exact results of the moves of a position
     solved_files    solved positions in files

@@ -21,9 +21,6 @@ from seraphim.search.rng import fork, uniform
 from seraphim.search.selection import GOLDEN, considered_visits
 from seraphim.search.tree import ROOT_KEYS
 
-Proof = tuple[Array, int]
-"""Values float64 [P], and the plies to the end."""
-
 
 @dataclass
 class Node:
@@ -40,12 +37,7 @@ class Node:
     edges: list["Edge"] = field(default_factory=list)
     offset: float | None = None  # in [0, 1), where chance moves: where it begins to draw
     key: int = 0  # a hash of the root's, and of the moves that led here
-    proof: tuple["Proof | None", int] = (None, -1)  # by `exact`, at this number of visits
-
-    @property
-    def value(self) -> float:
-        """For the mover."""
-        return float(self.values[self.mover])
+    proof: tuple[tuple[Array, int] | None, int] = (None, -1)  # by `exact`, at this number of visits
 
 
 @dataclass(eq=False)
@@ -229,7 +221,7 @@ def value_range(node: Node, options: SearchOptions) -> tuple[float, float]:
     """Return m and f: PUCT takes (Q - m)·f for Q, which is Q itself, or for one player from -1 to 1."""
     if len(node.values) > 1:
         return 0.0, 1.0
-    values = [node.value, *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
+    values = [node.values[node.mover], *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
     return (min(values) + max(values)) / 2, 2 / max(max(values) - min(values), 1e-8)
 
 
@@ -297,16 +289,15 @@ def regularized_policy(priors: list[float], values: list[float], strength: float
 
 def visits(root: Node, num_actions: int) -> Array:
     """Return the visits of each action int32 [A]."""
-    counts = np.zeros(num_actions, np.int32)
-    counts[[edge.action for edge in root.edges]] = [edge.visits for edge in root.edges]
-    return counts
+    by_action = {edge.action: edge.visits for edge in root.edges}
+    return np.array([by_action.get(action, 0) for action in range(num_actions)], np.int32)
 
 
 # ---------------------------------------------------------------- proven results
 
 
-def exact(node: Node) -> Proof | None:
-    """The proof of a node, if there is one, by looking at all below it that was visited since the last time.
+def exact(node: Node) -> tuple[Array, int] | None:
+    """The proof of a node, by looking at all below it that was visited since the last time: values, plies to the end.
 
     Each player takes what is best for them (max^n: Luckhardt and Irani 1986): the fastest win, or else the slowest end.
     """
@@ -317,8 +308,8 @@ def exact(node: Node) -> Proof | None:
     return node.proof[0]
 
 
-def proof_of(node: Node) -> Proof | None:
-    """The proof of an unfinished node, by those of its children."""
+def proof_of(node: Node) -> tuple[Array, int] | None:
+    """That of an unfinished node, by those of its children."""
     found = [exact(edge.child) if edge.child is not None else None for edge in node.edges]
     known = [(values, plies + 1) for values, plies in (each for each in found if each is not None)]
     is_whole = bool(node.edges) and len(known) == len(node.edges)
@@ -344,7 +335,6 @@ def q_of(node: Node, edge: Edge, options: SearchOptions) -> float:
 
 
 def is_known(edge: Edge, options: SearchOptions) -> bool:
-    """Whether the results of an edge are proven."""
     return options.solver and edge.child is not None and exact(edge.child) is not None
 
 
@@ -407,5 +397,4 @@ def mixed_values(node: Node, options: SearchOptions) -> Array:
 
 
 def logit(edge: Edge) -> float:
-    """Return the logarithm of an edge's prior."""
     return math.log(edge.prior)

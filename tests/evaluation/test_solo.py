@@ -9,7 +9,7 @@ from seraphim.evaluation.exact_play import measure_play
 from seraphim.evaluation.intervals import Mean
 from seraphim.evaluation.match import make_openings, play_match
 from seraphim.evaluation.match_csv import Conditions
-from seraphim.evaluation.solo import SoloGames, differences, play_solo
+from seraphim.evaluation.seats import SoloGames, differences, play_solo
 from seraphim.evaluation.tournament import Tournament
 from seraphim.game import Array
 from seraphim.game.exhaustive import solve

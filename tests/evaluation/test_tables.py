@@ -8,7 +8,7 @@ from three_players import Banked, Dice, Pile
 
 from seraphim.errors import GameError
 from seraphim.evaluation.match import make_openings
-from seraphim.evaluation.tables import play_table, seatings_of
+from seraphim.evaluation.seats import play_table, seatings_of
 from seraphim.game import Array
 from tictactoe.game import GAME as TICTACTOE
 

@@ -59,7 +59,7 @@ MOST_LINES_OF_A_COMMAND = 110
 MOST_LINES_OF_THE_CHECKER = 200  # commands/check_proof.py, which shares no code with the library but the rules
 MOST_LINES_OF_A_PROGRAM = 20
 MOST_LINES = 400
-MOST_FOLDERS, MOST_MODULES_AT_THE_TOP, MOST_MODULES = 18, 8, 12
+MOST_FOLDERS, MOST_MODULES_AT_THE_TOP, MOST_MODULES = 18, 9, 12
 MOST_PARAMETERS = 7
 
 
@@ -319,7 +319,7 @@ def test_options_and_their_flags_are_few() -> None:
 
 
 def test_the_search_can_be_taken_out() -> None:
-    """It loads few modules of the library, and neither networks nor storage; without chance it took 3,200 lines."""
+    """It loads few modules of the library, and neither networks nor storage; of two players: 3,200 lines."""
     program = (
         "import json, sys, seraphim.search.search\n"
         "print(json.dumps({name: vars(each).get('__file__') or '' for name, each in sys.modules.items()}))"
@@ -328,7 +328,7 @@ def test_the_search_can_be_taken_out() -> None:
     loaded = json.loads(done.stdout)
     own = [Path(file) for name, file in loaded.items() if name.partition(".")[0] == "seraphim"]
     assert len(own) <= 20
-    assert sum(len(path.read_text().splitlines()) for path in own) <= 3480
+    assert sum(len(path.read_text().splitlines()) for path in own) <= 3700
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     assert not [name for name in loaded if name.startswith(("seraphim.network", "seraphim.storage"))]
 
