@@ -335,15 +335,13 @@ def q_of(node: Node, edge: Edge, options: SearchOptions) -> float:
 
 
 def is_known(edge: Edge, options: SearchOptions) -> bool:
+    """Whether the results of an edge are proven."""
     return options.solver and edge.child is not None and exact(edge.child) is not None
 
 
 def candidates(node: Node, options: SearchOptions) -> list[Edge]:
     """The edges that are not proven to lose."""
     return [edge for edge in node.edges if not (is_known(edge, options) and q_of(node, edge, options) == -1)]
-
-
-# ---------------------------------------------------------------- a Gumbel root
 
 
 def gumbel_root_edge(node: Node, options: SearchOptions) -> Edge:
@@ -397,4 +395,5 @@ def mixed_values(node: Node, options: SearchOptions) -> Array:
 
 
 def logit(edge: Edge) -> float:
+    """Return the logarithm of an edge's prior."""
     return math.log(edge.prior)
