@@ -40,7 +40,6 @@ def test_the_exhaustive_solution_is_that_of_value_iteration_and_the_published_on
         assert np.isnan(values[HOLD]) if turn == 0 else values[HOLD] == pytest.approx(2 * found[1] - 1, abs=1e-6)
 
 
-@pytest.mark.slow
 def test_the_first_player_wins_as_often_as_neller_and_presser_say() -> None:
     assert solve_pig(50).best[0, 0, 0] == pytest.approx(FIRST_WINS[50], abs=5e-7)
     assert solve_pig(100).best[0, 0, 0] == pytest.approx(0.530593, abs=5e-7)
