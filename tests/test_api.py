@@ -42,6 +42,7 @@ from seraphim.selfplay.generate import generate_games
 from seraphim.selfplay.processes import WorkerPool
 from seraphim.settings import Settings, dump_settings
 from seraphim.storage.models import ModelFolder
+from threes.optimal import solution
 from tictactoe.game import GAME
 from tictactoe.plain import PlainTicTacToe
 from twenty48.game import Twenty48
@@ -144,6 +145,32 @@ def test_games_of_chance_are_analyzed_and_played(game: Game, moves: str, banked:
     assert (features_of(game).points or 1) * before[1] == pytest.approx(banked, abs=1e-5)
     rest = (np.nanmax(values) - before[1]) / (features_of(game).value_scale or 1)
     assert model.network([moves])[1][0] == pytest.approx(rest, abs=1e-6)
+
+
+def test_with_three_players_each_has_a_value() -> None:
+    model = seraphim.Model("threes", readouts=4000)
+    found = model.analyze("a1 b2 c3 b1 c1 d3 d1")  # O fills a line next, unless it is in the way of nobody
+    assert found.to_play == 1
+    assert len(found.values) == 3
+    assert found.value == pytest.approx(found.values[1])
+    (row,) = np.flatnonzero((solution().states == read_state(model.game, "a1 b2 c3 b1 c1 d3 d1")).all(axis=1))
+    assert found.best_action in np.flatnonzero(solution().perfect_actions(solution().states[row][None])[0])
+    if found.proven:
+        low, high = solution().low[row], solution().high[row]
+        assert all(low - 1e-6 <= np.array(found.values)) and all(np.array(found.values) <= high + 1e-6)
+    told = found.to_dict()
+    assert (told["values"], told["value_first"]) == (list(found.values), found.values[0])
+    assert f"(players {found.values[0]:+.2f} {found.values[1]:+.2f} {found.values[2]:+.2f})" in str(found)
+    assert model.network(["a1"])[1].shape == (1, 3)
+    assert seraphim.play_table("mcts:50", "random", 60, game="threes").lead.interval[0] > 0
+    for refused in (
+        lambda: seraphim.match("random", "random", game="threes"),
+        lambda: seraphim.play_alone("random", game="threes"),
+    ):
+        with pytest.raises(GameError, match="seraphim.play_table plays it|is for several players"):
+            refused()
+    with pytest.raises(SeraphimError, match="minimax plays games for one or two players, not threes: take mcts"):
+        seraphim.play_table("minimax:2", "random", 6, game="threes")
 
 
 def test_where_chance_moves_a_position_is_refused_with_an_example() -> None:

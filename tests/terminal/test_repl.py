@@ -309,6 +309,24 @@ def test_a_saved_game_contains_what_chance_did(game: str, tmp_path: Path) -> Non
     assert not (tmp_path / "game.sgf").exists()
 
 
+def test_three_play_each_for_themselves() -> None:
+    session = make_session("threes", human="second")
+    printed = converse(session, lambda: None if session.ended else session.tree.label(session.tree.legal()[0]))
+    assert session.ended
+    for line in ("▸  O  you", "   X  mine, 24 readouts", "   Z  mine, 24 readouts"):
+        assert line in printed
+    assert re.search(r"X █*░* +[+-]\d\.\d\d\s.*O █*░* +[+-]\d\.\d\d\s.*Z █*░* +[+-]\d\.\d\d", printed, re.DOTALL)
+    assert re.search(r"the game is drawn, \+0\.00 for each|[XOZ] wins: X [+-]\d\.\d\d, O [+-]\d\.\d\d, Z ", printed)
+
+
+def test_of_three_players_all_may_be_people() -> None:
+    session = make_session("threes", human="both")
+    printed = converse(session, ["a1", "a2", "a3", "b1", "b2", "b3", "c1"])
+    assert session.tree.node.ply == 7
+    assert session.values == (1.0, -0.5, -0.5)
+    assert "X wins: X +1.00, O -0.50, Z -0.50" in printed
+
+
 def test_a_puzzle_is_solved_by_the_model_and_its_score_is_in_points() -> None:
     session = make_session("twenty48:2x2", human="none")
     printed = converse(session, [])
@@ -461,7 +479,7 @@ LINES = st.one_of(st.builds(lambda word, rest: word + rest, WORDS, RESTS), st.te
 
 
 @hypothesis_settings(max_examples=60)
-@given(st.lists(LINES, max_size=12), st.sampled_from(["tictactoe", "pig", "twenty48:2x2"]))
+@given(st.lists(LINES, max_size=12), st.sampled_from(["tictactoe", "pig", "twenty48:2x2", "threes"]))
 def test_no_input_ends_the_session_with_an_error(lines: list[str], game: str) -> None:
     session = make_session(game, search=SearchOptions(readouts=4, cache_megabytes=0, solver=False))
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
