@@ -87,7 +87,7 @@ def draw_summary(game: Game, summary: Summary) -> RenderableType:
     counts = ", ".join(f"{_with_share(count, games)} {what}" for what, count in results.items() if count)
     first, *others = summary.mean_results
     if others:
-        means = ", ".join(value_text(each, features_of(game).points) for each in summary.mean_results)
+        means = _all_shown(game, summary.mean_results)
         even, cut_off = (_with_share(count, games) for count in (summary.draws, summary.cut_off))
         counts = f"{means} on average for players 0 to {len(others)}; {even} equal for all, {cut_off} cut off"
     facts.add_row("results", f"{_shown(game, first)} on average" if is_for_one(game) else counts)
@@ -107,6 +107,8 @@ def draw_position(game: Game, positions: Positions, game_id: str) -> RenderableT
     """Return the only one of `positions` in printable form."""
     policy, action, value = positions.policies[0], int(positions.actions[0]), float(of_mover(positions.values)[0])
     result = _shown(game, value, f" ({'won' if value > 0 else 'lost' if value < 0 else 'drawn'})")
+    if positions.values.ndim > 1:
+        result = f"{_all_shown(game, by_player(game, positions)[0].tolist())} for players 0, 1 …"
     played = label_in(game, positions.states[0], action)
     facts = Table.grid(padding=(0, 2))
     facts.add_row("game", Text(f"{game_id}, ply {positions.plies[0]}"))
@@ -151,6 +153,10 @@ def _shown(game: Game, value: float, verdict: str = "") -> str:
         return f"{value * (features.points or 1.0):+,.4g} points"
     shown = f"{value:+.2f}" if features.points is None else f"{value * features.points:+,.4g} points"
     return f"{shown}{verdict} for the player to move"
+
+
+def _all_shown(game: Game, values: Sequence[float]) -> str:
+    return ", ".join(value_text(each, features_of(game).points) for each in values)
 
 
 def _count_distinct(states: Array) -> int:
