@@ -3,9 +3,7 @@
 `search` gives a position its readouts, and `readout` is one of them: select an edge (`puct_edge`), evaluate and expand
 what it leads to, and back the value up. Where chance moves, a readout goes on by `drawn_edge`. `policy_of` is what the
 network learns from, and `move_of` what is played. The search that plays, `seraphim.search.search`, visits the same
-edges in the same order, many positions at a time; tests compare them.
-
-`P` in shapes is the number of players.
+edges in the same order, many positions at a time; tests compare them. `P` in shapes is the number of players.
 """
 
 import math
@@ -37,7 +35,12 @@ class Node:
     edges: list["Edge"] = field(default_factory=list)
     offset: float | None = None  # in [0, 1), where chance moves: where it begins to draw
     key: int = 0  # a hash of the root's, and of the moves that led here
-    proof: tuple[tuple[Array, int] | None, int] = (None, -1)  # by `exact`, at this number of visits
+    proof: tuple[tuple[Array, int] | None, int] = (None, -1)  # what `exact` found, and at how many visits
+
+    @property
+    def value(self) -> float:
+        """For the mover."""
+        return float(self.values[self.mover])
 
 
 @dataclass(eq=False)
@@ -95,8 +98,7 @@ def readout(game: Game, inference: Inference, node: Node, options: SearchOptions
     if (options.solver or node.results is not None) and (known := exact(node)) is not None:
         node.visits += 1
         return known[0]
-    drawn = [] if node.offset is None else [edge for edge in node.edges if edge.visits]
-    means = {edge: means_of(edge, options) for edge in drawn}
+    means = {edge: means_of(edge, options) for edge in node.edges if edge.visits and node.offset is not None}
     edge = best_edge(node, options, is_root=depth == 0) if node.offset is None else drawn_edge(node)
     values, edge.child = descend(game, inference, node, edge, options, depth)
     edge.returns.append(values)
@@ -221,7 +223,7 @@ def value_range(node: Node, options: SearchOptions) -> tuple[float, float]:
     """Return m and f: PUCT takes (Q - m)·f for Q, which is Q itself, or for one player from -1 to 1."""
     if len(node.values) > 1:
         return 0.0, 1.0
-    values = [node.values[node.mover], *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
+    values = [node.value, *(q_of(node, edge, options) for edge in node.edges if edge.visits)]
     return (min(values) + max(values)) / 2, 2 / max(max(values) - min(values), 1e-8)
 
 
@@ -266,11 +268,10 @@ def move_of(root: Node, options: SearchOptions) -> Edge:
 
 def regularized_move(root: Node, edges: list[Edge], options: SearchOptions) -> Edge:
     """The edge that is most probable under the regularized policy."""
-    visits = root.visits
     middle, factor = value_range(root, options)
-    priors = [float(edge.prior) for edge in edges]
     values = [(q_of(root, edge, options) - middle) * factor for edge in edges]
-    policy = regularized_policy(priors, values, options.cpuct * math.sqrt(visits) / (len(root.edges) + visits))
+    strength = options.cpuct * math.sqrt(root.visits) / (len(root.edges) + root.visits)
+    policy = regularized_policy([float(edge.prior) for edge in edges], values, strength)
     return edges[policy.index(max(policy))]
 
 
@@ -289,38 +290,35 @@ def regularized_policy(priors: list[float], values: list[float], strength: float
 
 def visits(root: Node, num_actions: int) -> Array:
     """Return the visits of each action int32 [A]."""
-    by_action = {edge.action: edge.visits for edge in root.edges}
-    return np.array([by_action.get(action, 0) for action in range(num_actions)], np.int32)
+    counts = np.zeros(num_actions, np.int32)
+    counts[[edge.action for edge in root.edges]] = [edge.visits for edge in root.edges]
+    return counts
 
 
 # ---------------------------------------------------------------- proven results
 
 
 def exact(node: Node) -> tuple[Array, int] | None:
-    """The proof of a node, by looking at all below it that was visited since the last time: values, plies to the end.
+    """The proven values of a node, and the plies to the end, by looking at the whole tree below it.
 
     Each player takes what is best for them (max^n: Luckhardt and Irani 1986): the fastest win, or else the slowest end.
     """
     if node.results is not None:
         return node.results, 0
-    if node.proof[1] != node.visits:
-        node.proof = proof_of(node), node.visits
-    return node.proof[0]
-
-
-def proof_of(node: Node) -> tuple[Array, int] | None:
-    """That of an unfinished node, by those of its children."""
-    found = [exact(edge.child) if edge.child is not None else None for edge in node.edges]
-    known = [(values, plies + 1) for values, plies in (each for each in found if each is not None)]
+    if node.proof[1] == node.visits:  # nothing below has changed
+        return node.proof[0]
+    known = [(each[0], each[1] + 1) for edge in node.edges if edge.child and (each := exact(edge.child))]
     is_whole = bool(node.edges) and len(known) == len(node.edges)
+    wins = [each for each in known if node.offset is None and each[0][node.mover] >= 1]
+    proof = min(wins, key=lambda each: each[1], default=None)
     if node.offset is not None and is_whole:
         total = sum(float(edge.prior) * values for edge, (values, _) in zip(node.edges, known, strict=True))
         mean = np.asarray(total / sum(float(edge.prior) for edge in node.edges), np.float32)
-        return mean.astype(np.float64), max(plies for _, plies in known)
-    wins = [each for each in known if node.offset is None and each[0][node.mover] >= 1]
-    if wins or not is_whole:
-        return min(wins, key=lambda each: each[1], default=None)
-    return max(known, key=lambda each: (each[0][node.mover], each[1]))
+        proof = mean.astype(np.float64), max(plies for _, plies in known)
+    elif is_whole and not wins:
+        proof = max(known, key=lambda each: (each[0][node.mover], each[1]))
+    node.proof = proof, node.visits
+    return proof
 
 
 def means_of(edge: Edge, options: SearchOptions) -> Array:
@@ -342,6 +340,9 @@ def is_known(edge: Edge, options: SearchOptions) -> bool:
 def candidates(node: Node, options: SearchOptions) -> list[Edge]:
     """The edges that are not proven to lose."""
     return [edge for edge in node.edges if not (is_known(edge, options) and q_of(node, edge, options) == -1)]
+
+
+# ---------------------------------------------------------------- a Gumbel root
 
 
 def gumbel_root_edge(node: Node, options: SearchOptions) -> Edge:

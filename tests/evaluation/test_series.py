@@ -39,6 +39,7 @@ def played(player: Choose) -> Choose:
 def enumerate_games(first: DrawingPlayer, second: DrawingPlayer) -> dict[int, Fraction]:
     """The probability of each result of tic-tac-toe for the first player, game by game; equal positions are not one."""
     chances: dict[int, Fraction] = defaultdict(Fraction)
+    known: dict[tuple[int, bytes], Array] = {}  # what a player chooses among in a position is the same in each game
     games = [(GAME.initial(1), Fraction(1), first, second)]
     while games:
         state, chance, mover, other = games.pop()
@@ -46,7 +47,10 @@ def enumerate_games(first: DrawingPlayer, second: DrawingPlayer) -> dict[int, Fr
         if ended[0]:
             chances[int(result[0])] += chance
             continue
-        actions = np.flatnonzero(mover.choices(state)[0])
+        key = id(mover), state.tobytes()
+        if key not in known:
+            known[key] = np.flatnonzero(mover.choices(state)[0])
+        actions = known[key]
         for action in actions:
             games.append((GAME.step(state, np.array([action])), chance / len(actions), other, mover))
     return chances

@@ -76,7 +76,9 @@ def test_a_limit_of_time_and_going_on(tmp_path: Path) -> None:
 def test_an_interrupt_keeps_what_was_found(tmp_path: Path, number: signal.Signals) -> None:
     arguments = "--game=connectfour:5x5", "--for=first"
     with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, text=True) as program:
-        time.sleep(8)
+        while program.poll() is None and not list(tmp_path.iterdir()):  # until it holds the file
+            time.sleep(0.1)
+        time.sleep(1)
         program.send_signal(number)
         output = program.communicate()[0]
     assert program.returncode == 0

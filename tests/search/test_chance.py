@@ -210,7 +210,7 @@ def test_what_is_banked_counts_once() -> None:
     state = np.array([0x1122, 0, 500])  # two pairs, and a score of before
     root = naive.evaluate(network, network, state)
     (exact_value,) = (network.known[state[:2].tobytes()],)
-    assert root.values[root.mover] == pytest.approx(500 / game.points + exact_value, abs=1e-6)
+    assert root.value == pytest.approx(500 / game.points + exact_value, abs=1e-6)
     other = naive.search(network, network, np.array([0x1122, 0, 0]), PUCT)
     same = naive.search(network, network, state, PUCT)
     assert naive.visits(same, 4).tolist() == naive.visits(other, 4).tolist()  # only the rest decides
