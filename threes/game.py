@@ -1,7 +1,7 @@
 """Tic-tac-toe for three on 3×4 cells, and the options that learn it well; the rules are in `threes.rules`.
 
-On 3×3 cells best play is a draw, whichever of their best moves the players choose. On 3×4 cells somebody can often not
-win, but decide who does.
+Best play is a draw. In one of 40 positions, somebody with several best moves decides who else gets what; on 3×3 cells
+that never happens.
 """
 
 from typing import Any

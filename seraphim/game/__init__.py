@@ -14,6 +14,7 @@ In dependency order:
     loading         what the module of a game offers; a game by its name, and its name
     solved          exact results of the moves of a position
     solved_files    solved positions in files
+    game_graph      the positions of a small game, and how their values follow from one another
     exhaustive      every position of a small game, solved
 """
 

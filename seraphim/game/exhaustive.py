@@ -6,7 +6,8 @@ are one position, whose value is what is still to come.
 
 More than two players each want the most for themselves (max^n: Luckhardt and Irani 1986). A player with several best
 moves decides by the choice what the others get, so that there are many solutions, one for each way of breaking ties.
-For each player, a position has bounds of what they get: the least and the most in any of them.
+For each player, a position has the least and the most that they get in any of them: exactly where results come at the
+end alone, without chance, and are few; elsewhere bounds, which may be wider.
 
 A game that is small enough offers the solution as its solved positions:
 
@@ -20,52 +21,27 @@ and those of `seraphim.game`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError
 from seraphim.game import CHANCE, Array, Game, PlainGame, PlainRules
 from seraphim.game.features import features_of, num_columns, num_players
+from seraphim.game.game_graph import SETTLED, GameGraph, back_up, back_up_bounds, back_up_sets
 from seraphim.game.loading import PositionSet, Split
 from seraphim.game.notation import banked_by_player, followers
-from seraphim.jit import kernel
+
+__all__ = ["MAX_POSITIONS", "GameGraph", "Solution", "UnsolvedError", "settle", "solve"]
 
 MAX_POSITIONS = 3_000_000  # reachable by play
 MAX_ITERATIONS = 10_000
-_SETTLED = 1e-9  # between the bounds of a value that has settled
 _SAME = 1e-6  # action values in float32 that differ by less are equal
+_MOST_RESULTS = 62  # bits of a word
 _MOST = 2.0  # that a result can differ from what is banked
 
 
 class UnsolvedError(GameError):
     """A game cannot be solved: it is too large, or need not end."""
-
-
-class GameGraph(NamedTuple):
-    """The positions of a game in the order of discovery, and the edges between them, ordered by their first position.
-
-    Edges `firsts[p]` to before `firsts[p + 1]` begin at position `p`.
-    """
-
-    states: Array  # int64 [P, W]
-    to_play: Array  # int8 [P]: the seat, or CHANCE
-    firsts: Array  # int64 [P + 1]
-    followers: Array  # int64 [E]: the action, or the outcome
-    targets: Array  # int64 [E]: the position that an edge leads to
-    gains: Array  # float64 [E]: what player 0 banks on the way; of more than two players all, [E, N]
-    chances: Array  # float64 [E]: the probability of an outcome; 0 of an action
-
-    @property
-    def sources(self) -> Array:
-        """Return the position at which each edge begins, int64 [E]."""
-        return np.repeat(np.arange(len(self.states)), np.diff(self.firsts))
-
-    def only(self, edges: Array) -> "GameGraph":
-        """Return the graph without the edges that are False in bool [E]."""
-        firsts = np.searchsorted(self.sources[edges], np.arange(len(self.firsts)))
-        kept = (each[edges] for each in (self.followers, self.targets, self.gains, self.chances))
-        return GameGraph(self.states, self.to_play, firsts, *kept)
 
 
 @dataclass(frozen=True)
@@ -167,22 +143,16 @@ def solve(game: Game | PlainGame, max_positions: int = MAX_POSITIONS) -> Solutio
     ended, results = game.outcome(graph.states)
     banked = _banked(game, graph.states)
     ends = np.where(ended[:, None], results.reshape(banked.shape) - banked, 0.0)
-    longest: int | None
-    if banked.shape[1] > 1:
-        low, high, longest = _settle_bounds(game.name, graph, ends)
-    else:
-        to_come, longest = settle(game.name, graph, ends[:, 0])
-        low = high = to_come[:, None]
+    low, high, longest = _settle_bounds(game.name, graph, ends)
     if longest is not None and longest > game.max_plies:
         raise UnsolvedError(
             f"{game.name} is not solved: a game can take {longest:,} plies, but is cut off after {game.max_plies:,}"
         )
     action_values = np.full((len(graph.states), game.num_actions), np.nan, np.float32)
     by_action = graph.to_play[graph.sources] != CHANCE
-    action_values[graph.sources[by_action], graph.followers[by_action]] = _edge_values(graph, banked, low, high)[
-        by_action
-    ]
-    to_come = np.where(high[:, 0] - low[:, 0] < _SETTLED, low[:, 0], np.nan)
+    found = _edge_values(graph, banked, low, high)[by_action]
+    action_values[graph.sources[by_action], graph.followers[by_action]] = found
+    to_come = np.where(high[:, 0] - low[:, 0] < SETTLED, low[:, 0], np.nan)
     results = (banked[:, 0] + to_come).astype(np.float32)
     bounds = (_of_all_players(game, banked + bound) for bound in (low, high))
     return Solution(
@@ -201,7 +171,7 @@ def _edge_values(graph: GameGraph, banked: Array, low: Array, high: Array) -> Ar
     sure = np.full(len(graph.states), -np.inf)
     np.maximum.at(sure, graph.sources, least)
     sure = sure[graph.sources]
-    return np.where(most > sure - _SETTLED, sure, most)
+    return np.where(most > sure - SETTLED, sure, most)
 
 
 def _of_all_players(game: Game, values: Array) -> Array:
@@ -259,7 +229,7 @@ def _chances(game: Game, states: Array, rows: Array, chosen: Array) -> Array:
         return np.zeros(len(rows))
     by_chance, chances = game.to_play(states) == CHANCE, offered(states)
     by_chance &= ~game.outcome(states)[0]
-    if not ((chances >= 0).all() and (abs(chances.sum(axis=1) - by_chance) < _SETTLED).all()):
+    if not ((chances >= 0).all() and (abs(chances.sum(axis=1) - by_chance) < SETTLED).all()):
         raise GameError(f"{game.name} gives chances that are no probabilities: run seraphim check-game on it")
     return np.where(by_chance[rows], chances[rows, np.minimum(chosen, chances.shape[1] - 1)], 0.0)
 
@@ -279,22 +249,40 @@ def settle(name: str, graph: GameGraph, ends: Array) -> tuple[Array, int | None]
         UnsolvedError: a position can recur without chance, or values do not settle.
     """
     values = ends.copy()
-    recurring, waves = _settle_backwards(name, graph, lambda ready: _back_up(graph, values, ready))
+    recurring, waves = _settle_backwards(name, graph, lambda ready: back_up(graph, values, ready))
     if not len(recurring):
         return values, waves
     _iterate(name, graph, values, recurring)
     return values, None
 
 
-def _settle_bounds(name: str, graph: GameGraph, ends: Array) -> tuple[Array, Array, int]:
-    # The same for more than two players, of whom `ends` has one column each: the least and the most, however ties are
-    # broken.
+def _settle_bounds(name: str, graph: GameGraph, ends: Array) -> tuple[Array, Array, int | None]:
+    # The same for each column of `ends`, [P, V]: the least and the most however ties are broken, equal if there is one.
+    if ends.shape[1] == 1:
+        values, longest = settle(name, graph, ends[:, 0])
+        return values[:, None], values[:, None], longest
+    kinds = np.unique(ends[np.diff(graph.firsts) == 0], axis=0)
+    if len(kinds) <= _MOST_RESULTS and not (graph.chances.any() or graph.gains.any()):
+        return _settle_sets(name, graph, ends, kinds)
     low, high = ends.copy(), ends.copy()
-    recurring, waves = _settle_backwards(name, graph, lambda ready: _back_up_bounds(graph, low, high, ready))
+    recurring, waves = _settle_backwards(name, graph, lambda ready: back_up_bounds(graph, low, high, ready))
     if len(recurring):
         raise UnsolvedError(
             f"{name} is not solved: it is for more than two players, and a position can recur by chance"
         )
+    return low, high, waves
+
+
+def _settle_sets(name: str, graph: GameGraph, ends: Array, kinds: Array) -> tuple[Array, Array, int]:
+    # The same, by the sets of results that positions can have, of all `kinds`.
+    sets = np.zeros(len(ends), np.int64)
+    for number, kind in enumerate(kinds):
+        sets[(np.diff(graph.firsts) == 0) & (ends == kind).all(axis=1)] = 1 << number
+    _, waves = _settle_backwards(name, graph, lambda ready: back_up_sets(graph, kinds, sets, ready))
+    low, high = np.full_like(ends, np.inf), np.full_like(ends, -np.inf)
+    for number, kind in enumerate(kinds):
+        rows = sets >> number & 1 == 1
+        low[rows], high[rows] = np.minimum(low[rows], kind), np.maximum(high[rows], kind)
     return low, high, waves
 
 
@@ -334,44 +322,8 @@ def _iterate(name: str, graph: GameGraph, values: Array, positions: Array) -> No
     low[positions], high[positions] = -_MOST, _MOST
     for _ in range(MAX_ITERATIONS):
         for bound in (low, high):
-            _back_up(graph, bound, latest)
-        if (high - low)[positions].max() < _SETTLED:
+            back_up(graph, bound, latest)
+        if (high - low)[positions].max() < SETTLED:
             values[positions] = (low + high)[positions] / 2
             return
     raise UnsolvedError(f"{name} is not solved: its values do not settle in {MAX_ITERATIONS:,} iterations")
-
-
-@kernel
-def _back_up(graph: GameGraph, values: Array, positions: Array) -> None:
-    # Gives positions with edges, one after the other, their values by those that follow: the best, or the expectation.
-    for position in positions:
-        by_chance, sign = graph.to_play[position] == CHANCE, -1.0 if graph.to_play[position] == 1 else 1.0
-        best, expected = -np.inf, 0.0
-        for edge in range(graph.firsts[position], graph.firsts[position + 1]):
-            after = graph.gains[edge] + values[graph.targets[edge]]
-            best = max(best, sign * after)  # player 1 maximizes the negative
-            expected += graph.chances[edge] * after
-        values[position] = expected if by_chance else sign * best
-
-
-@kernel
-def _back_up_bounds(graph: GameGraph, low: Array, high: Array, positions: Array) -> None:
-    # The same of more than two players: the mover chooses any move that may be best, and the others get what it brings.
-    players = low.shape[1]
-    for position in positions:
-        mover, edges = graph.to_play[position], range(graph.firsts[position], graph.firsts[position + 1])
-        sure = -np.inf  # what the mover gets however ties are broken
-        for edge in edges:
-            if mover != CHANCE:
-                sure = max(sure, graph.gains[edge, mover] + low[graph.targets[edge], mover])
-        for player in range(players):
-            least, most, expected_least, expected_most = np.inf, -np.inf, 0.0, 0.0
-            for edge in edges:
-                target, gain = graph.targets[edge], graph.gains[edge, player]
-                if mover == CHANCE:
-                    expected_least += graph.chances[edge] * (gain + low[target, player])
-                    expected_most += graph.chances[edge] * (gain + high[target, player])
-                elif graph.gains[edge, mover] + high[target, mover] > sure - _SETTLED:
-                    least, most = min(least, gain + low[target, player]), max(most, gain + high[target, player])
-            low[position, player] = expected_least if mover == CHANCE else sure if player == mover else least
-            high[position, player] = expected_most if mover == CHANCE else most

@@ -118,6 +118,19 @@ def mover_first(values: Array, to_play: Array) -> Array:
     return columns
 
 
+def is_result(value: Any, players: int) -> bool:
+    """Return whether a value that a plain game returned is the number, or the numbers, of a result."""
+    try:
+        return np.asarray(value, np.float64).shape == ((players,) if players > 2 else ())
+    except (TypeError, ValueError):
+        return False
+
+
+def result_kind(players: int) -> str:
+    """Return what a result of a plain game is, for messages."""
+    return f"{players} numbers, one for each player" if players > 2 else "a number"
+
+
 def is_for_one(game: object) -> bool:
     """Return whether a game is for one player."""
     return num_players(game) == 1

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game.features import features_of, num_players
+from seraphim.game.features import features_of, is_result, num_players, result_kind
 from seraphim.game.interface import CHANCE, Array, Symmetries, identity_symmetry
 
 
@@ -80,19 +80,6 @@ class PlainGame:
     def from_words(self, words: tuple[int, ...]) -> Hashable:
         """Return the state that `to_words` gave these ints for."""
         return words
-
-
-def is_result(value: Any, players: int) -> bool:
-    """Return whether a value that a plain game returned is the number, or the numbers, of a result."""
-    try:
-        return np.asarray(value, np.float64).shape == ((players,) if players > 2 else ())
-    except (TypeError, ValueError):
-        return False
-
-
-def result_kind(players: int) -> str:
-    """Return what a result of a plain game is, for messages."""
-    return f"{players} numbers, one for each player" if players > 2 else "a number"
 
 
 class PlainRules:

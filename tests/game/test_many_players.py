@@ -275,16 +275,16 @@ def attainable(game: PlainGame) -> Callable[[Any], frozenset[Results]]:
     return found
 
 
-def compare(game: PlainGame) -> Solution:
+def compare(game: PlainGame, exact: bool) -> Solution:
     solution, of = solve(game), attainable(game)
     for row, state in enumerate(solution.states):
         known = np.array(sorted(of(tuple(state.tolist()))))
         least, most = known.min(axis=0), known.max(axis=0)
         assert (solution.low[row] <= least + 1e-6).all()
         assert (solution.high[row] >= most - 1e-6).all()
-        if (most - least < 1e-9).all() and not solution.decided_by_ties[row]:
-            assert solution.low[row] == pytest.approx(least)
-            assert solution.high[row] == pytest.approx(least)
+        if exact or not solution.decided_by_ties[row]:
+            assert solution.low[row] == pytest.approx(least, abs=1e-6)
+            assert solution.high[row] == pytest.approx(most, abs=1e-6)
         assert solution.decided_by_ties[row] >= bool((most - least > 1e-9).any())
     return solution
 
@@ -293,7 +293,8 @@ def compare(game: PlainGame) -> Solution:
     "game", [Nim(3, 2), Nim(2, 2, 2), PlainThrees(2, 4), Tree(UNSURE), SKIPS, TAKEN, ALONE], ids=lambda each: each.name
 )
 def test_bounds_hold_all_that_best_play_can_bring(game: Nim) -> None:
-    assert compare(game).decided_by_ties.any() == (game not in (SKIPS, TAKEN, ALONE))
+    exact = isinstance(game, PlainThrees) or type(game) is Nim
+    assert compare(game, exact).decided_by_ties.any() == (game not in (SKIPS, TAKEN, ALONE))
 
 
 def test_mistakes_are_worth_less_however_ties_are_broken() -> None:
@@ -314,12 +315,12 @@ def test_mistakes_are_worth_less_however_ties_are_broken() -> None:
 def test_a_player_with_nothing_to_win_decides_who_else_does() -> None:
     solution = solve(Tree((1, [KINGMAKER, (0.5, 0.25, 0.5), (1.0, -1.0, 1.0)])))
     assert solution.low[0].tolist() == [0, 0.25, -1]
-    assert solution.high[0].tolist() == [0.5, 1, 1]
+    assert solution.high[0].tolist() == [0.5, 1, 0.5]
     assert solution.action_values[0].tolist() == [0.25, 0.25, -1]  # the first may bring more than the second
     assert math.isnan(solution.results[0])
     assert solution.perfect_actions(solution.states[:1]).tolist() == [[True, True, False]]
     assert str(solution).endswith(
-        "best play from the start ends in: +0.00 to +0.50, +0.25 to +1.00, -1.00 to +1.00 for the players; ties decide "
+        "best play from the start ends in: +0.00 to +0.50, +0.25 to +1.00, -1.00 to +0.50 for the players; ties decide "
         "in 2 positions"
     )
 
@@ -348,5 +349,5 @@ def test_positions_that_recur_by_chance_are_not_solved_for_three() -> None:
 def test_ties_decide_in_most_positions_of_nim() -> None:
     assert str(solve(Nim(3, 4, 5))) == (
         "nim of three is solved: play can reach 332 positions, no game is longer than 12 plies, and best play from the "
-        "start ends in: -1.00 to +1.00, -1.00 to +1.00, -1.00 to +1.00 for the players; ties decide in 281 positions"
+        "start ends in: -1.00 to +1.00, -1.00 to +1.00, -1.00 to +1.00 for the players; ties decide in 254 positions"
     )

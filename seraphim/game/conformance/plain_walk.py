@@ -10,9 +10,8 @@ import numpy as np
 
 from seraphim.game import CHANCE, Array, PlainGame, PlainRules
 from seraphim.game.conformance.walk import ContractError, Counterexample, History, Inspected, describe, raised
-from seraphim.game.features import features_of, num_columns, num_players
+from seraphim.game.features import features_of, is_result, num_columns, num_players, result_kind
 from seraphim.game.notation import labels_along, labels_vary
-from seraphim.game.plain import is_result, result_kind
 
 
 class PlainWalk:
