@@ -111,12 +111,15 @@ def _layers(game: Twenty48) -> list[Array]:
 @kernel
 def _canonical(board: int, cells: Array) -> np.int64:
     # The least of the symmetric boards.
-    least = np.int64(board)
-    for symmetry in range(len(cells)):
-        other = np.int64(0)
-        for cell in range(cells.shape[1]):
-            other |= tile(board, cells[symmetry, cell]) << np.int64(BITS * cell)
-        least = min(least, other)
+    least, last = np.int64(board), cells.shape[1] - 1
+    for symmetry in range(1, len(cells)):
+        cell = last
+        while cell > 0 and tile(board, cells[symmetry, cell]) == tile(least, cell):
+            cell -= 1
+        if tile(board, cells[symmetry, cell]) < tile(least, cell):
+            least = np.int64(0)
+            for cell in range(last + 1):
+                least |= tile(board, cells[symmetry, cell]) << np.int64(BITS * cell)
     return least
 
 
