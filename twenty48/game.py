@@ -87,11 +87,15 @@ class Twenty48:
 
     def symmetries(self) -> Symmetries:
         """Return those of the rectangle, or of the square."""
+        turned = self.cell_symmetries()
+        return Symmetries(move_cells(turned, planes=MOST + 1).observations, _moves(turned, self.columns))
+
+    def cell_symmetries(self) -> Array:
+        """Return the cell that comes to each cell, int32 [S, C]."""
         board = np.arange(self.cells, dtype=np.int32).reshape(self.rows, self.columns)
         square = self.rows == self.columns
         sides = [board, board[:, ::-1], *([board.T, board.T[:, ::-1]] if square else [])]
-        turned = np.stack([np.rot90(side, turns).ravel() for side in sides for turns in (0, 2)])
-        return Symmetries(move_cells(turned, planes=MOST + 1).observations, _moves(turned, self.columns))
+        return np.stack([np.rot90(side, turns).ravel() for side in sides for turns in (0, 2)])
 
     def render(self, state: Array) -> str:
         powers = [int(tile(state[0], cell)) for cell in range(self.cells)]

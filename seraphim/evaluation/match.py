@@ -135,6 +135,7 @@ class Games(NamedTuple):
     results: Array
     moves: tuple[tuple[int, ...], ...]  # G: the actions and outcomes from the initial position
     cut_off: int  # games that were stopped after `max_plies`
+    states: Array  # int64 [G, W]: the last of each game
 
 
 def play_games(
@@ -173,7 +174,7 @@ def play_games(
         active = np.setdiff1d(active, moving[ended | too_long])
     if watch:
         watch(0, max(map(len, moves)))
-    return Games(results if results.shape[1] > 1 else results[:, 0], tuple(map(tuple, moves)), cut_off)
+    return Games(results if results.shape[1] > 1 else results[:, 0], tuple(map(tuple, moves)), cut_off, states)
 
 
 def _chosen(game: Game, players: Sequence[Choose], seats: Array, states: Array, lines: list[list[int]]) -> Array:

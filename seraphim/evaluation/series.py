@@ -79,7 +79,7 @@ def play_series(
     players = [first, other, *(second(seed + number) for number in range(1, games))]
     seats = np.stack([np.zeros(games, np.int64), 1 + np.arange(games)], axis=1)
     starts = Openings(game.initial(games), ((),) * games, np.zeros(games, np.uint64))
-    results, moves, _ = play_games(game, players, seats, starts, watch)
+    results, moves, *_ = play_games(game, players, seats, starts, watch)
     return SeriesResult(Shares(*(float((np.sign(results) == result).mean()) for result in (1, 0, -1))), games=moves)
 
 
