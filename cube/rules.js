@@ -58,6 +58,8 @@ function colorAt({corners, twists}, name) {
   return SIDES.indexOf(corner[(sticker - (twists[place] ?? 0) + 3) % 3]);
 }
 
+const netOf = (state) => NET.replace(/\w{3}| {3}/g, (name) => (name.trim() ? SIDES[colorAt(state, name)] : ' '));
+
 /** The number of a permutation among all of seven, in order. */
 const rankOf = (corners) =>
   corners.reduce((rank, corner, place) => {
@@ -143,8 +145,15 @@ export default {
 
   key: ({corners, twists, toCome, last}) => [...corners, ...twists, toCome, last].join(),
 
+  board(state) {
+    const cells = netOf(state).split('\n').map((line) =>
+      Array.from({length: 8}, (_, column) => SIDES.indexOf(line[2 * column] ?? ' ')),
+    );
+    return {rows: 6, columns: 8, cells, marks: [...SIDES], targets: {}, look: 'net'};
+  },
+
   text(state) {
-    const net = NET.replace(/\w{3}| {3}/g, (name) => (name.trim() ? SIDES[colorAt(state, name)] : ' '));
+    const net = netOf(state);
     const {toCome, moves} = state;
     const scramble = toCome === UNDRAWN ? 'to be scrambled' : `${toCome} turns to come`;
     return `${net}\n${toCome ? scramble : `moves: ${moves}`}`;

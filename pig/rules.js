@@ -5,7 +5,7 @@
  * and whether the die is being rolled.
  */
 
-const CHANCE = -1;
+const [CHANCE, EMPTY] = [-1, -1];
 const ROLL = 0;
 const SIDES = 6;
 const LABELS = ['roll', 'hold'];
@@ -63,6 +63,13 @@ function rulesOf(target) {
     },
 
     key: ({points, turn, player, rolls}) => [...points, turn, player, Number(rolls)].join(),
+
+    board(state) {
+      const {points, turn, player} = state;
+      const tracks = points.map((own, number) => [own, number === player ? turn : 0, target]);
+      const targets = this.legal(state).includes(ROLL) ? {[ROLL]: [[0, 0]]} : {};
+      return {rows: 1, columns: 1, cells: [[EMPTY]], marks: [], targets, look: 'race', tracks};
+    },
 
     text({points, turn, player, rolls}) {
       const lines = points.map((each, number) => `player ${number}: ${String(each).padStart(3)}`);

@@ -18,6 +18,7 @@ function rulesOf(rows, columns) {
   const powers = Array.from({length: count}, (_, cell) => Math.min(cell + 2, MOST));
   // On a full board of 4, 8, 16, … nothing merges any more.
   const points = powers.reduce((sum, power) => sum + (power - 1) * 2 ** power, 0);
+  const [rowNames, columnNames] = [[...'1234'].slice(0, rows), [...'abcd'].slice(0, columns)];
   const lines = LABELS.map((_, action) => linesOf(action));
 
   /** The cells of each line along a move, the first at the edge that tiles slide to. */
@@ -53,7 +54,7 @@ function rulesOf(rows, columns) {
   }
 
   const moves = (cells, action) => slide(cells, action).moved.some((power, cell) => power !== cells[cell]);
-  const nameOf = (cell) => `${'abcd'[cell % columns]}${Math.floor(cell / columns) + 1}`;
+  const nameOf = (cell) => columnNames[cell % columns] + rowNames[Math.floor(cell / columns)];
 
   return {
     name: rows === 4 && columns === 4 ? 'twenty48' : `twenty48:${rows}x${columns}`,
@@ -104,14 +105,29 @@ function rulesOf(rows, columns) {
 
     key: ({cells, newTiles}) => `${cells} ${newTiles}`,
 
+    board(state) {
+      const outcomes = this.chances(state).flatMap((chance, outcome) => (chance > 0 ? [outcome] : []));
+      const placeOf = (cell) => [Math.floor(cell / columns), cell % columns];
+      return {
+        rows,
+        columns,
+        cells: rowNames.map((_, row) => state.cells.slice(row * columns, (row + 1) * columns).map((power) => power - 1)),
+        marks: Array.from({length: MOST}, (_, power) => String(2 << power)),
+        targets: Object.fromEntries(outcomes.map((outcome) => [outcome, [placeOf(Math.floor(outcome / 2))]])),
+        row_names: rowNames,
+        column_names: columnNames,
+        look: 'tiles',
+      };
+    },
+
     text({cells, score}) {
       const tiles = cells.map((power) => (power ? String(2 ** power) : '·'));
       const width = Math.max(...cells.map((power) => String(2 ** power).length));
       const toLine = (names) => names.map((name) => name.padStart(width)).join(' ');
-      const drawn = Array.from({length: rows}, (_, row) =>
-        toLine([String(row + 1), ...tiles.slice(row * columns, (row + 1) * columns)]),
+      const drawn = rowNames.map((name, row) =>
+        toLine([name, ...tiles.slice(row * columns, (row + 1) * columns)]),
       );
-      return [toLine(['', ...'abcd'.slice(0, columns)]), ...drawn, `score ${score.toLocaleString('en')}`].join('\n');
+      return [toLine(['', ...columnNames]), ...drawn, `score ${score.toLocaleString('en')}`].join('\n');
     },
 
     fromWords([board, newTiles, score]) {

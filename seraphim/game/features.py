@@ -112,6 +112,13 @@ def is_combinatorial(game: object) -> bool:
     return not is_for_one(game) and not has_chance(game)
 
 
+def check_shown(game: Game) -> None:
+    """Raise a GameError for a game of more players than pages show."""
+    players = features_of(game).num_players or 2
+    if players > 2:
+        raise GameError(f"{game.name} is a game of {players} players: pages show those of one and of two")
+
+
 def check_two_players(game: Game) -> None:
     """Raise a GameError for a game of chance, or of one player, where only others are played."""
     kind = "chance" if has_chance(game) else "one player" if is_for_one(game) else ""

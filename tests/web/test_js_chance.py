@@ -1,5 +1,6 @@
 """Games of chance and games for one in the browser: the rules move for move, the search visit for visit."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ from node import ROOT, HashNetwork, ask_node, assert_equal, found, in_words, nee
 from one_of_each import one_of_each
 
 from pig.game import Pig
-from seraphim.game import Array, Game, load_game
+from seraphim.errors import GameError
+from seraphim.game import Array, Game, board_of, load_game
 from seraphim.game.features import features_of
 from seraphim.game.notation import followers
 from seraphim.options import SearchOptions
 from seraphim.search import naive
 from seraphim.search.analysis import Analysis
+from seraphim.server.searcher import messages
 
 pytestmark = needs_node
 
@@ -105,6 +108,74 @@ def test_a_tree_is_kept_over_moves_and_outcomes_alike(name: str) -> None:
     assert_equal(ours, ask(name, options=vars(options), states=in_words(states), readouts=120, moves=4))
 
 
+def talk(name: str, *requests: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the engine of a page answers; see `conversation` of tests/web/js/driver.js."""
+    opening = {"id": -1, "type": "open", "model": "hash", "snapshot": None}
+    opened, *answers = ask(name, task="conversation", messages=[opening, *requests])
+    assert opened["game"] == messages.to_game_info(GAMES[name][0], solved=False)
+    return answers
+
+
+def position(identity: int, moves: list[int]) -> dict[str, Any]:
+    return {"id": identity, "type": "position", "start": None, "moves": moves}
+
+
+@pytest.mark.parametrize("name", ["pig", "twenty48:2x3", "cube"])
+def test_positions_equal_the_servers(name: str) -> None:
+    game = GAMES[name][0]
+    moves, _ = random_line(game, np.random.default_rng(7), min(40, game.max_plies))
+    lines = [moves[:ply] for ply in range(len(moves) + 1)]
+    answers = talk(name, *(position(place, line) for place, line in enumerate(lines)))
+    for place, (line, answer) in enumerate(zip(lines, answers, strict=True)):
+        expected = json.loads(json.dumps(messages.to_position(game, messages.to_line(game, None, line))))
+        assert answer == {"id": place, "type": "position", **expected, "chances": answer["chances"]}
+        assert answer["chances"] == (expected["chances"] and pytest.approx(expected["chances"]))
+    assert -1 in answers[-1]["players"]
+    assert 0 in answers[-1]["players"]
+
+
+@pytest.mark.parametrize(
+    ("name", "moves", "said"),
+    [
+        ("pig", [0, 6], "move 2, 6, is not legal in this game of pig"),
+        ("pig", [1], "move 1, hold, is not legal in this game of pig"),
+        ("twenty48:2x3", [0, 1], "move 2, 1, is not legal in this game of twenty48:2x3"),  # a tile on another one
+        ("cube", [0, 9], "move 2, 9, is not legal in this game of cube"),  # there are nine turns
+    ],
+)
+def test_what_chance_cannot_do_is_refused_alike(name: str, moves: list[int], said: str) -> None:
+    (answer,) = talk(name, position(1, moves))
+    assert answer == {"id": 1, "type": "error", "message": said}
+    with pytest.raises(GameError, match=f"^{said}$"):
+        messages.to_line(GAMES[name][0], None, moves)
+
+
+def test_nothing_is_searched_where_chance_moves() -> None:
+    think, solve = {"id": 2, "type": "think", "readouts": 10}, {"id": 3, "type": "solve"}
+    _, *answers = talk("pig", position(1, [0]), think, solve)
+    for answer, purpose in zip(answers, ("search", "solve"), strict=True):
+        said = f"chance moves here: there is nothing to {purpose} before its outcome is known"
+        assert (answer["type"], answer["message"]) == ("error", said)
+    game = GAMES["pig"][0]
+    with pytest.raises(GameError, match="^chance moves here: there is nothing to search"):
+        messages.check_unfinished(game, messages.to_line(game, None, [0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "moves"),
+    [
+        ("pig", "roll 3, ROLL 6 hold roll 1", [0, 2, 0, 5, 1, 0, 0]),
+        ("twenty48:2x3", "a1=2 b1=4 down", [0, 3, 2]),
+        ("cube", "n2 U' R F2", [1, 2, 3, 7]),
+    ],
+)
+def test_outcomes_are_read_as_moves(name: str, text: str, moves: list[int]) -> None:
+    wrong = {"id": 2, "type": "load", "text": "roll 7" if name == "pig" else "up"}
+    read, refused = talk(name, {"id": 1, "type": "load", "text": text}, wrong)
+    assert read == {"id": 1, "type": "loaded", "start": None, "moves": moves}
+    assert refused["message"].endswith(f"expected one like {'1' if name == 'pig' else 'a1=2' if 'x' in name else 'n1'}")
+
+
 def test_expectations_are_proven_alike() -> None:
     game, options = GAMES["twenty48:2x2"][0], SearchOptions(cache_megabytes=1)
     full = [[1, 1, 5, 7], [2, 6, 2, 4], [3, 0, 4, 6]]  # powers of two: boards with few moves left
@@ -132,6 +203,10 @@ def test_rules_are_those_of_python(name: str) -> None:
             assert position["to_play"] == game.to_play(state)[0]
             assert position["outcome"] == {"ended": ended[0], "result": float(result.reshape(-1)[0])}
             assert position["text"] == game.render(state[0])
+            board = messages.to_board(board_of(game, state[0]))
+            assert board is not None
+            targets = {str(action): [list(cell) for cell in cells] for action, cells in board["targets"].items()}
+            assert position["board"] == board | {"targets": targets}
             assert position["chances"] == pytest.approx(chances.tolist())
             if moves_by_chance:
                 assert features.chance_label is not None
