@@ -12,7 +12,7 @@ import numpy as np
 from cube import corners
 from cube.corners import PLACES, SIDES, TURNS, tables
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, Array, Symmetries
+from seraphim.game import CHANCE, Array, Board, Symmetries
 from seraphim.jit import kernel
 
 MOST_TURNS = 14  # of a scramble
@@ -122,10 +122,19 @@ class Cube:
             return is_solved and moves == 0 and (to_come == UNDRAWN or 0 < to_come <= MOST_TURNS)
         return 0 <= last < len(TURNS) // 3 and moves == 0 and 0 < to_come < MOST_TURNS
 
+    def board(self, state: Array) -> Board:
+        """Return the net of the sides."""
+        lines = [line[::2].ljust(8) for line in self._net(state).splitlines()]
+        cells = np.array([[SIDES.find(side) for side in line] for line in lines], np.int8)  # -1, EMPTY, for a space
+        return Board(cells, tuple(SIDES), {}, look="net")
+
+    def _net(self, state: Array) -> str:
+        colors = self.observe(state[None])[0].argmax(axis=1).reshape(PLACES, 3)
+        return re.sub(r"\w{3}| {3}", lambda name: _color(colors, name[0]), _NET)
+
     def render(self, state: Array) -> str:
         """Return the sides as a net: up, then left, front, right, and back, then down."""
-        colors = self.observe(state[None])[0].argmax(axis=1).reshape(PLACES, 3)
-        net = re.sub(r"\w{3}| {3}", lambda name: _color(colors, name[0]), _NET)
+        net = self._net(state)
         to_come = int(state[TO_COME])
         scramble = "to be scrambled" if to_come == UNDRAWN else f"{to_come} turns to come"
         return f"{net}\n{scramble if to_come else f'moves: {int(state[MOVES])}'}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, Array, Symmetries, identity_symmetry
+from seraphim.game import CHANCE, EMPTY, Array, Board, Symmetries, identity_symmetry
 
 ROLL, HOLD = 0, 1
 SIDES = 6
@@ -91,6 +91,13 @@ class Pig:
             return False  # no sum of rolls without a 1 is 1
         scores, own = (first, second), (first, second)[player]
         return max(scores) < self.target + SIDES and own < self.target and (not rolls or own + turn < self.target)
+
+    def board(self, state: Array) -> Board:
+        """Return the race of both players, and the cell of the die."""
+        stakes = [int(state[_TURN]) if player == state[_PLAYER] else 0 for player in (0, 1)]
+        tracks = tuple((int(state[player]), stakes[player], self.target) for player in (0, 1))
+        targets = {ROLL: [(0, 0)]} if self.legal(state[None])[0, ROLL] else {}
+        return Board(np.full((1, 1), EMPTY, np.int8), (), targets, look="race", tracks=tracks)
 
     def render(self, state: Array) -> str:
         first, second, turn, player, rolls = (int(word) for word in state)

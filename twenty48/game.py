@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import CHANCE, Array, Symmetries
+from seraphim.game import CHANCE, EMPTY, Array, Board, Symmetries
 from seraphim.game.grid import LETTERS, move_cells
 from twenty48 import rules
 from twenty48.rules import MOST, tile
@@ -96,6 +96,16 @@ class Twenty48:
         square = self.rows == self.columns
         sides = [board, board[:, ::-1], *([board.T, board.T[:, ::-1]] if square else [])]
         return np.stack([np.rot90(side, turns).ravel() for side in sides for turns in (0, 2)])
+
+    def board(self, state: Array) -> Board:
+        """Return the tiles, and where chance moves the cell of each outcome."""
+        powers = np.array([tile(state[0], cell) for cell in range(self.cells)]).reshape(self.rows, self.columns)
+        marks = tuple(str(2 << power) for power in range(MOST))
+        outcomes = np.flatnonzero(self.chances(state[None])[0]).tolist()
+        targets = {outcome: [divmod(outcome // 2, self.columns)] for outcome in outcomes}
+        cells = np.where(powers > 0, powers - 1, EMPTY).astype(np.int8)
+        rows, columns = tuple("1234"[: self.rows]), tuple(LETTERS[: self.columns])
+        return Board(cells, marks, targets, (), rows, columns, "tiles")
 
     def render(self, state: Array) -> str:
         powers = [int(tile(state[0], cell)) for cell in range(self.cells)]

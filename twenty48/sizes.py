@@ -23,6 +23,7 @@ def load_module(name: str) -> ModuleType:
         raise GameError(f"{name!r} is no size of 2048: expected one such as twenty48:2x3, rows and columns")
     module, game = ModuleType(name), Twenty48(int(rows), int(columns))
     vars(module).update(GAME=game, SETTINGS=SETTINGS)
+    module.__file__ = __file__  # rules.js beside it
     if game.cells <= _MOST_CELLS:
 
         @cache

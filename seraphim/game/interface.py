@@ -29,9 +29,14 @@ class Symmetries(NamedTuple):
     actions: Array  # int32 [S, A]
 
 
-Look = Literal["marks", "stones", "hexagons", "pieces", "crossings"]
+Look = Literal["marks", "stones", "hexagons", "pieces", "crossings", "race", "tiles", "net"]
 """How pages draw a board: marks in a grid or stones that drop, as its shape suggests; stones on squares; hexagons;
-pieces of chess or checkers, which are marks such as ♘; stones on the crossings of lines."""
+pieces of chess or checkers, which are marks such as ♘; stones on the crossings of lines; a race of points around a die;
+numbered tiles that slide; the net of a cube in the colors of its sides U, R, F, D, L, and B.
+
+Where moves are not placed in cells, as in the last three, `targets` may leave out legal actions: they are buttons."""
+
+LOOKS_WITHOUT_CELLS: tuple[Look, ...] = ("race", "tiles", "net")
 
 
 class Board(NamedTuple):
@@ -41,7 +46,7 @@ class Board(NamedTuple):
     marks: tuple[str, ...]  # what may stand in a cell: ("X", "O"), a piece of player 0, one of player 1, and so on
     # For each legal action whose label does not end in one of OFF_BOARD, its cells (row, column): first where the piece
     # lands, then others that play it, such as the rest of a column of connect four. For a piece that moves: where it
-    # lands, where it stands.
+    # lands, where it stands. Where chance moves, perhaps the cells of outcomes.
     targets: dict[int, list[tuple[int, int]]]
     line: tuple[tuple[int, int], ...] = ()  # the cells (row, column) that decided the game, such as four in a row
     # Names of rows and columns, if cells have names: the column's, then the row's, such as c3 in chess.
@@ -49,6 +54,8 @@ class Board(NamedTuple):
     column_names: tuple[str, ...] = ()
     look: Look = "marks"
     players: tuple[str, str] | tuple[()] = ()  # what to call players 0 and 1, by what one sees: ("White", "Black")
+    # Of a race, for each player: the points they have, those at stake, and those that they need.
+    tracks: tuple[tuple[int, int, int], ...] = ()
 
 
 def cell_name(board: Board, row: int, column: int) -> str:

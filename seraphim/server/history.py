@@ -9,6 +9,7 @@ import numpy as np
 from seraphim.errors import FileError, NotInstalledError, RecordError
 from seraphim.evaluation import match_csv, ratings
 from seraphim.game import Game, board_of, load_game
+from seraphim.game.features import features_of, has_chance
 from seraphim.game.notation import label_in, labels_in, labels_vary
 from seraphim.records.examples import Positions, by_player, check_by_rules, decode, of_mover, pick
 from seraphim.records.files import reading, whole_games
@@ -44,7 +45,7 @@ def list_games(folder: ModelFolder, offset: int, limit: int) -> Message:
                 first = max(0, last - (limit - len(found)))
                 found += [_to_summary(game, *each) for each in _read(game, index, slice(first, last))]
             offset = max(0, offset - count)
-        return {"total": sum(len(index.numbers) for index in indexes), "games": found}
+        return {"total": sum(len(index.numbers) for index in indexes), "games": found, **_to_kind(game)}
 
 
 def show_game(folder: ModelFolder, game_id: str) -> Message:
@@ -111,6 +112,12 @@ def _result(game: Game, positions: Positions) -> float | None:
     return float(by_player(game, pick(positions, slice(-1, None)))[0, 0])
 
 
+def _to_kind(game: Game) -> Message:
+    # What a page must know about the game to show results.
+    features = features_of(game)
+    return {"num_players": features.num_players or 2, "chance": has_chance(game), "points": features.points}
+
+
 def _to_summary(game: Game, game_id: str, positions: Positions) -> Message:
     return {
         "game_id": game_id,
@@ -127,6 +134,7 @@ def _to_game(game: Game, game_id: str, positions: Positions) -> Message:
         "game_id": game_id,
         "result": _result(game, positions),
         "labels_vary": labels_vary(game),
+        **_to_kind(game),
         "positions": [
             {
                 "ply": int(positions.plies[row]),

@@ -15,6 +15,7 @@ from typing import IO, Annotated, Any, Literal
 
 from seraphim.errors import GameError, SettingsError, shown, version
 from seraphim.game import Game, board_of
+from seraphim.game.features import check_two_players
 from seraphim.game.notation import parse_move
 from seraphim.game.tree import GameTree
 from seraphim.options import Above0, Range, converted
@@ -67,9 +68,11 @@ class JsonServer:
         """Load and compile everything; `out` gets the answers to `lines`.
 
         Raises:
+            GameError: it is a game of chance, or of one player.
             SettingsError: the game has too many actions.
             ModelError: the network returned NaN or infinity.
         """
+        check_two_players(model.game)
         self._model, self._game, self._out = model, model.game, out
         board = board_of(model.game, model.game.initial(1)[0])
         self._players = "WB" if board is not None and board.players[:1] == ("White",) else "BW"

@@ -11,6 +11,7 @@ import pytest
 from games import MOVES_TWICE
 
 from seraphim.game import Array, Game, PlainRules, load_game
+from seraphim.search.analysis import Analysis
 
 ROOT = Path(__file__).parents[2]
 NODE = shutil.which("node")
@@ -82,3 +83,30 @@ def random_games(game: Game, count: int, seed: int) -> list[list[int]]:
             state = game.step(state, np.array(actions[-1:]))
         games.append(actions)
     return games
+
+
+def found(analysis: Analysis, num_actions: int) -> dict[str, Any]:
+    """What the Python search found, in the form of tests/web/js/driver.js."""
+    result = analysis.result().to_dict()
+    visits = np.zeros(num_actions, int)
+    for candidate in result["candidates"]:
+        visits[candidate["action"]] = candidate["visits"]
+        candidate["variation"] = list(candidate.pop("actions"))  # labels come later, as pages need them
+        del candidate["label"]
+    return {"visits": visits.tolist(), **{name: result[name] for name in ("best", "value", "proven", "candidates")}}
+
+
+def assert_equal(ours: list[list[dict[str, Any]]], theirs: list[list[dict[str, Any]]]) -> None:
+    assert len(ours) == len(theirs)
+    for python, javascript in zip(ours, theirs, strict=True):
+        assert [each["visits"] for each in javascript] == [each["visits"] for each in python]
+        assert [each["best"] for each in javascript] == [each["best"] for each in python]
+        assert [each["proven"] for each in javascript] == [each["proven"] for each in python]
+        for one, other in zip(python, javascript, strict=True):
+            assert other["value"] == pytest.approx(one["value"], abs=1e-6)
+            for expected, candidate in zip(one["candidates"], other["candidates"], strict=True):
+                assert candidate["prior"] == expected["prior"]  # as both round to float32
+                assert candidate == {
+                    name: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
+                    for name, value in expected.items()
+                }

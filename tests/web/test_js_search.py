@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from games import Wait
-from node import GAMES, ROOT, HashNetwork, ask_node, in_words, needs_node, random_games
+from node import GAMES, ROOT, HashNetwork, ask_node, assert_equal, found, in_words, needs_node, random_games
 from one_of_each import one_of_each
 from reference import random_states
 
@@ -56,17 +56,6 @@ class Observed:
         return getattr(self._game, name)
 
 
-def found(analysis: Analysis, num_actions: int) -> dict[str, Any]:
-    """What the Python search found, in the form of tests/web/js/driver.js."""
-    result = analysis.result().to_dict()
-    visits = np.zeros(num_actions, int)
-    for candidate in result["candidates"]:
-        visits[candidate["action"]] = candidate["visits"]
-        candidate["variation"] = list(candidate.pop("actions"))  # labels come later, as pages need them
-        del candidate["label"]
-    return {"visits": visits.tolist(), **{name: result[name] for name in ("best", "value", "proven", "candidates")}}
-
-
 def searched(
     game: Game, inference: Any, options: SearchOptions, states: Array, readouts: int, moves: int = 0
 ) -> list[list[dict[str, Any]]]:
@@ -85,22 +74,6 @@ def searched(
             results.append(found(analysis, game.num_actions))
         everything.append(results)
     return everything
-
-
-def assert_equal(ours: list[list[dict[str, Any]]], theirs: list[list[dict[str, Any]]]) -> None:
-    assert len(ours) == len(theirs)
-    for python, javascript in zip(ours, theirs, strict=True):
-        assert [each["visits"] for each in javascript] == [each["visits"] for each in python]
-        assert [each["best"] for each in javascript] == [each["best"] for each in python]
-        assert [each["proven"] for each in javascript] == [each["proven"] for each in python]
-        for one, other in zip(python, javascript, strict=True):
-            assert other["value"] == pytest.approx(one["value"], abs=1e-6)
-            for expected, candidate in zip(one["candidates"], other["candidates"], strict=True):
-                assert candidate["prior"] == expected["prior"]  # as both round to float32
-                assert candidate == {
-                    name: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value
-                    for name, value in expected.items()
-                }
 
 
 # ---------------------------------------------------------------- search
@@ -239,6 +212,9 @@ def test_rules_are_those_of_python(name: str, count: int) -> None:
                 "known": None if known_results is None or ended[0] else known_of(*known_results(state)),
                 "progress": None if progress is None else pytest.approx(float(progress(state)[0])),
                 "same": True,
+                "chances": None,
+                "labels": [],
+                "banked": None,
                 "drawn": in_words(state if from_board is None else from_board(game.render(state[0]))[None])[0],
             }
             if ended[0]:

@@ -17,7 +17,7 @@ from seraphim.game.conformance.walk import (
     raised,
 )
 from seraphim.game.features import features_of, has_chance, num_columns, num_players
-from seraphim.game.interface import OFF_BOARD
+from seraphim.game.interface import LOOKS_WITHOUT_CELLS, OFF_BOARD
 from seraphim.game.notation import followers, label_in, labels_along, labels_vary
 
 SAME_CHANCE, SAME_RESULT = 1e-9, 1e-6  # differences that are rounding
@@ -254,6 +254,8 @@ class ContractWalk:
         on_board = {action for action, label in labels.items() if not label.lower().endswith(OFF_BOARD)}
         if self._game.to_play(self._states[:1])[0] == CHANCE:
             on_board, labels = set(board.targets), dict.fromkeys(board.targets, "")  # dice need no cells
+        elif board.look in LOOKS_WITHOUT_CELLS:
+            on_board &= set(board.targets)
         if on_board - set(board.targets) or set(board.targets) - set(labels):
             missing = name_actions(self._game, sorted(on_board - set(board.targets)))
             more = name_actions(self._game, sorted(set(board.targets) - set(labels)))

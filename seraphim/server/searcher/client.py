@@ -40,7 +40,7 @@ class Client:
         self._loaded: LoadedModel | None = None
         self._session: Session | None = None  # of the loaded model's searcher
         self._line: Line | None = None
-        self._played: list[str] = []  # the labels of the line's moves
+        self._played: list[messages.Played] = []  # the line's moves
         self._search: asyncio.Future[None] | None = None  # until its last update
         self._solver: asyncio.Task[None] | None = None
         self._engine: HostedEngine | None = None  # external, that this client plays with
@@ -144,15 +144,15 @@ class Client:
         follows = (request.start, request.moves[: len(line.moves)]) == (line.start, line.moves)
         before = line if follows else None
 
-        def replay() -> tuple[Line, list[str], Message]:
+        def replay() -> tuple[Line, list[messages.Played], Message]:
             line = messages.to_line(game, request.start, request.moves, before)
-            labels = messages.to_played(game, line, before, played)
-            return line, labels, messages.to_position(game, line, labels)
+            moves = messages.to_played(game, line, before, played)
+            return line, moves, messages.to_position(game, line, moves)
 
         num_moves = len(request.moves) - (len(before.moves) if before else 0)
-        line, labels, position = await self._shared.replay(self._address, game, num_moves, replay)
+        line, moves, position = await self._shared.replay(self._address, game, num_moves, replay)
         await self._end_search()
-        self._line, self._played = line, labels
+        self._line, self._played = line, moves
         self._send({"id": request.id, "type": "position", **position})
 
     async def _start_search(self, loaded: LoadedModel, line: Line, request: requests.Think) -> None:

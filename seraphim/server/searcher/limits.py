@@ -6,6 +6,7 @@ import numpy as np
 
 from seraphim.errors import SettingsError
 from seraphim.game import Array, Game
+from seraphim.game.features import features_of
 from seraphim.search.tree import EDGE, NODE
 
 _SPARE_ROUNDS = 3  # for the readouts that are under way when a tree is halted
@@ -46,7 +47,8 @@ class TreeMemory:
         # All trees have room for as many edges as the largest, and growth may reserve twice as many.
         room = limits.edges // (2 * limits.trees)
         self.max_nodes = min(limits.tree_nodes, room)
-        self._edges_of_a_round = leaves * game.num_actions  # that a tree gets at most
+        # That a tree gets at most.
+        self._edges_of_a_round = leaves * max(game.num_actions, features_of(game).num_chance_outcomes or 0)
         self._max_rounds = room // self._edges_of_a_round
         if self._max_rounds <= _SPARE_ROUNDS:
             raise SettingsError(

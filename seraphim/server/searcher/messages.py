@@ -5,14 +5,14 @@ Knows games; knows nothing of searches or connections.
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seraphim.errors import GameError
-from seraphim.game import Array, Board, Game, board_of, load_features
-from seraphim.game.features import features_of
-from seraphim.game.notation import label_in, labels_along, labels_vary
+from seraphim.game import CHANCE, Array, Board, Game, board_of, load_features
+from seraphim.game.features import features_of, has_chance
+from seraphim.game.notation import followers, label_in, labels_vary
 from seraphim.game.saved_games import check_position
 from seraphim.server.searcher.shared_search import Line
 
@@ -40,11 +40,23 @@ def to_line(
     else:
         states = game.initial(1) if start is None else _checked_start(game, start)[None]
     for place, action in enumerate(moves[known:], start=known + 1):
-        if not 0 <= action < game.num_actions or not game.legal(states)[0, action]:
-            label = game.action_label(action) if 0 <= action < game.num_actions else str(action)
-            raise GameError(f"move {place}, {label}, is not legal in this game of {game.name}")
+        possible = followers(game, states)[0]
+        if not 0 <= action < len(possible) or not possible[action]:
+            raise GameError(
+                f"move {place}, {_any_label(game, states[0], action)}, is not legal in this game of {game.name}"
+            )
         states = game.step(states, np.array([action]))
     return Line(start, tuple(moves), states[0])
+
+
+def _any_label(game: Game, state: Array, action: int) -> str:
+    # Of an action that may not be legal; where chance moves, its number, as only possible outcomes have a label.
+    is_known = 0 <= action < game.num_actions and not _is_chance(game, state)
+    return game.action_label(action) if is_known else str(action)
+
+
+def _is_chance(game: Game, state: Array) -> bool:
+    return int(game.to_play(state[None])[0]) == CHANCE
 
 
 def _checked_start(game: Game, start: tuple[int, ...]) -> Array:
@@ -54,9 +66,11 @@ def _checked_start(game: Game, start: tuple[int, ...]) -> Array:
 
 
 def check_unfinished(game: Game, line: Line) -> None:
-    """Raise a GameError if the game is over in a position."""
+    """Raise a GameError if no player moves in a position."""
     if _is_over(game, line):
         raise GameError("the game is over: there is nothing to search")
+    if _is_chance(game, line.state):
+        raise GameError("chance moves here: there is nothing to search before its outcome is known")
 
 
 def _is_over(game: Game, line: Line) -> bool:
@@ -65,9 +79,13 @@ def _is_over(game: Game, line: Line) -> bool:
 
 def to_game_info(game: Game, *, solved: bool) -> Message:
     """Return what a page needs to know about a game."""
+    features = features_of(game)
     return {
         "name": game.name,
-        "goal": features_of(game).goal or "",
+        "goal": features.goal or "",
+        "num_players": features.num_players or 2,
+        "chance": has_chance(game),
+        "points": features.points,  # that a result of 1 is for people, if it is some
         "num_actions": game.num_actions,
         "max_plies": game.max_plies,
         "labels": [game.action_label(action) for action in range(game.num_actions)],
@@ -77,29 +95,49 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
     }
 
 
-def to_played(game: Game, line: Line, before: Line | None = None, played: Sequence[str] = ()) -> list[str]:
-    """Return the labels of a line's moves; if the line follows from `before`, `played` are the labels of that."""
+class Played(NamedTuple):
+    """A move that was made."""
+
+    label: str
+    player: int | None
+    """Or CHANCE; None where labels do not vary, and players are told by positions."""
+
+
+def to_played(game: Game, line: Line, before: Line | None = None, played: Sequence[Played] = ()) -> list[Played]:
+    """Return the moves of a line; if the line follows from `before`, `played` are the moves of that."""
+    if not labels_vary(game):
+        return [Played(game.action_label(action), None) for action in line.moves]
     if before is not None:
-        return [*played, *labels_along(game, before.state, line.moves[len(before.moves) :])]
-    start = game.initial(1)[0] if line.start is None else np.array(line.start, np.int64)
-    return labels_along(game, start, line.moves)
+        found, states = list(played), before.state[None]
+    else:
+        found, states = [], game.initial(1) if line.start is None else np.array([line.start], np.int64)
+    for action in line.moves[len(found) :]:
+        found.append(Played(label_in(game, states[0], action), int(game.to_play(states)[0])))
+        states = game.step(states, np.array([action]))
+    return found
 
 
-def to_position(game: Game, line: Line, played: list[str] | None = None) -> Message:
-    """Return a position as a page shows it; `played` are the labels of its moves, if they are known."""
+def to_position(game: Game, line: Line, played: Sequence[Played] | None = None) -> Message:
+    """Return a position as a page shows it; `played` are its moves, if they are known."""
     ended, results = game.outcome(line.state[None])
     is_over = _is_over(game, line)
-    legal = [] if is_over else np.flatnonzero(game.legal(line.state[None])[0]).tolist()
-    board = board_of(game, line.state)
+    legal = [] if is_over else np.flatnonzero(followers(game, line.state[None])[0]).tolist()
+    board, moves = board_of(game, line.state), to_played(game, line) if played is None else played
+    features = features_of(game)
+    tell, banked = features.chances if _is_chance(game, line.state) else None, features.banked
+    chances = None if tell is None else tell(line.state[None])[0]
     return {
         "start": None if line.start is None else [str(word) for word in line.start],
         "moves": list(line.moves),
         "to_play": int(game.to_play(line.state[None])[0]),
         "ended": is_over,
-        "result": float(results[0]) if ended[0] else None,
-        "legal": legal,
+        "result": float(results.reshape(-1)[0]) if ended[0] else None,
+        "legal": legal,  # actions; or where chance moves the possible outcomes
+        "chances": None if chances is None else {str(outcome): float(chances[outcome]) for outcome in legal},
         "labels": {str(action): label_in(game, line.state, action) for action in legal},
-        "played": to_played(game, line) if played is None else played,
+        "banked": None if banked is None else banked(line.state[None])[0].tolist(),
+        "played": [move.label for move in moves],
+        "players": [move.player for move in moves],
         "board": to_board(board),
         "text": game.render(line.state),
         "last": line.moves[-1] if line.moves else None,
@@ -122,6 +160,7 @@ def to_board(board: Board | None) -> Message | None:
         **(names if board.row_names and board.column_names else {}),
         **({} if board.look == "marks" else {"look": board.look}),
         **({"players": list(board.players)} if board.players else {}),
+        **({"tracks": [list(track) for track in board.tracks]} if board.tracks else {}),
     }
 
 

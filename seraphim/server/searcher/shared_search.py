@@ -17,8 +17,8 @@ import numpy as np
 
 from seraphim.errors import GameError, SeraphimError
 from seraphim.game import Array, Game
-from seraphim.game.features import check_two_players
-from seraphim.game.notation import label_in
+from seraphim.game.features import check_shown
+from seraphim.game.notation import first_position, label_in
 from seraphim.options import SearchOptions
 from seraphim.search.analysis import LEAVES, PositionAnalysis, analysis_of, root_visits
 from seraphim.search.evaluator import Inference
@@ -101,11 +101,11 @@ class SharedSearch:
         The root is searched by PUCT whatever the options say, as only PUCT can always continue.
 
         Raises:
-            GameError: it is a game of chance, or of one player.
+            GameError: it is a game of more than two players.
             SettingsError: the game has too many actions for this number of trees.
             ModelError: the model returned NaN or infinity.
         """
-        check_two_players(game)
+        check_shown(game)
         options = replace(options, root="puct")
         self._game = game
         self._limits = limits
@@ -118,7 +118,7 @@ class SharedSearch:
 
     def _warm_up(self) -> None:
         tree = np.array([0])
-        self._search.begin(tree, self._game.initial(1), None, 2 * LEAVES)
+        self._search.begin(tree, first_position(self._game), None, 2 * LEAVES)
         self._search.run()
         analysis_of(self._search, 0, 0, 0.0)
         self._search.move(tree, self._search.result(tree).best)

@@ -1,7 +1,7 @@
 /** The table of candidate moves with their variations. */
 
 import {html, keepFocus} from '../shared/dom.js';
-import {formatCount, formatExact, formatShare, formatShort, formatValue} from '../shared/format.js';
+import {formatCount, formatExact, formatShare, formatShort, formatWorth} from '../shared/format.js';
 
 /**
  * @typedef {import('../shared/types.js').Analysis} Analysis
@@ -25,8 +25,8 @@ export class CandidateTable {
   #rows = new Map();
   #order = '';
   #all = false; // whether the moves that the search left aside are shown, too
-  /** What is shown. @type {[Analysis | null, Solution | null, boolean]} */
-  #shown = [null, null, false];
+  /** What is shown. @type {[Analysis | null, Solution | null, boolean, number | null]} */
+  #shown = [null, null, false, null];
 
   /**
    * @param {HTMLTableElement} table with a head and an empty body
@@ -52,9 +52,10 @@ export class CandidateTable {
    * @param {Analysis | null} analysis
    * @param {Solution | null} solution
    * @param {boolean} playable whether the user may play one of the moves
+   * @param {number | null} points that a value of 1 is for people, if it is some
    */
-  show(analysis, solution, playable) {
-    this.#shown = [analysis, solution, playable];
+  show(analysis, solution, playable, points) {
+    this.#shown = [analysis, solution, playable, points];
     const found = analysis?.candidates ?? [];
     const visited = found.filter(({visits}) => visits);
     const few = (visited.length ? visited : found).slice(0, MOST_ROWS);
@@ -153,7 +154,7 @@ export class CandidateTable {
     row.share.textContent = ` · ${formatShare(candidate.share)}`;
     visits.title = `${formatCount(candidate.visits)} visits`;
     row.bar.style.width = `${(100 * width).toFixed(1)}%`;
-    q.textContent = candidate.visits || candidate.proven ? formatValue(candidate.q) : '–';
+    q.textContent = candidate.visits || candidate.proven ? formatWorth(candidate.q, this.#shown[3]) : '–';
     q.classList.toggle('proven', candidate.proven);
     q.title = candidate.proven ? 'exact: proven by the search' : '';
     u.textContent = candidate.u.toFixed(2);

@@ -1,24 +1,52 @@
 /** The expected result over a game, as a graph for the mouse and the arrow keys. */
 
 import {svg} from '../shared/dom.js';
-import {formatShare, toPoints} from '../shared/format.js';
+import {formatPoints, formatShare, toPoints} from '../shared/format.js';
 
 /**
  * @typedef {object} Point of the game
  * @property {number | null} value for player 0, in [-1, 1]; null if it is not known
  * @property {string} label of the move that led here
  * @property {boolean} doubtful whether that move lost much of the expected result
+ *
+ * @typedef {object} Scale
+ * @property {Array<[value: number, text: string]>} marks the highest value, one in the middle, and the lowest
+ * @property {number} base the value from which the area is filled
+ * @property {(value: number) => string} describe
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 10, 8, 18]; // pixels around the curve
 const HEIGHT = 132;
 const FEWEST_PLIES = 8; // the axis is at least as long
 
+/**
+ * @param {string[]} names of two players
+ * @returns {Scale}
+ */
+export const betweenTwo = (names) => ({
+  marks: [[1, names[0]], [0, 'even'], [-1, names[1]]],
+  base: 0,
+  describe: (value) => `${names[0]} ${formatShare(toPoints(value))}`,
+});
+
+/**
+ * @param {Array<number | null>} values for the only player
+ * @param {number} points that a value of 1 is for people
+ * @returns {Scale} in points, of what is known
+ */
+export function ofOne(values, points) {
+  const known = values.filter((value) => value !== null);
+  const [low, high] = [Math.min(0, ...known), Math.max(known.length ? -Infinity : 1, ...known)];
+  const top = high > low ? high : low + 1 / points;
+  const marks = [top, (low + top) / 2, low].map((value) => /** @type {[number, string]} */ ([value, formatPoints(points * value)]));
+  return {marks, base: low, describe: (value) => `${formatPoints(points * value)} points`};
+}
+
 export class ValueGraph {
   /** @type {Point[]} */
   #points = [];
   #current = 0;
-  #names = ['First', 'Second'];
+  #scale = betweenTwo(['First', 'Second']);
   #width = 0;
   #drawn = ''; // the arguments of the last `show`
 
@@ -40,17 +68,17 @@ export class ValueGraph {
   /**
    * @param {Point[]} points by ply, from 0
    * @param {number} current ply
-   * @param {[string, string]} names of the players
+   * @param {Scale} scale
    */
-  show(points, current, names) {
-    const key = JSON.stringify([points, current, names]);
+  show(points, current, scale) {
+    const key = JSON.stringify([points, current, scale]);
     if (key === this.#drawn) return;
     this.#drawn = key;
     this.#points = points;
     this.#current = current;
-    this.#names = names;
+    this.#scale = scale;
     const value = points[current]?.value ?? null;
-    const described = value === null ? 'not analyzed' : `${names[0]} ${formatShare(toPoints(value))}`;
+    const described = value === null ? 'not analyzed' : scale.describe(value);
     const attributes = {
       valuemin: 0,
       valuemax: points.length - 1,
@@ -65,7 +93,7 @@ export class ValueGraph {
   #draw() {
     const width = this.#width;
     if (!width || !this.#points.length) return;
-    const middle = this.#y(0);
+    const middle = this.#y(this.#scale.base);
     const known = this.#points.flatMap(({value}, ply) => (value === null ? [] : [[this.#x(ply), this.#y(value)]]));
     const curve = known.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join(' L ');
     const area = known.length ? `M ${known[0][0]} ${middle} L ${curve} L ${known.at(-1)?.[0]} ${middle} Z` : '';
@@ -92,15 +120,12 @@ export class ValueGraph {
   /** @returns {SVGElement[]} */
   #axes() {
     const right = this.#width - RIGHT;
-    const lines = [1, 0, -1].map((value) => {
+    const {marks} = this.#scale;
+    const lines = marks.map(([value], place) => {
       const y = this.#y(value);
-      return svg('line', {x1: LEFT, x2: right, y1: y, y2: y, class: value ? 'edge' : 'middle'});
+      return svg('line', {x1: LEFT, x2: right, y1: y, y2: y, class: place === 1 ? 'middle' : 'edge'});
     });
-    const texts = /** @type {Array<[number, string]>} */ ([
-      [1, this.#names[0]],
-      [0, 'even'],
-      [-1, this.#names[1]],
-    ]).map(([value, text]) => svg('text', {x: LEFT - 6, y: this.#y(value), class: 'scale'}, text));
+    const texts = marks.map(([value, text]) => svg('text', {x: LEFT - 6, y: this.#y(value), class: 'scale'}, text));
     const last = this.#last();
     const step = last > 24 ? 10 : last > 12 ? 5 : 2;
     const plies = Array.from({length: Math.floor(last / step) + 1}, (_, index) => index * step);
@@ -140,7 +165,8 @@ export class ValueGraph {
    * @returns {number} pixels
    */
   #y(value) {
-    return TOP + ((HEIGHT - TOP - BOTTOM) * (1 - value)) / 2;
+    const [[high], , [low]] = this.#scale.marks;
+    return TOP + ((HEIGHT - TOP - BOTTOM) * (high - value)) / (high - low);
   }
 
   /** @param {MouseEvent} event */

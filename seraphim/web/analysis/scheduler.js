@@ -2,14 +2,16 @@
 
 import {mayAnimate} from '../board/drawing.js';
 import {textOf} from '../shared/notices.js';
+import {CHANCE, moverAt} from './values.js';
 
 /**
  * @typedef {import('../explorer/game_tree.js').GameNode} GameNode
  * @typedef {import('../shared/types.js').Analysis} Analysis
+ * @typedef {import('../shared/types.js').Position} Position
  * @typedef {import('../explorer/session.js').Session} Session
  *
  * @typedef {'human' | 'computer' | 'program'} Player the computer is the model, the program one of others on the server
- * @typedef {'move' | 'ask' | 'analyze'} Purpose
+ * @typedef {'move' | 'ask' | 'analyze' | 'roll'} Purpose
  *
  * @typedef {object} Goal
  * @property {Purpose} purpose
@@ -22,10 +24,13 @@ const [NETWORK_ALONE, BEGINNER] = [1, 0];
 const MOST_AT_ONCE = 10_000; // readouts per request
 const SOLVER_TIME = 1000; // milliseconds: if a position takes longer, earlier ones are not solved
 const SHOWN = 550; // milliseconds: a position stays at least this long before the computer moves
+const [ROLLED, ROLLED_AGAIN] = [300, 100]; // before chance moves: after a player's move, and after its own
 
 export class Scheduler {
-  /** @type {[Player, Player]} who plays as player 0 and as player 1 */
+  /** @type {Player[]} who plays as each player */
   players = ['human', 'computer'];
+  /** Whether the page draws what chance does; else the user enters it. */
+  rolls = true;
   /** Whether the computer moves when it is its turn. */
   running = true;
   /** Readouts of the computer's moves; 0: those of a beginner. */
@@ -66,13 +71,14 @@ export class Scheduler {
   /** @returns {boolean} whether the user may move in the current position */
   get isHumanTurn() {
     const position = this.#session.node.position;
-    return Boolean(position && !position.ended && (!this.running || this.players[position.to_play] === 'human'));
+    if (!position || position.ended) return false;
+    return !this.running || (position.chances ? !this.rolls : this.players[position.to_play] === 'human');
   }
 
   /** Start what the position and the settings call for, unless it is running already. */
   offer() {
     const {node, program} = this.#session;
-    if (!program) this.players = /** @type {[Player, Player]} */ (this.players.map(toComputer));
+    if (!program) this.players = this.players.map(toComputer);
     if (node !== this.#known.node) this.#known = {node, since: performance.now()};
     const goal = this.#goal();
     const wanted = goal ? `${goal.purpose} ${goal.readouts}` : '';
@@ -97,7 +103,8 @@ export class Scheduler {
   async analyzeGame() {
     const line = this.#session.tree.line();
     const readouts = Math.min(this.count, MOST_AT_ONCE);
-    const nodes = line.filter((node) => (node.analysis?.readouts ?? 0) < readouts && !node.position?.ended);
+    const isOpen = (/** @type {GameNode} */ node) => !node.position?.ended && moverAt(node) !== CHANCE;
+    const nodes = line.filter((node) => (node.analysis?.readouts ?? 0) < readouts && isOpen(node));
     const turn = ++this.#turn;
     this.running = false;
     this.failure = '';
@@ -121,6 +128,7 @@ export class Scheduler {
   #goal() {
     const position = this.#session.node.position;
     if (!position || position.ended) return null;
+    if (position.chances) return this.running && this.rolls ? {purpose: 'roll', readouts: 0} : null;
     const player = this.players[position.to_play];
     if (this.running && player === 'computer') return {purpose: 'move', readouts: this.strength};
     if (this.running && player === 'program') return {purpose: 'ask', readouts: this.analyzing ? this.count : 0};
@@ -135,7 +143,7 @@ export class Scheduler {
   async #pursue({purpose, readouts}, node, turn) {
     this.busy = purpose;
     this.#onchange();
-    const work = {move: this.#move, ask: this.#ask, analyze: this.#analyze}[purpose];
+    const work = {move: this.#move, ask: this.#ask, analyze: this.#analyze, roll: this.#roll}[purpose];
     if (!(await this.#attempt(() => work.call(this, node, readouts, turn), turn))) return;
     this.busy = null;
     this.#onchange();
@@ -200,13 +208,26 @@ export class Scheduler {
   }
 
   /**
-   * Play the computer's or the program's move once its position has been shown.
+   * Draw what chance does.
+   * @param {GameNode} node
+   * @param {number} _readouts
+   * @param {number} turn
+   */
+  async #roll(node, _readouts, turn) {
+    await this.#session.sync(node);
+    const shown = node.player === CHANCE ? ROLLED_AGAIN : ROLLED;
+    await this.#play(node, drawnOutcome(/** @type {Position} */ (node.position)), turn, shown);
+  }
+
+  /**
+   * Play the computer's, the program's or chance's move once its position has been shown.
    * @param {GameNode} node the position
    * @param {number} action
    * @param {number} turn
+   * @param {number} [shown] milliseconds
    */
-  async #play(node, action, turn) {
-    const wait = (mayAnimate() ? SHOWN : SHOWN / 3) - (performance.now() - this.#known.since);
+  async #play(node, action, turn, shown = SHOWN) {
+    const wait = (mayAnimate() ? shown : shown / 3) - (performance.now() - this.#known.since);
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     if (!this.#isWanted(node, turn)) return;
     this.busy = null;
@@ -235,7 +256,8 @@ export class Scheduler {
    */
   async #judge(node, readouts, turn) {
     await this.#session.sync(node);
-    if (this.#isWanted(node, turn) && !node.position?.ended) await this.#think(node, readouts);
+    const {position} = node;
+    if (this.#isWanted(node, turn) && !position?.ended && !position?.chances) await this.#think(node, readouts);
   }
 
   /**
@@ -244,7 +266,7 @@ export class Scheduler {
    * @param {number} turn
    */
   async #solveBackward(line, turn) {
-    for (const node of line.filter(({position}) => !position?.ended).reverse()) {
+    for (const node of line.filter(({position}) => !position?.ended && !position?.chances).reverse()) {
       const began = performance.now();
       this.review = `Solving move ${node.ply + 1} …`;
       this.#onchange();
@@ -284,6 +306,16 @@ export class Scheduler {
     this.busy = null;
     this.#onchange();
   }
+}
+
+/**
+ * @param {Position} position where chance moves
+ * @returns {number} an outcome, drawn by the probabilities
+ */
+export function drawnOutcome({chances}) {
+  const outcomes = Object.entries(chances ?? {});
+  let left = Math.random();
+  return Number((outcomes.find(([, chance]) => (left -= chance) < 0) ?? outcomes[outcomes.length - 1])[0]);
 }
 
 /**

@@ -7,6 +7,9 @@
  * @typedef {{lost: number, better: string} | null} Mistake expected points that a move lost, and a better move's label
  */
 
+/** The player to move where chance does. */
+export const CHANCE = -1;
+
 /** Expected points that a mistake loses at least: a win counts 1, a draw 0.5. */
 export const MISTAKE = 0.2;
 
@@ -19,6 +22,7 @@ export function worthOf(node, after = node.next && worthOf(node.next)) {
   const {position, analysis} = node;
   if (position?.ended) return position.result === null ? null : {value: position.result, exact: true}; // null: cut off
   if (after && position?.legal.length === 1) return after; // a forced move loses nothing
+  if (moverAt(node) === CHANCE) return worthOfMove(node);
   const results = Object.values(exactResults(node));
   if (!analysis && !results.length) return null;
   const sign = signAt(node);
@@ -28,13 +32,22 @@ export function worthOf(node, after = node.next && worthOf(node.next)) {
 }
 
 /**
+ * @param {GameNode} node after which chance moves
+ * @returns {Worth} what the search found for the move that led there
+ */
+function worthOfMove({parent, action}) {
+  const found = parent?.analysis?.candidates.find((candidate) => candidate.action === action);
+  return parent && found?.visits ? {value: signAt(parent) * found.q, exact: found.proven} : null;
+}
+
+/**
  * @param {GameNode} node
  * @param {Worth} [after] of its position
  * @param {Worth} [before] of the position before it
  * @returns {Mistake} null if its move was none, or that is not known
  */
 export function mistakeOf(node, after = worthOf(node), before = node.parent && worthOf(node.parent, after)) {
-  if (!node.parent || !before || !after) return null;
+  if (!node.parent || !before || !after || playerOf(node) === CHANCE) return null;
   const sign = signAt(node.parent);
   const lost = (sign * (before.value - after.value)) / 2;
   const exact = exactResults(node.parent);
@@ -57,9 +70,12 @@ export function reviewLine(line) {
 
 /**
  * @param {GameNode} node
- * @returns {0 | 1} the player to move; where the position is unknown, assumes that the players alternate
+ * @returns {number} the player to move, or CHANCE; where that is unknown, assumes that two players alternate
  */
 export function moverAt(node) {
+  if (node.position) return node.position.to_play;
+  const mover = node.children.find(({player}) => player !== null)?.player ?? null;
+  if (mover !== null) return mover;
   let steps = 0;
   for (let at = /** @type {GameNode | null} */ (node); at; at = at.parent, steps++) {
     if (at.position) return (at.position.to_play + steps) % 2 ? 1 : 0;
@@ -69,14 +85,14 @@ export function moverAt(node) {
 
 /**
  * @param {GameNode} node not the root
- * @returns {0 | 1} the player who made its move
+ * @returns {number} the player who made its move, or CHANCE
  */
 export function playerOf(node) {
-  return moverAt(node.parent ?? node);
+  return node.player ?? moverAt(node.parent ?? node);
 }
 
 /** @param {GameNode} node */
-const signAt = (node) => 1 - 2 * moverAt(node);
+const signAt = (node) => (moverAt(node) === 1 ? -1 : 1);
 
 /**
  * @param {GameNode} node

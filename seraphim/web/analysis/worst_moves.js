@@ -31,12 +31,12 @@ export function worstMoves(line, player) {
 /**
  * @param {HTMLElement} element is filled
  * @param {Line} line empty if the game was not analyzed
- * @param {[string, string]} names of the players
+ * @param {string[]} names of the players
  * @param {GameNode} current
  * @param {(node: GameNode) => void} choose
  */
 export function showWorst(element, line, names, current, choose) {
-  const worst = line.length ? [0, 1].map((player) => worstMoves(line, player)) : [];
+  const worst = line.length ? names.map((_, player) => worstMoves(line, player)) : [];
   const key = JSON.stringify([names, worst.map((moves) => moves.map(({node, ...mistake}) => [node.id, mistake]))]);
   if (worst.length && !element.hasChildNodes()) announce('The worst moves of each side are listed.');
   if (key !== element.dataset.shown) {

@@ -2,7 +2,7 @@
 
 import {html, svg} from '../shared/dom.js';
 import {drawHint, drawLast, drawLine, drawOpinion, drawStep, drawSolution, drawArrow} from './marks.js';
-import {center, sourceOf} from './geometry.js';
+import {center, hasPlaces, sourceOf} from './geometry.js';
 import {animateTurn, mayAnimate, toPiece} from './drawing.js';
 import {drawingOf, layOut} from './styles.js';
 import {Targets} from './targets.js';
@@ -18,17 +18,19 @@ import {Targets} from './targets.js';
  * @typedef {object} Shown what the board shows of a position
  * @property {Board | null} board
  * @property {string} text
- * @property {0 | 1} to_play
+ * @property {number} to_play -1 where chance moves
  * @property {Cell[]} line
  * @property {Record<string, string>} labels of the legal actions
  *
  * @typedef {object} Setting
  * @property {Style} style of the game, which is loaded
- * @property {[string, string]} names of the players
+ * @property {string[]} names of the players
  * @property {boolean} playable whether the user may move now
  * @property {boolean} animate whether a new piece is animated
  * @property {number | null} last action that led here
  * @property {Board | null} [before] the board that it was played on, if it is known
+ * @property {string} [move] the label of that action
+ * @property {string} [rolled] the label of the last outcome of chance on the way here
  * @property {{board: Board | null, labels: Record<string, string>}} initial a position of the same game in which most
  *     moves are legal; it gives their cells and labels
  */
@@ -82,7 +84,9 @@ export class BoardView {
     // Elsewhere an action has the same cells in all positions.
     if (setting.style === 'pieces') this.#places.clear();
     for (const [action, cells] of Object.entries(shown.board?.targets ?? {})) this.#places.set(Number(action), cells);
-    if (shown.board) this.#place(shown.board, setting);
+    const {drawState} = drawingOf(setting.style);
+    if (drawState && this.#geometry) drawState(this.#layers.pieces, this.#geometry, shown, setting);
+    else if (shown.board) this.#place(shown.board, setting);
     this.targets.update(shown, setting);
     this.#drawMarks();
   }
@@ -195,7 +199,7 @@ export class BoardView {
 
   #drawMarks() {
     const [geometry, shown, setting] = [this.#geometry, this.#shown, this.#setting];
-    if (!geometry || !shown?.board || !setting) return;
+    if (!geometry || !shown?.board || !setting || !hasPlaces(geometry.style)) return;
     const {opinions, solution, variation} = this.#over;
     const {targets} = shown.board;
     const steps = this.#drawVariation(variation);
@@ -255,7 +259,7 @@ export class BoardView {
    */
   #drawVariation(actions) {
     const [geometry, shown] = [this.#geometry, this.#shown];
-    if (!geometry || !shown?.board || !actions.length) return [];
+    if (!geometry || !shown?.board || !actions.length || !hasPlaces(geometry.style)) return [];
     const cells = shown.board.cells.map((row) => [...row]);
     const steps = [];
     let player = shown.to_play;
@@ -308,7 +312,7 @@ export class BoardView {
     const [geometry, shown] = [this.#geometry, this.#shown];
     this.#layers.ghost.replaceChildren();
     const cells = action === null ? null : shown?.board?.targets[action];
-    if (!geometry || !shown?.board || !cells || !this.#setting?.playable) return;
+    if (!geometry || !shown?.board || !cells || !this.#setting?.playable || !hasPlaces(geometry.style)) return;
     const source = geometry.style === 'pieces' ? sourceOf(shown.board, cells) : null;
     const piece = this.#draw(source ? shown.board.cells[source[0]][source[1]] : shown.to_play, cells[0]);
     if (geometry.style === 'rack')

@@ -4,9 +4,10 @@
  * @typedef {import('../shared/types.js').Board} Board
  * @typedef {import('../shared/types.js').Cell} Cell
  *
- * @typedef {'rack' | 'lines' | 'grid' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'text'} Style a rack that
- *     stones drop into, a few cells between lines, squares, squares with stones, hexagons, squares with pieces of chess
- *     or checkers, stones on the crossings of lines, or the game's own drawing in text
+ * @typedef {'rack' | 'lines' | 'grid' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'race' | 'tiles' |
+ *     'net' | 'text'} Style a rack that stones drop into, a few cells between lines, squares, squares with stones,
+ *     hexagons, squares with pieces of chess or checkers, stones on the crossings of lines, a race of points around a
+ *     die, tiles that slide, the net of a cube, or the game's own drawing in text
  *
  * @typedef {object} Geometry in units of the drawing
  * @property {Style} style
@@ -91,6 +92,12 @@ export function layOutSquares(style, {rows, columns, column_names: names}, room)
 export function center({left, top, half, rise, shift}, [row, column]) {
   return [left + (column + shift * row + 0.5) * CELL, top + half + row * rise];
 }
+
+/**
+ * @param {Style} style
+ * @returns {boolean} whether its moves are placed in cells, where numbers about them can stand
+ */
+export const hasPlaces = (style) => !['race', 'tiles', 'net'].includes(style);
 
 /**
  * @param {Style} style

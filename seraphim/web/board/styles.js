@@ -7,6 +7,8 @@ import {layOutSquares, styleOf} from './geometry.js';
  * @typedef {import('../shared/types.js').Cell} Cell
  * @typedef {import('./geometry.js').Geometry} Geometry
  * @typedef {import('./geometry.js').Style} Style
+ * @typedef {import('./board.js').Shown} Shown
+ * @typedef {import('./board.js').Setting} Setting
  *
  * @typedef {object} Drawing what the module of a style exports, but for text, which is drawn by `drawText`
  * @property {(board: Board) => Geometry} [layOut] by default square cells with room for names
@@ -16,6 +18,9 @@ import {layOutSquares, styleOf} from './geometry.js';
  * @property {(moving: SVGGElement, geometry: Geometry, cell: Cell, source: Cell | null) => void} animateEntry animate a
  *     new piece; one that moved comes from its source
  * @property {boolean} [turns] whether a piece that takes the place of another is the same piece turned over
+ * @property {(layer: SVGGElement, geometry: Geometry, shown: Shown, setting: Setting) => void} [drawState] draw the
+ *     position in place of pieces in cells
+ * @property {(label: string) => Element[]} [drawOutcome] draw an outcome of chance on its button
  * @property {(text: string) => Element[]} drawText
  */
 

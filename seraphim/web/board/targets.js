@@ -3,6 +3,7 @@
 import {html, keepFocus} from '../shared/dom.js';
 import {announce} from '../shared/notices.js';
 import {CELL, hasStones, sourceOf} from './geometry.js';
+import {drawingOf} from './styles.js';
 
 /**
  * @typedef {import('../shared/types.js').Board} Board
@@ -35,6 +36,9 @@ export class Targets {
   /** @type {Shown | null} */
   #shown = null;
   #playable = false;
+  #isRolling = false; // whether chance moves, and the page draws what it does
+  /** What an outcome of chance looks like, if not like its label. @type {((label: string) => Element[]) | null} */
+  #face = null;
 
   /**
    * @param {(action: number) => void} onplay
@@ -99,7 +103,10 @@ export class Targets {
     this.#shown = shown;
     this.#playable = playable;
     this.#setChosen([]);
-    this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play]} to move` : 'Board');
+    this.element.setAttribute('aria-label', playable ? `Board, ${names[shown.to_play] ?? 'chance'} to move` : 'Board');
+    const {drawOutcome} = drawingOf(style);
+    this.#isRolling = shown.to_play < 0 && !playable;
+    this.#face = shown.to_play < 0 && drawOutcome ? drawOutcome : null;
     this.#updateMoves(shown);
     const {board} = shown;
     if (!board) return;
@@ -114,7 +121,9 @@ export class Targets {
       button.setAttribute('aria-disabled', String(!(playable && legal)));
       button.setAttribute(
         'aria-label',
-        style === 'rack' ? this.#describeColumn(board, cell[1], names) : this.#describeCell(board, cell, pieces),
+        style === 'rack' ? this.#describeColumn(board, cell[1], names)
+        : style === 'race' ? 'Roll the die'
+        : this.#describeCell(board, cell, pieces),
       );
     });
     if (!this.#visited) this.#setStop(this.#nearest());
@@ -143,6 +152,12 @@ export class Targets {
    * @param {number[]} [open] the actions that the selected cells name
    */
   #updateMoves({board, labels}, open = []) {
+    const box = board ? this.others : this.element;
+    // The buttons of the last move stay, so that nothing jumps while chance moves.
+    if (this.#isRolling) {
+      for (const button of box.querySelectorAll('.move')) button.setAttribute('aria-disabled', 'true');
+      return;
+    }
     const complete = open.filter((action) => board?.targets[action].length === this.#chosen.length);
     const others = Object.keys(labels).map(Number).filter((action) => !board?.targets[action]);
     const actions = [...complete, ...others];
@@ -151,9 +166,13 @@ export class Targets {
     for (const [index, button] of buttons.entries()) {
       const label = labels[actions[index]];
       button.textContent = board ? (OFF_BOARD.find(([end]) => end.test(label))?.[1] ?? label) : label;
+      button.classList.toggle('face', this.#face !== null);
+      if (this.#face) {
+        button.replaceChildren(...this.#face(label));
+        button.setAttribute('aria-label', label);
+      } else button.removeAttribute('aria-label');
       button.setAttribute('aria-disabled', String(!this.#playable));
     }
-    const box = board ? this.others : this.element;
     const hadFocus = box.contains(document.activeElement);
     keepFocus(box, () => box.replaceChildren(...buttons));
     if (!hadFocus || box.contains(document.activeElement)) return;

@@ -1,6 +1,6 @@
 /** Answers a page's messages to the engine in its browser: open, position, think, stop, load, solve. */
 
-import {checkRequest, isOver, readText, toAnalysis, toGameInfo, toPosition, toState} from './messages.js';
+import {checkRequest, checkUnfinished, readText, toAnalysis, toGameInfo, toPosition, toState} from './messages.js';
 import {Search} from './search.js';
 import {exactResults} from './solver.js';
 
@@ -78,7 +78,7 @@ export class Conversation {
         return this.#send({id, type, ...toPosition(game, line)});
       }
       case 'think':
-        if (isOver(game, this.#line)) throw new Error('the game is over here: there is nothing to search');
+        checkUnfinished(game, this.#line, 'search');
         await this.#endSearch();
         this.#thinking = this.#think(request);
         return undefined;
@@ -88,7 +88,7 @@ export class Conversation {
       case 'load':
         return this.#send({id, type: 'loaded', ...readText(game, request.text)});
       default:
-        if (isOver(game, this.#line)) throw new Error('the game is over here: there is nothing to solve');
+        checkUnfinished(game, this.#line, 'solve');
         if (this.#solving) throw new Error('the solver is still working on your last request: wait for its answer');
         void this.#solve(id, game, this.#line.state);
         return undefined;

@@ -46,6 +46,28 @@ export function checkRequest(message) {
   return request;
 }
 
+const isChance = (game, state) => game.toPlay(state) < 0;
+
+/** The legal actions; or where chance moves the possible outcomes. */
+function followers(game, state) {
+  if (!isChance(game, state)) return game.legal(state);
+  return game.chances(state).flatMap((chance, outcome) => (chance > 0 ? [outcome] : []));
+}
+
+/** The label of an action, or of an outcome where chance moves. */
+const labelIn = (game, state, action) => (isChance(game, state) ? game.chanceLabel(state, action) : game.labels[action]);
+
+/** The moves of a position, each with the player who made it, or CHANCE; null where positions tell the players. */
+function toPlayed(game, start, moves) {
+  if (!game.chances) return moves.map((action) => ({label: game.labels[action], player: null}));
+  let state = start === null ? game.initial() : game.fromWords(start);
+  return moves.map((action) => {
+    const played = {label: labelIn(game, state, action), player: game.toPlay(state)};
+    state = game.step(state, action);
+    return played;
+  });
+}
+
 /** Returns the state that a client's start and moves lead to. */
 export function toState(game, start, moves) {
   if (moves.length > game.maxPlies) {
@@ -53,8 +75,8 @@ export function toState(game, start, moves) {
   }
   let state = start === null ? game.initial() : checkedStart(game, start);
   for (const [place, action] of moves.entries()) {
-    if (!game.legal(state).includes(action)) {
-      const label = game.labels[action] ?? action;
+    if (!followers(game, state).includes(action)) {
+      const label = (isChance(game, state) ? null : game.labels[action]) ?? action;
       throw new Error(`move ${place + 1}, ${label}, is not legal in this game of ${game.name}`);
     }
     state = game.step(state, action);
@@ -77,21 +99,34 @@ function checkedStart(game, start) {
 /** Whether the game has ended or is cut off. */
 export const isOver = (game, {state, moves}) => game.outcome(state).ended || moves.length >= game.maxPlies;
 
+/** Throws an error if no player moves in a position; `purpose` is what for. */
+export function checkUnfinished(game, line, purpose) {
+  if (isOver(game, line)) throw new Error(`the game is over here: there is nothing to ${purpose}`);
+  if (isChance(game, line.state)) {
+    throw new Error(`chance moves here: there is nothing to ${purpose} before its outcome is known`);
+  }
+}
+
 export const toGameInfo = (game) => ({
   name: game.name,
   goal: game.goal ?? '',
+  num_players: game.numPlayers ?? 2,
+  chance: Boolean(game.chances),
+  points: game.points ?? null,
   num_actions: game.numActions,
   max_plies: game.maxPlies,
   labels: game.labels,
   reads_drawings: Boolean(game.fromDrawing),
-  labels_vary: false,
+  labels_vary: Boolean(game.chances),
   solved: game.numActions ** game.maxPlies <= MOST_LINES, // by exhaustive search, which has to end soon
 });
 
 export function toPosition(game, {start, moves, state}) {
   const {ended, result} = game.outcome(state);
   const over = isOver(game, {state, moves});
-  const legal = over ? [] : game.legal(state);
+  const legal = over ? [] : followers(game, state);
+  const played = toPlayed(game, start, moves);
+  const chances = isChance(game, state) ? game.chances(state) : null;
   return {
     start,
     moves,
@@ -99,8 +134,11 @@ export function toPosition(game, {start, moves, state}) {
     ended: over,
     result: ended ? result : null,
     legal,
-    labels: Object.fromEntries(legal.map((action) => [action, game.labels[action]])),
-    played: moves.map((action) => game.labels[action]),
+    chances: chances && Object.fromEntries(legal.map((outcome) => [outcome, chances[outcome]])),
+    labels: Object.fromEntries(legal.map((action) => [action, labelIn(game, state, action)])),
+    banked: game.banked?.(state) ?? null,
+    played: played.map(({label}) => label),
+    players: played.map(({player}) => player),
     board: game.board?.(state) ?? null,
     text: game.text(state),
     last: moves.at(-1) ?? null,
@@ -119,14 +157,22 @@ export function toAnalysis(game, search, readouts, seconds, done) {
     seconds,
     readouts_per_second: Math.round(readouts / Math.max(seconds, 1e-6)),
     proven: search.proven,
-    candidates: search.candidates.map((candidate) => ({
-      ...candidate,
-      label: game.labels[candidate.action],
-      variation: candidate.variation.slice(0, LONGEST_VARIATION).map((action) => game.labels[action]),
-      actions: candidate.variation.slice(0, LONGEST_VARIATION),
-    })),
+    candidates: search.candidates.map((candidate) => {
+      const actions = candidate.variation.slice(0, LONGEST_VARIATION);
+      const variation = labelsAlong(game, search.state, actions);
+      return {...candidate, label: game.labels[candidate.action], variation, actions};
+    }),
     done,
   };
+}
+
+function labelsAlong(game, start, actions) {
+  let state = start;
+  return actions.map((action) => {
+    const label = labelIn(game, state, action);
+    state = game.step(state, action);
+    return label;
+  });
 }
 
 /** Parses moves by their labels, or a board diagram; returns `start` and `moves` as in `toPosition`. */
@@ -150,6 +196,7 @@ export function readText(game, text) {
 
 /** Labels with spaces or commas between them; single-character labels may also be joined. */
 function toMoves(game, text) {
+  if (game.chances) return toMovesOfChance(game, text);
   const labels = game.labels.map((label) => label.toLowerCase());
   const parts = text.toLowerCase().split(/[\s,]+/).filter(Boolean);
   const alone = labels.every((label) => label.length === 1);
@@ -159,5 +206,22 @@ function toMoves(game, text) {
       throw new Error(`move ${place + 1} is ${part}, not a move of ${game.name}: expected one like ${game.labels[0]}`);
     }
     return action;
+  });
+}
+
+/** Labels of moves and of outcomes, each as it is called in its position. */
+function toMovesOfChance(game, text) {
+  let state = game.initial();
+  return text.split(/[\s,]+/).filter(Boolean).map((part, place) => {
+    const possible = followers(game, state);
+    const labels = possible.map((action) => labelIn(game, state, action));
+    const exact = labels.indexOf(part);
+    const index = exact >= 0 ? exact : labels.findIndex((label) => label.toLowerCase() === part.toLowerCase());
+    if (index < 0) {
+      const expected = labels.length ? `one like ${labels[0]}` : 'none, as the game is over';
+      throw new Error(`move ${place + 1} is ${part}, not a move here: expected ${expected}`);
+    }
+    state = game.step(state, possible[index]);
+    return possible[index];
   });
 }

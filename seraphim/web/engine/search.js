@@ -10,15 +10,32 @@
  *       search.supply(logits, value);
  *     }
  *
- * Values are for the player to move at a node; an edge's total is for the player choosing it.
+ * Values are for the player to move at a node; an edge's total is for the player choosing it. Where chance moves, a node's
+ * edges are the outcomes, their priors the probabilities, and its player the one who moved last.
  */
 
-const WIN = 1;
-const LOSS = -1;
-const OPEN = 0; // of an edge: not proven
-const KNOWN = 1; // proven: its total is exact
-const LOST = 2; // proven: the player who chooses the edge loses
+import {fork, uniform} from './rng.js';
+import {
+  KNOWN,
+  LOST,
+  OPEN,
+  count,
+  drawnEdge,
+  exactWeights,
+  expectedTotal,
+  firstGreatest,
+  mean,
+  prove,
+  sum,
+  toEdge,
+  toEdges,
+  variationFrom,
+} from './tree.js';
 
+const CHANCE = -1; // the player to move where chance does
+const ROOT_KEYS = 2 ** 10; // see seraphim/search/tree.py
+const SMALLEST_SPREAD = 1e-8; // of the values at a node of one player
+const LARGEST_FACTOR = 2 / SMALLEST_SPREAD;
 const SMALLEST_PRIOR = 2 ** -126; // of float32
 const HALVINGS = 32; // of the interval that holds α of the regularized policy
 
@@ -87,11 +104,11 @@ export class Search {
         this.plies = 0;
       }
       if (this.node.settled) {
-        backUp(this.node);
+        this.#backUp(this.node);
         this.node = null;
         continue;
       }
-      const edge = this.#bestEdge(this.node);
+      const edge = this.node.chance ? drawnEdge(this.node) : this.#bestEdge(this.node);
       this.plies += 1;
       if (edge.child !== null) {
         this.node = edge.child;
@@ -101,6 +118,7 @@ export class Search {
       const result = this.#resultOf(state);
       this.edge = edge;
       if (result !== null) this.#addEnd(state, result);
+      else if (this.game.toPlay(state) === CHANCE) this.#addChance(state);
       else this.leaf = state;
     }
     return this.leaf;
@@ -117,17 +135,19 @@ export class Search {
     if (![value, ...legal.map((action) => logits[action])].every(Number.isFinite)) {
       throw new Error('the model gave non-finite outputs: its training has diverged');
     }
-    const node = this.#addNode(this.leaf, value);
+    const player = this.game.toPlay(this.leaf);
+    const node = this.#addNode(this.leaf, player, value * (this.game.valueScale ?? 1) + this.#banked(this.leaf, player));
     node.edges = toEdges(legal, logits);
+    if (node.parent === null) node.key = BigInt(roundedToEven(ROOT_KEYS * node.edges[0].prior));
     this.leaf = null;
     if (this.options.leaf === 'playout' && node.parent !== null) {
       if (this.plies < this.game.maxPlies) {
         this.node = node; // only the end of the game scores the readout
         return;
       }
-      node.value = 0; // cut off
+      node.value = this.#banked(node.state, player); // cut off
     }
-    backUp(node);
+    this.#backUp(node);
     this.#leave();
   }
 
@@ -175,14 +195,16 @@ export class Search {
     const {edges, visits} = this.root;
     const weighed = edges.filter((_, k) => weights[k] > 0);
     const strength = this.#explorationWeight(visits) / (edges.length + visits);
-    let low = Math.max(...weighed.map((edge) => mean(edge) + strength * edge.prior));
-    let high = Math.max(...weighed.map((edge) => mean(edge) + strength));
+    const {middle, factor} = this.#valueRange(this.root);
+    const scaled = (edge) => (mean(edge) - middle) * factor;
+    let low = Math.max(...weighed.map((edge) => scaled(edge) + strength * edge.prior));
+    let high = Math.max(...weighed.map((edge) => scaled(edge) + strength));
     for (let k = 0; k < HALVINGS; k += 1) {
       const alpha = (low + high) / 2;
-      if (sum(weighed, (edge) => (strength * edge.prior) / (alpha - mean(edge))) > 1) low = alpha;
+      if (sum(weighed, (edge) => (strength * edge.prior) / (alpha - scaled(edge))) > 1) low = alpha;
       else high = alpha;
     }
-    return firstGreatest(weighed, weighed.map((edge) => edge.prior / (high - mean(edge))));
+    return firstGreatest(weighed, weighed.map((edge) => edge.prior / (high - scaled(edge))));
   }
 
   /** Search statistics of all legal actions: the best one, then by visits; see seraphim/search/analysis.py. */
@@ -213,12 +235,16 @@ export class Search {
     this.plies = 0; // distance from the root
   }
 
-  #addNode(state, value) {
+  #addNode(state, toPlay, value) {
+    const isRoot = this.root === null;
     const node = {
       state,
-      toPlay: this.game.toPlay(state),
-      parent: this.root === null ? null : this.node,
-      parentEdge: this.root === null ? null : this.edge,
+      toPlay,
+      chance: false,
+      key: isRoot || !this.game.chances ? 0n : fork(this.node.key, this.edge.action), // by which chance draws below
+      offset: 0, // where chance begins to draw
+      parent: isRoot ? null : this.node,
+      parentEdge: isRoot ? null : this.edge,
       edges: [],
       visits: 0, // its own evaluation included
       value: Math.fround(value),
@@ -242,21 +268,64 @@ export class Search {
     const {fast_wins: fast} = this.options;
     // See `terminal_value` in seraphim/search/expansion.py.
     const value = fast ? result * (1 - fast * this.game.progress(state)) : result;
-    const node = this.#addNode(state, this.game.toPlay(state) === 0 ? value : -value);
+    const player = Math.max(0, this.game.toPlay(state));
+    const node = this.#addNode(state, player, player === 0 ? value : -value);
     node.settled = true;
-    backUp(node);
+    this.#backUp(node);
     if (this.options.solver) prove(node);
     this.#leave();
+  }
+
+  /** Adds a position in which chance moves, from which the readout goes on. */
+  #addChance(state) {
+    const node = this.#addNode(state, this.node.toPlay, this.node.value);
+    node.chance = true;
+    // All moves of a position draw the same outcomes in turn, so that none of them is just luckier.
+    node.offset = uniform(node.parent.chance ? node.key : node.parent.key);
+    this.game.chances(state).forEach((chance, outcome) => {
+      if (chance > 0) node.edges.push(toEdge(outcome, Math.fround(chance)));
+    });
+    this.node = node;
+    if (this.options.leaf === 'playout' && this.plies >= this.game.maxPlies) {
+      node.value = this.#banked(state, node.toPlay);
+      this.#backUp(node);
+      this.#leave();
+    }
+  }
+
+  /** What a player already has of the result. */
+  #banked(state, player) {
+    return this.game.banked?.(state)[player] ?? 0;
+  }
+
+  /**
+   * Backs up the value of the node that a readout reached. Above a node where chance moves, what is added is the change
+   * of its expectation; see `back_up` in seraphim/search/traversal.py.
+   */
+  #backUp(reached) {
+    reached.visits += 1;
+    let {value} = reached;
+    for (let node = reached; node.parent !== null; node = node.parent) {
+      const {parent, parentEdge} = node;
+      const isExpected = parent.chance && this.options.leaf === 'value';
+      const before = isExpected ? expectedTotal(parent) : 0;
+      if (parent.toPlay !== node.toPlay) value = -value;
+      parent.visits += 1;
+      parentEdge.visits += 1;
+      parentEdge.total += value;
+      if (isExpected) value = expectedTotal(parent) - before;
+    }
   }
 
   /** argmax of Q + c·P·√N/(1 + N(a)), the first of equals; an edge whose result is proven is not explored. */
   #bestEdge(node) {
     const exploration = this.#explorationWeight(Math.max(1, node.visits));
+    const {middle, factor, unvisited} = this.#valueRange(node);
     let best = node.edges[0];
     let bestScore = -Infinity;
     for (const edge of node.edges) {
       if (edge.known === LOST) continue;
-      const q = edge.total / Math.max(edge.visits, 1);
+      const q = edge.visits ? (edge.total / edge.visits - middle) * factor : unvisited;
       const score = q + (edge.known === OPEN ? (exploration * edge.prior) / (1 + edge.visits) : 0);
       if (score > bestScore) {
         best = edge;
@@ -266,105 +335,28 @@ export class Search {
     return best;
   }
 
+  /**
+   * Returns m and f by which (Q - m)·f takes the place of Q, and what stands for it without a visit: for one player from
+   * -1 to 1, see `value_range` in seraphim/search/selection.py.
+   */
+  #valueRange(node) {
+    if (this.game.numPlayers !== 1) return {middle: 0, factor: 1, unvisited: 0};
+    let [least, greatest] = [node.value, node.value];
+    for (const {visits, total} of node.edges) {
+      if (!visits) continue;
+      least = Math.min(least, total / visits);
+      greatest = Math.max(greatest, total / visits);
+    }
+    const factor = 2 / Math.max(greatest - least, SMALLEST_SPREAD);
+    return {middle: (least + greatest) / 2, factor, unvisited: factor < LARGEST_FACTOR ? -1 : 0};
+  }
+
   #explorationWeight(visits) {
     return this.options.cpuct * Math.sqrt(visits);
   }
 }
 
-const sum = (items, number) => items.reduce((total, item) => total + number(item), 0);
-
-/** Q of an edge, 0 without a visit. */
-const mean = (edge) => edge.total / Math.max(1, edge.visits);
-
-const firstGreatest = (edges, weights) => edges[weights.indexOf(Math.max(...weights))];
-
-/** An edge for each legal action; the priors are the softmax over those. */
-function toEdges(legal, logits) {
-  const largest = Math.max(...legal.map((action) => logits[action]));
-  const weights = legal.map((action) => Math.exp(logits[action] - largest));
-  const total = sum(weights, (weight) => weight);
-  return legal.map((action, k) => ({
-    action,
-    prior: Math.fround(Math.fround(weights[k]) / total),
-    visits: 0,
-    total: 0,
-    child: null,
-    known: OPEN,
-  }));
-}
-
-/** The value of a settled node for the player who moves at its parent. */
-const valueAbove = (node) => (node.toPlay === node.parent.toPlay ? node.value : -node.value);
-
-/** Backs up the value of the node that a readout reached. */
-function backUp(reached) {
-  reached.visits += 1;
-  for (let node = reached; node.parent !== null; node = node.parent) {
-    node.parent.visits += 1;
-    node.parentEdge.visits += 1;
-    node.parentEdge.total += node.parent.toPlay === reached.toPlay ? reached.value : -reached.value;
-  }
-}
-
-/** Settles every ancestor of a settled node whose result follows; see `prove` in seraphim/search/solver.py. */
-function prove(settled) {
-  for (let node = settled; node.parent !== null; node = node.parent) {
-    const {parent, parentEdge} = node;
-    const value = valueAbove(node);
-    parentEdge.known = value > LOSS ? KNOWN : LOST;
-    parentEdge.total = value * parentEdge.visits;
-    if (parent.settled || (value < WIN && !parent.edges.every((edge) => edge.child?.settled))) return;
-    settle(parent);
-  }
-}
-
-/** Settles a node with the value of its best edge: the fastest win, else the slowest draw or loss. */
-function settle(node) {
-  let best = -Infinity;
-  let distance = 0;
-  for (const {child} of node.edges) {
-    if (!child?.settled) continue;
-    const value = valueAbove(child);
-    const plies = child.distance + 1;
-    if (value > best || (value === best && (value >= WIN ? plies < distance : plies > distance))) {
-      best = value;
-      distance = plies;
-    }
-  }
-  node.settled = true;
-  node.value = best;
-  node.distance = distance;
-}
-
-/** Visits of the edges that give a proven root its value (wins: the fastest; losses: the slowest), 0 for the others. */
-function exactWeights(root) {
-  return root.edges.map(({child, visits}) => {
-    if (!child?.settled || valueAbove(child) !== root.value) return 0;
-    const isDecided = Math.abs(root.value) >= WIN;
-    return !isDecided || child.distance + 1 === root.distance ? Math.max(1, visits) : 0;
-  });
-}
-
-/** The size of a node's subtree. */
-function count(start) {
-  const pending = [start];
-  let nodes = 0;
-  for (; pending.length; nodes += 1) {
-    for (const {child} of pending.pop().edges) {
-      if (child !== null) pending.push(child);
-    }
-  }
-  return nodes;
-}
-
-/** The most visited actions from a node. */
-function variationFrom(start) {
-  const actions = [];
-  for (let node = start; node !== null && node.edges.length; ) {
-    const edge = firstGreatest(node.edges, node.edges.map((each) => each.visits));
-    if (edge.visits === 0) break;
-    actions.push(edge.action);
-    node = edge.child;
-  }
-  return actions;
+function roundedToEven(number) {
+  const rounded = Math.round(number);
+  return number % 1 === 0.5 && rounded % 2 ? rounded - 1 : rounded;
 }

@@ -1,6 +1,8 @@
 /** The buttons, selects and keys of the explorer. */
 
+import {drawnOutcome} from '../analysis/scheduler.js';
 import {moverAt} from '../analysis/values.js';
+import {hasPlaces} from '../board/geometry.js';
 import {byId, setOptions} from '../shared/dom.js';
 import {offer} from '../shared/notices.js';
 import {actionOfKey, listenForShortcuts} from './shortcuts.js';
@@ -72,7 +74,7 @@ export function prepareControls(handles) {
 
 /** @param {Handles} handles */
 function prepareMatch({session, scheduler, preferences, save, fail, offer, replace}) {
-  for (const player of /** @type {const} */ ([0, 1])) {
+  for (const player of [0, 1]) {
     select(`player-${player}`).addEventListener('change', () => {
       scheduler.players[player] = /** @type {Player} */ (select(`player-${player}`).value);
       if (scheduler.players[player] !== 'human') scheduler.running = true;
@@ -86,7 +88,18 @@ function prepareMatch({session, scheduler, preferences, save, fail, offer, repla
     offer();
   });
   scheduler.strength = Number(preferences.strength);
+  const rolls = /** @type {HTMLInputElement} */ (byId('rolls'));
+  rolls.addEventListener('change', () => {
+    scheduler.rolls = !rolls.checked;
+    offer();
+  });
   onClick('pause', () => {
+    const {position} = session.node;
+    if (position?.chances && !(scheduler.running && scheduler.rolls)) {
+      scheduler.running = true;
+      session.play(drawnOutcome(position)).catch(fail);
+      return;
+    }
     scheduler.running = !scheduler.running;
     offer();
   });
@@ -179,13 +192,19 @@ function setMetric({preferences, save}, metric) {
 
 /**
  * Show the current state in the controls.
- * @param {{session: Session, scheduler: Scheduler, preferences: Preferences, models: Model[], names: [string, string],
+ * @param {{session: Session, scheduler: Scheduler, preferences: Preferences, models: Model[], names: string[],
  *     solutionWanted: boolean}} state
  */
 export function showControls({session, scheduler, preferences, models, names, solutionWanted}) {
   const {node, tree} = session;
   const position = node.position;
-  for (const player of [0, 1]) {
+  const isAlone = names.length === 1;
+  byId('second').hidden = byId('swap').hidden = byId('flip').hidden = isAlone;
+  byId('candidates').classList.toggle('alone', isAlone);
+  byId('metric').hidden = !hasPlaces(session.style);
+  byId('rolls-choice').hidden = !session.game?.chance;
+  /** @type {HTMLInputElement} */ (byId('rolls')).checked = !scheduler.rolls;
+  for (const player of names.keys()) {
     byId(`name-${player}`).textContent = names[player];
     const discs = position?.board?.cells.flat().filter((mark) => mark === player).length ?? 0;
     byId(`discs-${player}`).textContent = session.style === 'stones' ? String(discs) : '';
@@ -203,9 +222,11 @@ export function showControls({session, scheduler, preferences, models, names, so
   /** @type {HTMLInputElement} */ (byId('analyze')).checked = preferences.analyzing;
   byId('figures').classList.toggle('busy', scheduler.busy !== null);
   const onlyComputers = !scheduler.players.includes('human');
+  const isChance = Boolean(position?.chances);
   const waits = position !== null && !position.ended && scheduler.players[position.to_play] !== 'human';
   button('pause').hidden = Boolean(position?.ended) || !(waits || onlyComputers);
-  button('pause').textContent = scheduler.running ? 'Pause' : 'Resume';
+  const goesOn = scheduler.running && (scheduler.rolls || !isChance);
+  button('pause').textContent = goesOn ? 'Pause' : isChance ? 'Roll' : 'Resume';
   button('move-now').disabled = !node.analysis || Boolean(position?.ended);
   button('undo').disabled = !node.parent && !session.before;
   button('back').disabled = button('first').disabled = !node.parent;

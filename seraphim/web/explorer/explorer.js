@@ -5,13 +5,13 @@ import {BoardView} from '../board/board.js';
 import {CandidateTable, MOST_ROWS} from '../analysis/candidates.js';
 import {listModels, openConnection, readConfig} from '../engine/connection.js';
 import {prepareControls, showControls, showModels} from './controls.js';
-import {mistakeOf, playerOf, reviewLine, worthOf} from '../analysis/values.js';
+import {CHANCE, mistakeOf, playerOf, reviewLine, worthOf} from '../analysis/values.js';
 import {prepareDialogs} from './dialogs.js';
 import {byId} from '../shared/dom.js';
 import {Engine} from '../engine/client.js';
 import {ExpectationBar} from '../analysis/expectation.js';
 import {formatCount, formatResult, formatSeconds, gameTitle, playerNames} from '../shared/format.js';
-import {ValueGraph} from '../analysis/graph.js';
+import {ValueGraph, betweenTwo, ofOne} from '../analysis/graph.js';
 import {toOpinions} from '../board/marks.js';
 import {MoveList} from './move_list.js';
 import {announce, clearNotices, notify, offer, sentence, showConnection, textOf} from '../shared/notices.js';
@@ -58,10 +58,20 @@ function fail(error) {
   notify(textOf(error));
 }
 
-/** @returns {[string, string]} */
+/** @returns {string[]} of the players */
 function names() {
-  return playerNames(session.style, session.initial?.board ?? null, preferences.flipped);
+  const {style, initial, game} = session;
+  return playerNames(style, initial?.board ?? null, preferences.flipped, game?.num_players);
 }
+
+/** @returns {number | null} the points that a result of 1 is in this game, for one player at least 1 */
+const pointsOfGame = () => session.game?.points ?? (session.game?.num_players === 1 ? 1 : null);
+
+/**
+ * @param {GameNode} node not the root
+ * @returns {string} who made its move
+ */
+const moverName = (node) => names()[playerOf(node)] ?? 'Chance';
 
 /** Show another position and start the engine on it. */
 function showPosition() {
@@ -82,15 +92,17 @@ function showPosition() {
   clearTimeout(addressTimer);
   addressTimer = window.setTimeout(() => history.replaceState(null, '', session.address()), ADDRESS_DELAY);
   byId('to-history').setAttribute('href', `history.html${session.address()}`);
-  const last = node.parent ? `${names()[playerOf(node)]}: ${node.label}. ` : '';
+  const last = node.parent ? `${moverName(node)}: ${node.label}. ` : '';
   announce(last + statusText());
   if (premove?.node === node) makeMove(premove.action);
 }
 
 /** Let the user begin in a game that follows another one. */
 function beginGame() {
+  scheduler.players = names().map((_, player) => (player ? 'computer' : scheduler.players[0]));
   if (shownGame) {
-    scheduler.players = ['human', 'computer'];
+    scheduler.players[0] = 'human';
+    scheduler.rolls = true;
     preferences.flipped = false;
     writePreferences(preferences);
     document.documentElement.removeAttribute('data-flipped');
@@ -110,6 +122,8 @@ function showBoard(animate) {
     playable: scheduler.isHumanTurn,
     animate,
     last: position.last,
+    move: node.label,
+    rolled: session.tree.path().findLast((each) => each.parent && playerOf(each) === CHANCE)?.label,
     before: node.parent?.position?.board ?? null,
     initial: initial ?? position,
   });
@@ -125,19 +139,22 @@ function showAnalysis() {
   const solution = hasSolution() ? node.solution : null;
   const judged = position.ended ? null : analysis;
   board.write({opinions: judged ? toOpinions(judged, preferences.metric) : new Map(), solution});
-  table.show(judged, solution, playable);
+  table.show(judged, solution, playable, pointsOfGame());
   const line = reviewLine(tree.line());
-  bar.show(worthOf(node)?.value ?? null, names());
-  graph.show(
-    line.map((each) => ({value: each.value, label: each.node.label, doubtful: Boolean(each.mistake)})),
-    node.ply,
-    names(),
-  );
+  const points = line.map((each) => ({value: each.value, label: each.node.label, doubtful: Boolean(each.mistake)}));
+  const worth = worthOf(node)?.value ?? null;
+  if (names().length > 1) {
+    bar.show(worth, names());
+    graph.show(points, node.ply, betweenTwo(names()));
+  } else {
+    bar.showOne(worth, position.banked?.[0] ?? 0, pointsOfGame() ?? 1);
+    graph.show(points, node.ply, ofOne(points.map(({value}) => value), pointsOfGame() ?? 1));
+  }
   moves.show(tree.root, node, line.map(({mistake}) => Boolean(mistake)).join() + preferences.flipped);
   listWorst(line.at(-1)?.node === scheduler.reviewed ? line : []).catch(fail);
   byId('goal').textContent = goalText();
   byId('status').textContent = statusText();
-  byId('turn-dot').className = position.ended ? 'dot none' : `dot player-${position.to_play}`;
+  byId('turn-dot').className = position.ended || position.chances ? 'dot none' : `dot player-${position.to_play}`;
   byId('figures').textContent = judged ? figures(judged) : '';
   byId('engine').textContent = session.engineText;
   byId('solution-note').textContent = solutionNote();
@@ -173,13 +190,15 @@ function emptyText() {
   const {position, analysis} = session.node;
   if (scheduler.failure) return sentence(scheduler.failure);
   if (position?.ended) return 'The game is over: nothing to analyze.';
+  if (position?.chances) return 'Chance moves: the analysis goes on after it.';
   return analysis || scheduler.busy ? '' : 'Switch the analysis on to see what the model thinks of each move.';
 }
 
 /** @returns {string} the rules in a sentence, and whom the user plays */
 function goalText() {
   const you = soleHuman();
-  return [session.game?.goal, you === null ? '' : `You are ${names()[you]}.`].filter(Boolean).join(' ');
+  const isAlone = names().length === 1;
+  return [session.game?.goal, you === null || isAlone ? '' : `You are ${names()[you]}.`].filter(Boolean).join(' ');
 }
 
 /** @returns {string} */
@@ -187,9 +206,15 @@ function statusText() {
   const {position} = session.node;
   if (!position) return 'Loading …';
   if (scheduler.review) return scheduler.review;
-  if (position.ended) return `${formatResult(position.result, names())} after ${session.node.ply} moves${verdict()}`;
-  const name = names()[position.to_play];
+  if (position.ended) {
+    const moves = session.tree.path().filter((node) => node.parent && playerOf(node) !== CHANCE).length;
+    return `${formatResult(position.result, names(), pointsOfGame())} after ${moves} moves${verdict()}`;
+  }
+  if (position.chances) return scheduler.rolls && scheduler.running ? 'Chance moves …' : 'Chance moves';
+  const isAlone = names().length === 1;
+  const name = isAlone ? 'The computer' : names()[position.to_play];
   const mustPass = position.legal.length === 1 && position.labels[position.legal[0]] === 'pass';
+  if (scheduler.players[position.to_play] === 'human' && isAlone) return 'Your move';
   if (scheduler.players[position.to_play] === 'human') return mustPass ? `${name} must pass` : `${name} to move`;
   if (scheduler.players[position.to_play] === 'computer') return `${name} ${scheduler.running ? 'is thinking …' : 'is waiting'}`;
   return scheduler.running ? `${session.program} is thinking …` : `${session.program} is waiting`;
@@ -199,7 +224,7 @@ function statusText() {
 function verdict() {
   const {result} = /** @type {import('../shared/types.js').Position} */ (session.node.position);
   const you = soleHuman();
-  if (!result || you === null) return '';
+  if (!result || you === null || names().length === 1) return '';
   return result > 0 === (you === 0) ? ': you win!' : ': you lose';
 }
 
@@ -233,7 +258,7 @@ function walkTo(node) {
 /** Request the exact results of the current position, one position at a time. */
 async function askSolution() {
   const {node} = session;
-  const known = node.solution || node.solutionError || !node.position || node.position.ended;
+  const known = node.solution || node.solutionError || !node.position || node.position.ended || node.position.chances;
   if (solutionAsked || known || !hasSolution() || scheduler.review) return;
   solutionAsked = true;
   await session.solve(node);
@@ -244,7 +269,7 @@ async function askSolution() {
 /** @returns {string} progress or failure of the solver */
 function solutionNote() {
   const {node} = session;
-  if (!hasSolution() || node.solution || node.position?.ended) return '';
+  if (!hasSolution() || node.solution || node.position?.ended || node.position?.chances) return '';
   return node.solutionError || 'Solving …';
 }
 

@@ -6,6 +6,7 @@
  * @property {GameNode | null} parent
  * @property {number} action
  * @property {string} label of the action
+ * @property {number | null} player who made the move, -1 for chance; null while that is not known
  * @property {number} ply moves before it from the start of the tree
  * @property {GameNode[]} children in the order in which they were first played
  * @property {GameNode | null} next the child visited last, the target of redo
@@ -35,6 +36,7 @@ export class GameTree {
     let child = this.current.children.find((node) => node.action === action);
     if (!child) {
       child = this.#node(this.current, action, label);
+      child.player = this.current.position?.to_play ?? null;
       this.current.children.push(child);
     }
     return this.go(child);
@@ -77,8 +79,8 @@ export class GameTree {
       // Goes on with the children that it adds.
       for (const child of node.children) twins.set(child, copy.#node(twin, child.action, child.label));
       twin.children = node.children.map((child) => /** @type {GameNode} */ (twins.get(child)));
-      const {position, solution, solutionError} = node;
-      Object.assign(twin, {position, solution, solutionError, next: node.next && twins.get(node.next)});
+      const {player, position, solution, solutionError} = node;
+      Object.assign(twin, {player, position, solution, solutionError, next: node.next && twins.get(node.next)});
     }
     copy.current = twins.get(this.current) ?? copy.root;
     return copy;
@@ -112,12 +114,15 @@ export class GameTree {
   }
 
   /**
-   * Label the moves that lead to a node as its position does.
+   * Label the moves that lead to a node as its position does, and note who made them.
    * @param {GameNode} node
    */
   name(node) {
-    const played = node.position?.played ?? [];
-    for (const [place, passed] of this.path(node).slice(1).entries()) passed.label = played[place] ?? passed.label;
+    const {played = [], players = []} = node.position ?? {};
+    for (const [place, passed] of this.path(node).slice(1).entries()) {
+      passed.label = played[place] ?? passed.label;
+      passed.player = players[place] ?? passed.player;
+    }
   }
 
   /**
@@ -134,6 +139,7 @@ export class GameTree {
       parent,
       action,
       label,
+      player: null,
       ply,
       children: [],
       next: null,

@@ -88,7 +88,7 @@ export class Session {
     const {game, program, engine: engineText} = await this.#open(model, snapshot);
     const initial = await this.engine.position(null, []);
     const tree = address
-      ? await this.#follow(address, game.labels)
+      ? await this.#follow(address, game)
       : game.name === this.game?.name ? this.tree.copy() : new GameTree();
     if (!tree.start) tree.root.position = initial;
     const style = await loadStyle(initial.board);
@@ -193,10 +193,9 @@ export class Session {
       model: this.model,
       snapshot: this.snapshot,
       start: tree.start,
-      moves: writeMoves(
-        line.map(({action}) => action),
-        this.game?.labels ?? [],
-      ),
+      moves: this.game?.chance
+        ? line.map(({action, label}) => (tree.start ? action : label)).join()
+        : writeMoves(line.map(({action}) => action), this.game?.labels ?? []),
       ply: node.ply === line.length ? null : node.ply,
     });
   }
@@ -244,11 +243,23 @@ export class Session {
 
   /**
    * @param {Address} address
-   * @param {string[]} labels
+   * @param {GameInfo} game
    */
-  async #follow({start, board, moves, ply}, labels) {
+  async #follow({start, board, moves, ply}, game) {
     const from = board ? (await this.engine.load(board)).start : start;
-    return this.#build(from, readMoves(moves, labels), ply, labels);
+    return this.#build(from, await this.#read(moves, from, game), ply, game.labels);
+  }
+
+  /**
+   * Read the moves of a link: what chance does has names that only the rules know, and numbers after another start.
+   * @param {string} moves
+   * @param {string[] | null} start
+   * @param {GameInfo} game
+   * @returns {Promise<number[]>}
+   */
+  async #read(moves, start, {chance, labels}) {
+    if (!chance || !moves) return readMoves(moves, labels);
+    return start ? moves.split(',').map(Number) : (await this.engine.load(moves)).moves;
   }
 
   /**

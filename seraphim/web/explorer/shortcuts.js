@@ -10,6 +10,7 @@ export function listenForShortcuts(onkey, areOn) {
     const target = /** @type {Element | null} */ (event.target instanceof Element ? event.target : null);
     if (
       target?.closest('input:not([type="checkbox"], [type="radio"]), select, textarea, dialog') ||
+      (event.key.startsWith('Arrow') && target?.closest('[type="radio"]')) ||
       document.querySelector('dialog[open]')
     )
       return;
@@ -18,14 +19,16 @@ export function listenForShortcuts(onkey, areOn) {
 }
 
 /**
- * Return the move that a key stands for: the one with that label, or in a small game the one with that number.
+ * Return the move that a key stands for: the one with that label, an arrow for the direction that it names, or in a
+ * small game the one with that number.
  * @param {string} key
  * @param {Record<string, string>} labels by action
  * @returns {number | null} the action
  */
 export function actionOfKey(key, labels) {
   const actions = Object.keys(labels);
-  const named = actions.find((action) => labels[action] === key);
+  const name = key.startsWith('Arrow') ? key.slice('Arrow'.length).toLowerCase() : key;
+  const named = actions.find((action) => labels[action] === name);
   if (named !== undefined) return Number(named);
   const number = /^[1-9]$/.test(key) && actions.length <= 9 ? Number(key) : 0;
   return number && number <= actions.length ? Number(actions[number - 1]) : null;

@@ -2,7 +2,7 @@
 
 import {fetchJson} from '../shared/api.js';
 import {byId, html} from '../shared/dom.js';
-import {formatCount} from '../shared/format.js';
+import {formatCount, formatPoints} from '../shared/format.js';
 
 /**
  * @typedef {object} GameSummary
@@ -17,6 +17,8 @@ const PAGE = 16;
 export class GameList {
   #offset = 0;
   #model = '';
+  /** @type {number | null} that a result of 1 is for the only player; null with two players */
+  #points = null;
   total = 0;
   #asked = 0; // counts requests: answers to earlier ones are dropped
 
@@ -53,6 +55,7 @@ export class GameList {
     const answer = await fetchJson(`api/models/${encodeURIComponent(model)}/games?offset=${offset}&limit=${PAGE}`);
     if (asked !== this.#asked) return [];
     const games = /** @type {GameSummary[]} */ (answer.games);
+    this.#points = answer.num_players === 1 ? (answer.points ?? 1) : null;
     this.#offset = offset;
     this.total = answer.total;
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
@@ -85,8 +88,10 @@ export class GameList {
    */
   #row(game, number) {
     const {game_id: id, result, plies, moves} = game;
-    const winner = result === null || result === 0 ? 'none' : result > 0 ? 'player-0' : 'player-1';
-    const text = result === null ? 'cut off' : result === 0 ? 'draw' : result > 0 ? 'first' : 'second';
+    const isAlone = this.#points !== null;
+    const winner = result === null || result === 0 || isAlone ? 'none' : result > 0 ? 'player-0' : 'player-1';
+    const ended = result === 0 ? 'draw' : (result ?? 0) > 0 ? 'first' : 'second';
+    const text = result === null ? 'cut off' : isAlone ? formatPoints((this.#points ?? 1) * result) : ended;
     const choose = () => this.onchoose(game);
     return html(
       'tr',

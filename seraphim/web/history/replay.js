@@ -3,10 +3,11 @@
 import {writeAddress} from '../shared/address.js';
 import {BoardView} from '../board/board.js';
 import {byId} from '../shared/dom.js';
-import {formatResult, formatValue, playerNames} from '../shared/format.js';
-import {ValueGraph} from '../analysis/graph.js';
+import {formatResult, formatWorth, playerNames} from '../shared/format.js';
+import {ValueGraph, betweenTwo, ofOne} from '../analysis/graph.js';
 import {toPolicyOpinions} from '../board/marks.js';
 import {announce} from '../shared/notices.js';
+import {hasPlaces} from '../board/geometry.js';
 import {loadStyle} from '../board/styles.js';
 
 /**
@@ -22,7 +23,8 @@ import {loadStyle} from '../board/styles.js';
  * @property {number | null} value the game's result, for the player to move; null if it was cut off
  * @property {Record<string, number>} policy share of visits by label
  *
- * @typedef {{game_id: string, result: number | null, labels_vary: boolean, positions: Recorded[]}} RecordedGame
+ * @typedef {{game_id: string, result: number | null, labels_vary: boolean, num_players: number, chance: boolean,
+ *     points: number | null, positions: Recorded[]}} RecordedGame
  */
 
 export class Replay {
@@ -52,7 +54,7 @@ export class Replay {
     this.#style = style;
     document.documentElement.dataset.style = this.#style;
     byId('replay').hidden = false;
-    byId('board-legend').hidden = this.#style === 'text'; // which shows no shares
+    byId('board-legend').hidden = this.#style === 'text' || !hasPlaces(this.#style); // which show no shares
     this.go(0, false);
   }
 
@@ -73,29 +75,32 @@ export class Replay {
     this.#at = Math.max(0, Math.min(positions.length - 1, to));
     const position = positions[this.#at];
     const before = this.#at > 0 ? positions[this.#at - 1] : null;
-    const names = playerNames(this.#style, position.board, false);
-    const last = {last: before?.action ?? null, before: before?.board};
+    const game = /** @type {RecordedGame} */ (this.#game);
+    const names = playerNames(this.#style, position.board, false, game.num_players);
+    const last = {last: before?.action ?? null, before: before?.board, move: before?.label};
     this.board.show(
       {...position, line: []},
       {style: this.#style, names, playable: false, animate: stepped, ...last, initial: positions[0]},
     );
     this.board.write({opinions: opinionsOf(position)});
     this.#describe(position, names);
-    this.graph.show(positions.map(toPoint), this.#at, names);
+    const points = positions.map(toPoint);
+    const scale = names.length > 1 ? betweenTwo(names) : ofOne(points.map(({value}) => value), pointsOf(game) ?? 1);
+    this.graph.show(points, this.#at, scale);
     if (spoken) announce(byId('played').textContent ?? '');
   }
 
   /**
    * @param {Recorded} position
-   * @param {[string, string]} names
+   * @param {string[]} names
    */
   #describe({ply, to_play: mover, label, root_value: expected}, names) {
     const game = /** @type {RecordedGame} */ (this.#game);
-    const outcome = formatResult(game.result, names);
+    const outcome = formatResult(game.result, names, pointsOf(game));
     byId('replay-title').textContent = `Replay: ${outcome.replace(/^(Draw|Cut)/, (word) => word.toLowerCase())}`;
     byId('played-dot').className = `dot player-${mover}`;
     byId('played').textContent = `Ply ${ply}: ${names[mover]} plays ${label}`;
-    byId('values').textContent = `search: ${formatValue(expected)} for ${names[mover]}`;
+    byId('values').textContent = `search: ${formatWorth(expected, pointsOf(game))} for ${names[mover]}`;
     const moves = game.positions.map(({action, label}) => (game.labels_vary ? String(action) : label));
     const first = game.positions[0];
     const address = {
@@ -104,6 +109,7 @@ export class Replay {
       moves: moves.join(moves.every((move) => move.length === 1) ? '' : ','),
       ply: this.#at,
     };
+    byId('explore').hidden = game.chance; // what chance did between the moves is not recorded
     byId('explore').setAttribute('href', `./${writeAddress(address)}`);
     const buttons = /** @type {Record<string, boolean>} */ ({
       first: !this.#at,
@@ -115,6 +121,12 @@ export class Replay {
       /** @type {HTMLButtonElement} */ (byId(id)).disabled = disabled;
   }
 }
+
+/**
+ * @param {RecordedGame} game
+ * @returns {number | null} the points that a result of 1 is for people, for one player at least 1
+ */
+const pointsOf = ({points, num_players: players}) => points ?? (players === 1 ? 1 : null);
 
 /**
  * @param {Recorded} position

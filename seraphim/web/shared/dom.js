@@ -76,6 +76,7 @@ export function setOptions(select, options, chosen) {
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    else if (name === 'style') /** @type {HTMLElement} */ (/** @type {unknown} */ (element)).style.cssText = String(value); // which pages may set
     else if (value === true) element.setAttribute(name, '');
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
   }

@@ -3,6 +3,7 @@
 /** @typedef {import('./types.js').Board} Board */
 
 const NUMBER = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+const POINTS = new Intl.NumberFormat('en', {maximumFractionDigits: 1});
 
 /**
  * @param {number} count
@@ -39,6 +40,19 @@ export function formatValue(value) {
 }
 
 /**
+ * @param {number} count of points, perhaps expected
+ * @returns {string} `1,234`, `−8.4`, with a true minus sign
+ */
+export const formatPoints = (count) => POINTS.format(count).replace('-', '−');
+
+/**
+ * @param {number} value
+ * @param {number | null} points that a value of 1 is for people; null if it is none
+ * @returns {string} `+0.42`, or in points
+ */
+export const formatWorth = (value, points) => (points === null ? formatValue(value) : formatPoints(points * value));
+
+/**
  * @param {number} seconds
  * @returns {string} `0.25 s`, `12.3 s`
  */
@@ -54,7 +68,8 @@ export const toPoints = (value) => (1 + value) / 2;
  * @param {import('./types.js').Exact} exact
  * @returns {{short: string, long: string, tone: 'win' | 'draw' | 'loss'}}
  */
-export function formatExact({result, plies, proven}) {
+export function formatExact({result, best, plies, proven}) {
+  if (result === null) return best ? {short: '●', long: 'best', tone: 'draw'} : {short: '', long: '–', tone: 'draw'};
   const tone = result > 0 ? 'win' : result < 0 ? 'loss' : 'draw';
   if (tone === 'draw') return {short: 'D', long: 'draw', tone};
   const after = plies === null ? '' : ` in ${proven ? '≤ ' : ''}${plies}`;
@@ -68,6 +83,7 @@ export function formatExact({result, plies, proven}) {
  */
 export function gameTitle(name) {
   const titles = /** @type {Record<string, string>} */ ({connectfour: 'Connect four', tictactoe: 'Tic-tac-toe'});
+  if (name.startsWith('twenty48')) return name.replace('twenty48:', '2048 on ').replace('twenty48', '2048').replace('x', '×');
   const last = name.replace(/^openspiel:|\(.*/g, '').split('.').at(-1) ?? name;
   return titles[name] ?? last.charAt(0).toUpperCase() + last.slice(1).replaceAll('_', ' ');
 }
@@ -77,23 +93,27 @@ export function gameTitle(name) {
  * @param {import('../board/geometry.js').Style} style
  * @param {Board | null} board
  * @param {boolean} flipped whether the colors are swapped
- * @returns {[string, string]}
+ * @param {number} [count] of players
+ * @returns {string[]}
  */
-export function playerNames(style, board, flipped) {
+export function playerNames(style, board, flipped, count = 2) {
+  if (count === 1) return ['Player'];
   if (board?.players) return flipped ? [board.players[1], board.players[0]] : board.players;
   if (style === 'rack') return flipped ? ['Yellow', 'Red'] : ['Red', 'Yellow'];
-  if (style === 'hexagons') return flipped ? ['Orange', 'Blue'] : ['Blue', 'Orange'];
+  if (style === 'hexagons' || style === 'race') return flipped ? ['Orange', 'Blue'] : ['Blue', 'Orange'];
   if (style === 'stones') return flipped ? ['White', 'Black'] : ['Black', 'White'];
   return board && board.marks.length === 2 ? [board.marks[0], board.marks[1]] : ['First', 'Second'];
 }
 
 /**
  * @param {number | null} result for player 0; null if the game was cut off
- * @param {[string, string]} names
- * @returns {string} `Red wins`
+ * @param {string[]} names
+ * @param {number | null} [points] that a result of 1 is for people
+ * @returns {string} `Red wins`; of one player `480 points`
  */
-export function formatResult(result, names) {
+export function formatResult(result, names, points = null) {
   if (result === null) return 'Cut off';
+  if (names.length === 1) return points === null ? `Result ${formatValue(result)}` : `${formatPoints(points * result)} points`;
   if (result === 0) return 'Draw';
   return `${names[result > 0 ? 0 : 1]} wins`;
 }

@@ -12,12 +12,17 @@
  *     moves comes from the second
  * @property {string[]} [row_names]
  * @property {string[]} [column_names] a cell's name is its column, then its row
- * @property {'marks' | 'stones' | 'hexagons' | 'pieces' | 'crossings'} [look] how it is drawn, by default marks
+ * @property {'marks' | 'stones' | 'hexagons' | 'pieces' | 'crossings' | 'race' | 'tiles' | 'net'} [look] how it is drawn,
+ *     by default marks
  * @property {[string, string]} [players] what to call players 0 and 1
+ * @property {Array<[points: number, stake: number, goal: number]>} [tracks] of the players of a race
  *
  * @typedef {object} GameInfo
  * @property {string} name
  * @property {string} goal the rules in a sentence; empty if the game offers none
+ * @property {number} num_players
+ * @property {boolean} chance whether chance moves in it
+ * @property {number | null} points that a result of 1 is for people; null if it is none
  * @property {number} num_actions
  * @property {number} max_plies
  * @property {string[]} labels of all actions
@@ -35,12 +40,15 @@
  * @typedef {object} Position
  * @property {string[] | null} start words of the state where the game starts; null for the game's initial state
  * @property {number[]} moves
- * @property {0 | 1} to_play
+ * @property {number} to_play the player to move; -1 where chance moves
  * @property {boolean} ended
  * @property {number | null} result for player 0
- * @property {number[]} legal
+ * @property {number[]} legal actions; or where chance moves the possible outcomes
+ * @property {Record<string, number> | null} chances the probability of each outcome where chance moves
  * @property {Record<string, string>} labels of the legal actions
  * @property {string[]} played labels of the moves
+ * @property {Array<number | null>} players who made the moves, -1 for chance; null where positions tell
+ * @property {number[] | null} banked what each player already has of the result
  * @property {Board | null} board
  * @property {string} text the board as text
  * @property {number | null} last action
@@ -70,7 +78,7 @@
  * @property {Candidate[]} candidates the best one, then the most visited first
  * @property {boolean} done
  *
- * @typedef {{result: number, best: boolean, plies: number | null, proven: boolean}} Exact exact result of a move, for the
+ * @typedef {{result: number | null, best: boolean, plies: number | null, proven: boolean}} Exact exact result of a move, for the
  * player to move; proven by a proof, not a solver: then `plies` is a maximum
  * @typedef {Record<string, Exact>} Solution by action
  *

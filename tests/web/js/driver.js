@@ -14,7 +14,8 @@ import {exactResults} from '../../../seraphim/web/engine/solver.js';
 import {evaluate} from './hash_network.js';
 
 const request = JSON.parse(readFileSync(0, 'utf8'));
-const {default: game} = await import(request.rules);
+const {default: only, named} = await import(request.rules);
+const game = request.game ? named(request.game) : only;
 
 /** Plays all readouts; returns what the search found, in the form of `found` in tests/web/test_js_search.py. */
 function run(search, readouts) {
@@ -32,7 +33,10 @@ function run(search, readouts) {
   return {visits, best, value, proven, candidates};
 }
 
-/** Searches each position; then, where asked, goes on to its best successor, and searches that with what is known. */
+/**
+ * Searches each position; then, where asked, goes on to its best successor, where chance moves by the first of the
+ * likeliest outcomes, and searches that with what is known.
+ */
 function searches() {
   return request.states.map((words) => {
     const search = new Search(game, request.options);
@@ -40,6 +44,10 @@ function searches() {
     const found = [run(search, request.readouts)];
     for (let more = 0; more < (request.moves ?? 0); more += 1) {
       search.play(search.best);
+      while (!game.outcome(search.state).ended && game.toPlay(search.state) < 0) {
+        const chances = game.chances(search.state);
+        search.play(chances.indexOf(Math.max(...chances)));
+      }
       if (game.outcome(search.state).ended) break;
       found.push(run(search, request.readouts));
     }
@@ -54,7 +62,7 @@ function games() {
     let state = game.initial();
     for (const action of [...actions, null]) {
       const observation = new Uint8Array(game.observationShape.reduce((cells, length) => cells * length, 1));
-      game.observe(state, observation);
+      if (game.toPlay(state) >= 0) game.observe(state, observation);
       const words = game.toWords(state);
       told.push({
         words,
@@ -62,14 +70,17 @@ function games() {
         to_play: game.toPlay(state),
         outcome: game.outcome(state),
         observation: [...observation],
-        board: game.board(state),
+        board: game.board?.(state) ?? null,
         text: game.text(state),
-        line: game.line(state),
+        line: game.line?.(state) ?? [],
         again: game.toWords(game.fromWords(words)),
         known: game.outcome(state).ended ? null : (game.knownResult?.(state) ?? null),
         progress: game.progress?.(state) ?? null,
         same: game.key(game.fromWords(words)) === game.key(state),
-        drawn: game.toWords(game.fromDrawing(game.text(state))),
+        drawn: game.fromDrawing ? game.toWords(game.fromDrawing(game.text(state))) : null,
+        chances: game.chances?.(state) ?? null,
+        labels: (game.chances?.(state) ?? []).map((_, outcome) => game.chanceLabel(state, outcome)),
+        banked: game.banked?.(state) ?? null,
       });
       if (action !== null) state = game.step(state, action);
     }

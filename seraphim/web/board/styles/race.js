@@ -1,0 +1,103 @@
+/** A race of points: a track for each player, and a die between them. */
+
+import {html, svg} from '../../shared/dom.js';
+import {CELL} from '../geometry.js';
+import {mayAnimate} from '../drawing.js';
+
+/**
+ * @typedef {import('../geometry.js').Geometry} Geometry
+ * @typedef {import('../styles.js').Shown} Shown
+ * @typedef {import('../styles.js').Setting} Setting
+ */
+
+const [WIDTH, HEIGHT, DIE_TOP] = [520, 340, 120];
+const [TRACK_LEFT, TRACK_WIDTH, TRACK_HEIGHT] = [16, 488, 34];
+const COLORS = ['var(--first)', 'var(--second)'];
+
+/** The places of pips on a face of three rows and columns, from 0 to 8. */
+const PIPS = [[], [4], [2, 6], [2, 4, 6], [0, 2, 6, 8], [0, 2, 4, 6, 8], [0, 2, 3, 5, 6, 8]];
+
+/** @returns {Geometry} */
+export const layOut = () => ({
+  style: 'race',
+  rows: 1,
+  columns: 1,
+  left: (WIDTH - CELL) / 2,
+  top: DIE_TOP,
+  half: CELL / 2,
+  rise: CELL,
+  shift: 0,
+  width: WIDTH,
+  height: HEIGHT,
+  nameSize: 22,
+});
+
+export const drawBoard = () => ({behind: []});
+
+/**
+ * @param {SVGGElement} layer
+ * @param {Geometry} _geometry
+ * @param {Shown} shown
+ * @param {Setting} setting
+ */
+export function drawState(layer, _geometry, {board, to_play: mover}, {names, animate, move = '', rolled = ''}) {
+  const tracks = board?.tracks ?? [];
+  const mine = mover < 0 ? tracks.findIndex(([, stake]) => stake > 0) : mover;
+  const drawn = tracks.flatMap((track, player) => drawTrack(track, player, names[player], player === mine));
+  const die = svg('g', {transform: `translate(${WIDTH / 2} ${DIE_TOP + CELL / 2})`}, drawDie(Number(rolled), mover < 0));
+  layer.replaceChildren(...drawn, die);
+  if (animate && mayAnimate() && rolled && move === rolled) {
+    const frames = [
+      {transform: 'translate(-120px, -30px) rotate(-400deg)'},
+      {transform: 'translate(12px, 0) rotate(14deg)', offset: 0.8},
+      {transform: 'none'},
+    ];
+    die.firstElementChild?.animate(frames, {duration: 480, easing: 'ease-out'});
+  }
+}
+
+/**
+ * @param {string} label
+ * @returns {Element[]} the face of a die with so many pips
+ */
+export function drawOutcome(label) {
+  if (!(Number(label) in PIPS)) return [html('span', {}, label)];
+  return [svg('svg', {viewBox: '-50 -50 100 100', width: 40, height: 40, 'aria-hidden': 'true'}, drawDie(Number(label), false))];
+}
+
+/**
+ * @param {number} face 0 for none
+ * @param {boolean} isRolling
+ * @returns {SVGGElement}
+ */
+function drawDie(face, isRolling) {
+  const pips = (isRolling ? [] : PIPS[face] ?? []).map((place) =>
+    svg('circle', {cx: 26 * ((place % 3) - 1), cy: 26 * (Math.floor(place / 3) - 1), r: 9, style: 'fill: #232838'}),
+  );
+  const body = {x: -46, y: -46, width: 92, height: 92, rx: 18, style: 'fill: #fdfdfb; stroke: var(--outline); stroke-width: 3'};
+  return svg('g', {}, svg('rect', {...body, 'stroke-dasharray': isRolling ? '9 7' : null}), ...pips);
+}
+
+/**
+ * @param {[points: number, stake: number, goal: number]} track
+ * @param {number} player
+ * @param {string} name
+ * @param {boolean} isTurn
+ * @returns {SVGElement[]}
+ */
+function drawTrack([points, stake, goal], player, name, isTurn) {
+  const y = player ? HEIGHT - 42 : 44;
+  const toWidth = (/** @type {number} */ count) => (TRACK_WIDTH * Math.min(count, goal)) / goal;
+  const line = {x: TRACK_LEFT, y, height: TRACK_HEIGHT, rx: 12};
+  const above = y - 24;
+  const text = (/** @type {number} */ x, /** @type {string} */ anchor, /** @type {string} */ content, /** @type {number} */ size) =>
+    svg('text', {x, y: above, style: `text-anchor: ${anchor}; font-size: ${size}px; font-weight: 700; fill: var(--ink)`}, content);
+  return [
+    svg('rect', {...line, width: TRACK_WIDTH, style: 'fill: var(--panel); stroke: var(--outline); stroke-width: 2'}),
+    svg('rect', {...line, width: toWidth(points + stake), style: `fill: ${COLORS[player]}; fill-opacity: 0.4`}),
+    svg('rect', {...line, width: toWidth(points), style: `fill: ${COLORS[player]}`}),
+    text(TRACK_LEFT, 'start', name, 24),
+    text(WIDTH / 2, 'middle', isTurn && stake ? `+${stake} this turn` : '', 24),
+    text(TRACK_LEFT + TRACK_WIDTH, 'end', `${points} / ${goal}`, 30),
+  ];
+}

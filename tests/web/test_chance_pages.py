@@ -1,0 +1,284 @@
+"""Games of chance and games for one on the explorer: with the real server, and as a site without one."""
+
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import PHONE, ROOT, Visitor, needs_axe, needs_chromium, serving, violations
+from playwright.sync_api import Browser, Page, expect
+
+from seraphim.export import site
+from seraphim.export.site import Chosen
+from seraphim.game import load_game
+from seraphim.game.notation import followers, parse_moves
+from seraphim.storage.models import ModelFolder
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+
+PIG = "roll,4,roll,6,hold,roll,5,roll,1"
+TILES = "a1=2,b1=2,left,b1=4"
+CUBE = "n2,R,U"
+expect.set_options(timeout=15_000)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a server of three models that come with Seraphim."""
+    root = tmp_path_factory.mktemp("served")
+    for name in ("pig", "twenty48-2x3", "cube"):
+        shutil.copytree(ROOT / "models" / name, root / "models" / name, symlinks=True)
+    with serving(root, "pig") as url:
+        yield url
+
+
+def moves_of(page: Page) -> list[str]:
+    """The labels in the list of moves."""
+    return [text.split("\n")[-1] for text in page.locator("#moves button").all_inner_texts()]
+
+
+def legal(name: str, moves: list[str]) -> None:
+    """Check that the rules allow moves and outcomes."""
+    game = load_game(name)
+    state = game.initial(1)
+    for action in parse_moves(game, " ".join(moves)):
+        assert followers(game, state)[0, action]
+        state = game.step(state, np.array([action]))
+
+
+def seen(page: Page) -> str:
+    """The drawing of the position in text."""
+    page.click("#share")
+    drawing = page.input_value("#share-drawing")
+    page.click("#share-dialog .close")
+    return drawing
+
+
+def test_the_page_rolls_the_die_and_shows_it(visitor: Visitor) -> None:
+    page = visitor.open("#model=pig")
+    expect(page.locator("#goal")).to_contain_text("You are Blue.")
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    page.get_by_role("button", name="Roll the die").click()
+    expect(page.locator("#moves button").nth(1)).to_be_visible()
+    roll, outcome = moves_of(page)[:2]
+    assert roll == "roll"
+    assert outcome in "123456"
+    pips = page.locator("#board svg.race circle")
+    if page.locator("#moves button").count() == 2:
+        expect(pips).to_have_count(int(outcome))
+    expect(page.locator("#announcement")).to_have_text(re.compile(r"(Chance: [1-6]|Orange: (roll|hold)|Blue: roll)"))
+
+
+def test_a_whole_game_of_pig_is_played_out(visitor: Visitor) -> None:
+    page = visitor.open("#model=pig")
+    page.select_option("#strength", "1")
+    page.select_option("#player-0", "computer")
+    for _ in range(150):
+        if re.search("wins after", page.locator("#status").inner_text()):
+            break
+        page.wait_for_timeout(1000)
+    expect(page.locator("#status")).to_have_text(re.compile(r"^(Blue|Orange) wins after \d+ moves$"))
+    legal("pig", moves_of(page))
+
+
+def test_a_real_roll_is_entered_by_hand_and_by_key(visitor: Visitor) -> None:
+    page = visitor.open("#model=pig")
+    page.select_option("#player-1", "human")
+    page.locator("#rolls-choice").click()
+    page.get_by_role("button", name="Roll the die").click()
+    expect(page.locator("#status")).to_have_text("Chance moves")
+    expect(page.locator(".others button")).to_have_count(6)
+    expect(page.locator("#figures")).to_have_text("")
+    page.get_by_role("button", name="5", exact=True).click()
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    page.keyboard.press("1")  # the first of two moves
+    expect(page.locator("#status")).to_have_text("Chance moves")
+    page.keyboard.press("6")
+    expect(page.locator("#moves button")).to_have_count(4)
+    assert seen(page) == "player 0:   0  +11\nplayer 1:   0"
+    page.get_by_role("button", name="hold").first.click()
+    expect(page.locator("#status")).to_have_text("Orange to move")
+    assert moves_of(page) == ["roll", "5", "roll", "6", "hold"]
+    page.get_by_role("button", name="Roll the die").click()
+    page.get_by_role("button", name="Roll", exact=True).click()  # the page rolls this one
+    expect(page.locator("#moves button")).to_have_count(7)
+
+
+def test_moves_are_taken_back_over_what_chance_did(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=pig&moves={PIG},roll")
+    page.select_option("#player-1", "human")
+    expect(page.locator("#status")).to_have_text("Chance moves")
+    page.click("#undo")
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    page.click("#undo")
+    expect(page.locator("#status")).to_have_text("Orange to move")
+    assert seen(page) == "player 0:  10\nplayer 1:   0  +5"
+    page.click("#redo")
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    page.click("#back")
+    expect(page.locator("#pause")).to_have_text("Roll")  # it waits
+    page.keyboard.press("3")
+    expect(page.locator("#moves .branch")).to_have_count(1)
+    assert moves_of(page).count("3") == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "moves", "drawing"),
+    [
+        ("pig", PIG, "player 0:  10  +0\nplayer 1:   0"),
+        ("twenty48-2x3", TILES, "  a b c\n1 4 4 ·\n2 · · ·\nscore 4"),
+        ("cube", CUBE, None),
+    ],
+)
+def test_a_link_has_the_outcomes(visitor: Visitor, model: str, moves: str, drawing: str | None) -> None:
+    page = visitor.open(f"#model={model}&moves={moves}")
+    expect(page.locator("#moves button")).to_have_count(len(moves.split(",")))
+    assert moves_of(page) == moves.split(",")
+    if drawing is not None:
+        assert seen(page) == drawing
+    page.click("#share")
+    assert page.input_value("#share-moves") == moves.replace(",", " ")
+    link = page.input_value("#share-link")
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator("#moves button")).to_have_count(len(moves.split(",")))
+
+
+@pytest.mark.parametrize(
+    ("model", "moves"), [("pig", "roll,7"), ("twenty48-2x3", "a1=2,a1=4"), ("cube", "n2,n2"), ("pig", "roll,hold")]
+)
+def test_what_chance_cannot_do_is_refused(visitor: Visitor, model: str, moves: str) -> None:
+    page = visitor.open(f"#model={model}&moves={moves}")
+    expect(page.locator("#notices")).to_contain_text("is not a move here")
+    expect(page.locator("#name-0")).not_to_be_empty()
+
+
+def test_tiles_slide_by_arrow_keys_to_the_end(visitor: Visitor) -> None:
+    page = visitor.open("#model=twenty48-2x3")
+    expect(page.locator("#status")).to_have_text("Your move")
+    expect(page.locator("#second")).not_to_be_visible()
+    expect(page.locator("#expectation")).to_have_attribute("aria-valuetext", re.compile(r"^0 so far, [\d.]+ expected$"))
+    for turn in range(200):
+        if "points after" in page.locator("#status").inner_text():
+            break
+        page.keyboard.press(["ArrowLeft", "ArrowDown", "ArrowRight", "ArrowUp"][turn % 4])
+        page.wait_for_timeout(150)
+    expect(page.locator("#status")).to_have_text(re.compile(r"^[\d,]+ points after \d+ moves$"))
+    moves = moves_of(page)
+    legal("twenty48:2x3", moves)
+    assert page.locator("#status").inner_text().endswith(f" after {sum('=' not in each for each in moves)} moves")
+
+
+def test_a_swipe_slides_the_tiles(visitor: Visitor) -> None:
+    page = visitor.open(f"#model=twenty48-2x3&moves={TILES}")
+    expect(page.locator("#status")).to_have_text("Your move")
+    box = page.locator("#board").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 3 / 4, box["y"] + box["height"] / 2)
+    page.mouse.up()
+    expect(page.locator("#moves button").nth(5)).to_be_visible()
+    assert moves_of(page)[4] == "right"
+
+
+def test_a_saved_game_has_the_outcomes(visitor: Visitor) -> None:
+    page = visitor.open("#model=pig")
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    for text, said in [("game: pig\nA: roll 4 roll 0\n", "is not a move here"), ("game: pig\nA: roll 4 hold\n", "")]:
+        page.click("#load")
+        page.fill("#load-text", text)
+        page.click("#load-dialog .primary")
+        if said:
+            expect(page.locator("#load-error")).to_contain_text(said)
+            page.click("#load-dialog .close")
+    expect(page.locator("#status")).to_have_text("Orange to move")
+    assert moves_of(page) == ["roll", "4", "hold"]
+
+
+def test_a_tile_is_entered_in_its_cell(visitor: Visitor) -> None:
+    page = visitor.open("#model=twenty48-2x3&moves=a1=2,b1=2,left")
+    expect(page.locator("#status")).to_have_text("Chance moves")
+    page.get_by_role("button", name="c2: empty").click()
+    expect(page.locator(".others button")).to_have_text(["c2=2", "c2=4"])
+    page.get_by_role("button", name="c2=4").click()
+    expect(page.locator("#moves button")).to_have_count(4)
+    assert seen(page) == "  a b c\n1 4 · ·\n2 · · 4\nscore 4"
+
+
+def test_the_cube_is_scrambled_and_solved(visitor: Visitor) -> None:
+    page = visitor.open("#model=cube")
+    expect(page.locator("#status")).to_have_text("Your move")
+    scramble = moves_of(page)
+    assert scramble[0] == f"n{len(scramble) - 1}"
+    page.goto("about:blank")
+    page.goto(f"{visitor.url}#model=cube&moves=n2,R,U")
+    expect(page.locator("#status")).to_have_text("Your move")
+    page.locator("#solution-choice").click()
+    expect(page.locator("#candidates td.best")).to_have_text("best", timeout=60_000)
+    page.get_by_role("button", name="U'", exact=True).first.click()
+    expect(page.locator("#moves button")).to_have_count(4)
+    page.get_by_role("button", name="R'", exact=True).first.click()
+    expect(page.locator("#status")).to_have_text("−2 points after 2 moves")
+
+
+@needs_axe
+@pytest.mark.parametrize("path", [f"pig&moves={PIG},roll", f"twenty48-2x3&moves={TILES}", f"cube&moves={CUBE}"])
+@pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 800}}, PHONE], ids=["desktop", "phone"])
+def test_everyone_can_use_the_pages(visitor: Visitor, path: str, device: dict[str, object]) -> None:
+    page = visitor.open(f"#model={path}", **device)
+    expect(page.locator("#moves button").first).to_be_visible()
+    page.wait_for_timeout(800)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+# ---------------------------------------------------------------- without a server
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a site with the three games."""
+    root: Path = tmp_path_factory.mktemp("host")
+    folders = [ModelFolder(ROOT, name) for name in ("pig", "twenty48-2x3", "cube")]
+    models = [Chosen(folder.name, folder.champion(), folder.settings()) for folder in folders]
+    site.write_site(models, root / "site", site.find_library())
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(root))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/site/"
+        server.shutdown()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and logs nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_a_site_plays_such_games(browser: Browser, exported: str) -> None:
+    visitor = Visitor(browser, exported)
+    page = visitor.open("#model=pig")
+    expect(page.locator("#status")).to_have_text("Blue to move")
+    expect(page.locator("#figures")).to_have_text(re.compile("readouts"))
+    page.get_by_role("button", name="Roll the die").click()
+    expect(page.locator("#moves button").nth(1)).to_be_visible()
+    page.goto("about:blank")
+    page.goto(f"{exported}#model=twenty48-2x3&moves={TILES}")
+    expect(page.locator("#moves button")).to_have_count(4)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#pause")).to_have_text("Pause")
+    expect(page.locator("#moves button").nth(5)).to_be_visible()
+    legal("twenty48:2x3", moves_of(page))
+    page.goto("about:blank")
+    page.goto(f"{exported}#model=cube&moves={CUBE}")
+    expect(page.locator("#candidates tbody .chip").first).to_have_text("U'")
+    page.goto("about:blank")
+    page.goto(f"{exported}#model=pig&moves=roll,7")
+    expect(page.locator("#notices")).to_contain_text("Move 2 is 7, not a move here: expected one like 1")
+    assert not visitor.trouble
+    visitor.close()
