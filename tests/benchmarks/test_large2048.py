@@ -8,7 +8,7 @@ import pytest
 from benchmarks import large2048
 from benchmarks.large2048 import FROM_TWO_TWOS, OPTIMA, load_player, main, openings_of, play, read_games, summary
 from seraphim.errors import SeraphimError
-from seraphim.evaluation.solo import play_solo
+from seraphim.evaluation.seats import play_solo
 from seraphim.players.choose import greedy_player
 from twenty48.game import Twenty48
 from twenty48.rules import tile
