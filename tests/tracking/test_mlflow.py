@@ -111,17 +111,23 @@ def test_a_lost_server_neither_stops_nor_slows_a_run_and_is_reported_once(
 ) -> None:
     monkeypatch.setattr(mlflow, "_WAIT", 1.5)
     said: list[str] = []
+
+    def seconds_of_writing(log: Tracking) -> float:
+        began = time.perf_counter()
+        for step in range(3000):
+            log.write(step, {"training/loss": 1.0})
+        return time.perf_counter() - began
+
+    with Tracking(folder, "alone", small_settings) as log:
+        alone = seconds_of_writing(log)
     with server(answers=answers) as address:
         with Tracking(folder, "learn", small_settings, None, address, said.append) as log:
-            began = time.perf_counter()
-            for step in range(3000):
-                log.write(step, {"training/loss": 1.0})
-            spent = time.perf_counter() - began
+            spent = seconds_of_writing(log)
             publish(folder, "better")
             ending = time.perf_counter()
         waited = time.perf_counter() - ending
-    assert spent < 3  # 1 ms each, most of it for TensorBoard's file
-    assert waited < 4
+    assert spent < 5 * alone + 1.5  # of the waits that it gives a server, no more than one
+    assert waited < 20  # not for each of the figures
     assert len(said) == 1
     assert said[0].startswith(f"MLflow at {address}: ")
     assert "the run continues, and TensorBoard has its figures" in said[0]
