@@ -8,10 +8,14 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, settings
 from skips import ALLOWED_SKIPS
 
+from seraphim.options import SearchOptions
+from seraphim.search.evaluator import Uniform
+from seraphim.search.search import Search
 from seraphim.settings import Settings, default_settings
 from seraphim.storage.models import ModelFolder
 from seraphim.training.trainer import bootstrap
@@ -33,6 +37,15 @@ settings.register_profile(
     "unshrunk", parent=settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate]
 )
 settings.load_profile("repeatable")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the kernels of the search, before several processes that run tests would each do it."""
+    if getattr(session.config.option, "numprocesses", None) and not hasattr(session.config, "workerinput"):
+        search, trees = Search(GAME, Uniform(GAME), SearchOptions(readouts=4, root="puct"), 2), np.arange(2)
+        search.begin(trees, GAME.initial(2))
+        search.run()
+        search.move(trees, search.result(trees).best)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
