@@ -27,8 +27,8 @@ class Grid(Game):
 
     def cells(self, state: Array) -> Array:
         """Return the cells int8 [R, C] of a state int64 [W]: the player whose stone is there, or EMPTY."""
-        planes, mover = self.observe(state[None])[0], int(self.to_play(state[None])[0])
-        players = range(len(self.marks))
+        planes, players = self.observe(state[None])[0], range(len(self.marks))
+        mover = players[int(self.to_play(state[None])[0])]  # an IndexError if there is no such player
         stones = [planes[..., (player - mover) % len(players)] == 1 for player in players]
         return np.select(stones, list(players), EMPTY).astype(np.int8)
 

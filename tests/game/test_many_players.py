@@ -325,6 +325,12 @@ def test_a_player_with_nothing_to_win_decides_who_else_does() -> None:
     )
 
 
+def test_a_mover_is_sure_of_the_best_that_no_tie_can_take_away() -> None:
+    solution = solve(Tree((1, [(CHANCE, [KINGMAKER, KINGMAKER]), (0.0, 0.5, 0.0)])))
+    assert (solution.low[0, 1], solution.high[0, 1]) == (0.5, 1)
+    assert solution.action_values[0, :2].tolist() == [0.5, 0.5]
+
+
 def test_bounds_of_two_players_are_their_results() -> None:
     from pig.game import Pig
     from twenty48.game import Twenty48
