@@ -197,7 +197,7 @@ def test_a_saved_game_has_the_outcomes(visitor: Visitor) -> None:
         if said:
             expect(page.locator("#load-error")).to_contain_text(said)
             page.click("#load-dialog .close")
-    expect(page.locator("#status")).to_have_text("Orange to move")
+    expect(page.locator("#status")).to_have_text("Orange is waiting")
     assert moves_of(page) == ["roll", "4", "hold"]
 
 
