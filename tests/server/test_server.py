@@ -77,6 +77,9 @@ def test_opening_a_model_returns_what_a_page_needs(served: Running) -> None:
     assert opened["game"] == {
         "name": "tictactoe",
         "goal": GAME.goal,
+        "num_players": 2,
+        "chance": False,
+        "points": None,
         "num_actions": 9,
         "max_plies": 9,
         "labels": [GAME.action_label(action) for action in range(9)],
@@ -727,7 +730,8 @@ def test_games_are_listed_newest_first_a_page_at_a_time(served: Running, recorde
         assert game["result"] == each.result
         assert game["plies"] == len(each.actions)
         assert game["moves"] == [GAME.action_label(action) for action in each.actions.tolist()]
-    assert served.http.get("api/models/fresh/games", params={"offset": 30}).json() == {"total": 30, "games": []}
+    kind = {"num_players": 2, "chance": False, "points": None}
+    assert served.http.get("api/models/fresh/games", params={"offset": 30}).json() == {"total": 30, "games": [], **kind}
     assert len(served.http.get("api/models/fresh/games", params={"limit": 10**6}).json()["games"]) == 30
 
 

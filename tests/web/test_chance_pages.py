@@ -1,7 +1,10 @@
 """Games of chance and games for one on the explorer: with the real server, and as a site without one."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -33,6 +36,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     root = tmp_path_factory.mktemp("served")
     for name in ("pig", "twenty48-2x3", "cube"):
         shutil.copytree(ROOT / "models" / name, root / "models" / name, symlinks=True)
+    command = [sys.executable, "bin/generate_games.py", "twenty48-2x3", "--games=3", "--readouts=4", "--workers=1"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "SERAPHIM_DATA": str(root)}, check=True, capture_output=True)
     with serving(root, "pig") as url:
         yield url
 
@@ -197,7 +202,7 @@ def test_a_saved_game_has_the_outcomes(visitor: Visitor) -> None:
         if said:
             expect(page.locator("#load-error")).to_contain_text(said)
             page.click("#load-dialog .close")
-    expect(page.locator("#status")).to_have_text("Orange to move")
+    expect(page.locator("#status")).to_have_text("Orange is waiting")
     assert moves_of(page) == ["roll", "4", "hold"]
 
 
@@ -225,6 +230,15 @@ def test_the_cube_is_scrambled_and_solved(visitor: Visitor) -> None:
     expect(page.locator("#moves button")).to_have_count(4)
     page.get_by_role("button", name="R'", exact=True).first.click()
     expect(page.locator("#status")).to_have_text("−2 points after 2 moves")
+
+
+def test_games_for_one_are_replayed_in_points(visitor: Visitor) -> None:
+    page = visitor.open("history#model=twenty48-2x3")
+    expect(page.locator("#replay-title")).to_have_text(re.compile(r"^Replay: [\d,]+ points$"))
+    expect(page.locator("#values")).to_have_text(re.compile(r"^search: [\d.,]+ for Player$"))
+    expect(page.locator("#explore")).not_to_be_visible()
+    points = page.locator("#replay-title").inner_text().split()[1]
+    assert page.locator("#games tbody tr").first.locator("td").first.inner_text() == points
 
 
 @needs_axe

@@ -40,7 +40,7 @@ class Client:
         self._loaded: LoadedModel | None = None
         self._session: Session | None = None  # of the loaded model's searcher
         self._line: Line | None = None
-        self._played: list[messages.Played] = []  # the line's moves
+        self._played: list[messages.LabeledMove] = []  # the line's moves
         self._search: asyncio.Future[None] | None = None  # until its last update
         self._solver: asyncio.Task[None] | None = None
         self._engine: HostedEngine | None = None  # external, that this client plays with
@@ -144,7 +144,7 @@ class Client:
         follows = (request.start, request.moves[: len(line.moves)]) == (line.start, line.moves)
         before = line if follows else None
 
-        def replay() -> tuple[Line, list[messages.Played], Message]:
+        def replay() -> tuple[Line, list[messages.LabeledMove], Message]:
             line = messages.to_line(game, request.start, request.moves, before)
             moves = messages.to_played(game, line, before, played)
             return line, moves, messages.to_position(game, line, moves)

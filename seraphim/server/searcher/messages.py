@@ -95,7 +95,7 @@ def to_game_info(game: Game, *, solved: bool) -> Message:
     }
 
 
-class Played(NamedTuple):
+class LabeledMove(NamedTuple):
     """A move that was made."""
 
     label: str
@@ -103,21 +103,23 @@ class Played(NamedTuple):
     """Or CHANCE; None where labels do not vary, and players are told by positions."""
 
 
-def to_played(game: Game, line: Line, before: Line | None = None, played: Sequence[Played] = ()) -> list[Played]:
+def to_played(
+    game: Game, line: Line, before: Line | None = None, played: Sequence[LabeledMove] = ()
+) -> list[LabeledMove]:
     """Return the moves of a line; if the line follows from `before`, `played` are the moves of that."""
     if not labels_vary(game):
-        return [Played(game.action_label(action), None) for action in line.moves]
+        return [LabeledMove(game.action_label(action), None) for action in line.moves]
     if before is not None:
         found, states = list(played), before.state[None]
     else:
         found, states = [], game.initial(1) if line.start is None else np.array([line.start], np.int64)
     for action in line.moves[len(found) :]:
-        found.append(Played(label_in(game, states[0], action), int(game.to_play(states)[0])))
+        found.append(LabeledMove(label_in(game, states[0], action), int(game.to_play(states)[0])))
         states = game.step(states, np.array([action]))
     return found
 
 
-def to_position(game: Game, line: Line, played: Sequence[Played] | None = None) -> Message:
+def to_position(game: Game, line: Line, played: Sequence[LabeledMove] | None = None) -> Message:
     """Return a position as a page shows it; `played` are its moves, if they are known."""
     ended, results = game.outcome(line.state[None])
     is_over = _is_over(game, line)

@@ -115,7 +115,8 @@ export class Scheduler {
       this.#onchange();
       if (!(await this.#attempt(() => this.#judge(node, readouts, turn), turn))) return;
     }
-    if (this.#session.game?.solved) await this.#solveBackward(line, turn);
+    const {game} = this.#session;
+    if (game?.solved && !game.chance) await this.#solveBackward(line, turn);
     if (turn !== this.#turn) return;
     this.reviewed = line[line.length - 1];
     this.review = '';

@@ -151,7 +151,7 @@ function showAnalysis() {
     graph.show(points, node.ply, ofOne(points.map(({value}) => value), pointsOfGame() ?? 1));
   }
   moves.show(tree.root, node, line.map(({mistake}) => Boolean(mistake)).join() + preferences.flipped);
-  listWorst(line.at(-1)?.node === scheduler.reviewed ? line : []).catch(fail);
+  listWorst(line.at(-1)?.node === scheduler.reviewed && names().length > 1 ? line : []).catch(fail);
   byId('goal').textContent = goalText();
   byId('status').textContent = statusText();
   byId('turn-dot').className = position.ended || position.chances ? 'dot none' : `dot player-${position.to_play}`;
