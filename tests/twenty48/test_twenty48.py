@@ -119,6 +119,14 @@ def test_the_expected_score_is_exact(size: tuple[int, int]) -> None:
     assert abs(solution.results).max() <= 1
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"), [*EXPECTED.items(), ((3, 3), 5468.5), ((4, 3), 50_724), ((4, 4), 60_000)]
+)
+def test_a_value_of_one_is_a_little_more_than_play_can_expect(size: tuple[int, int], expected: float) -> None:
+    game = Twenty48(*size)
+    assert 1.3 * expected < game.value_scale * game.points < 1.8 * expected
+
+
 def test_the_board_of_sixteen_cells_is_drawn() -> None:
     assert load_game("twenty48") is GAME
     drawing = GAME.render(np.array([(-1 << 60) + 3, 0, 1200]))  # the highest tile in the last cell
