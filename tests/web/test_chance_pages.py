@@ -238,6 +238,7 @@ def test_games_for_one_are_replayed_in_points(visitor: Visitor) -> None:
     expect(page.locator("#values")).to_have_text(re.compile(r"^search: [\d.,]+ for Player$"))
     expect(page.locator("#explore")).not_to_be_visible()
     points = page.locator("#replay-title").inner_text().split()[1]
+    expect(page.locator("#winner")).to_have_text("Result")
     assert page.locator("#games tbody tr").first.locator("td").first.inner_text() == points
 
 

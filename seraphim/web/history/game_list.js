@@ -56,6 +56,7 @@ export class GameList {
     if (asked !== this.#asked) return [];
     const games = /** @type {GameSummary[]} */ (answer.games);
     this.#points = answer.num_players === 1 ? (answer.points ?? 1) : null;
+    byId('winner').textContent = this.#points === null ? 'Winner' : 'Result';
     this.#offset = offset;
     this.total = answer.total;
     this.body.replaceChildren(...games.map((game, index) => this.#row(game, offset + index + 1)));
