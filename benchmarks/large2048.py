@@ -1,7 +1,7 @@
 """2048 on boards of any size: what players score, how much of the best possible that is, and what tiles they reach.
 
     PYTHONPATH=. python benchmarks/large2048.py NAME --games=2000 --readouts=100
-    PYTHONPATH=. python benchmarks/large2048.py random greedy mcts:100 --game=twenty48:4x3 --out=4x3.csv
+    PYTHONPATH=. python benchmarks/large2048.py random greedy --game=twenty48:4x3 --out=4x3.csv
     PYTHONPATH=. python benchmarks/large2048.py optimum --game=twenty48:3x3
 
 prints a line for each player: a model, or with --game a player as `seraphim arena` takes it, or `optimum`, which solves
