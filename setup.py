@@ -9,7 +9,9 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 # Of those in a clone, all but the cube, which is large.
-MODELS = [Path("models", name) for name in ("connectfour", "hex", "othello", "pig", "threes", "tictactoe", "twenty48-2x3")]
+MODELS = [
+    Path("models", name) for name in ("connectfour", "hex", "othello", "pig", "threes", "tictactoe", "twenty48-2x3")
+]
 OF_A_MODEL = ("settings.json", "README.md", "*.png", "curve.csv", "*.proof")
 
 
