@@ -124,6 +124,12 @@ def play_table(
     Raises:
         SettingsError, ModelError, GameError: see `seraphim.players.roster`.
         GameError: the game is not for more than two players.
+
+    Examples:
+        >>> import seraphim
+        >>> found = seraphim.play_table("random", "random", games=12, game="threes")
+        >>> found.seatings, found.games
+        (6, 12)
     """
     rules, (one, other) = load_players([first, second], Roster(data_root(folder), game, games, readouts, seed))
     count = -(-games // len(seats.seatings_of(rules)))

@@ -34,7 +34,7 @@ class Twenty48:
     observation_shape: tuple[int, ...]
     state_words = 3
     bank_words = 1
-    value_scale: float
+    value_scale = 0.5
     goal = "Slide the tiles so that equal ones merge; each merge scores the tile that it makes."
 
     def __init__(self, rows: int = 4, columns: int = 4) -> None:
@@ -51,7 +51,8 @@ class Twenty48:
         self.points = float(((powers - 1) << powers).sum())
         # Best play expects about a third of the most points there are. On 4x4 nothing that learns in hours comes close,
         # and values that are all near 0 are not learned: there, a value of 1 is 88,000 points (see docs/results.md).
-        self.value_scale = 0.5 if self.cells < MOST_CELLS else 0.05
+        if self.cells == MOST_CELLS:
+            self.value_scale = 0.05
         self.max_plies = int(min((1 << powers).sum() + 2, 50_000))
 
     def initial(self, batch: int) -> Array:

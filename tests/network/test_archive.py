@@ -123,7 +123,6 @@ CONFIGS: dict[str, Callable[[Any], object]] = {
     ),
     "layers out of order": lambda network: network["layers"].reverse(),
     "no outputs": lambda network: network.update(output_layers=[]),
-    "two values": lambda network: network["output_layers"].update(value=["policy", 0, 0]),
     "no kernel": lambda network: network["layers"][3]["config"].update(use_bias=False),
 }
 
@@ -136,6 +135,9 @@ def test_a_configuration_that_makes_no_sense_is_damaged(snapshot: Path, change: 
 
 
 def test_a_network_of_another_game_is_refused(snapshot: Path) -> None:
+    with_config(snapshot, lambda config: config["config"]["output_layers"].update(value=["policy", 0, 0]))
+    with pytest.raises(ModelError, match="value head of .* has 9 outputs but tictactoe needs 1: was this"):
+        load_inference(snapshot, GAME, "jax")
     with pytest.raises(ModelError, match="was this model trained for another game"):
         load_inference(snapshot, CONNECT_FOUR, "jax")
 
