@@ -24,9 +24,9 @@ def test_the_time_of_a_program_that_the_command_starts_counts_and_its_exit_code_
     [
         (540, 1.0, "machine of reference (this one: 1.00)", True),
         (541, 1.0, "WARNING, more than 540 s", True),
-        (1101, 1.0, "more than the limit of 1,100 s", False),
+        (1201, 1.0, "more than the limit of 1,200 s", False),
         (1000, 2.0, "1000 s of processor time, 500 s on", True),  # a slow machine is not blamed
-        (551, 0.5, "more than the limit of 1,100 s", False),
+        (601, 0.5, "more than the limit of 1,200 s", False),
     ],
 )
 def test_time_is_compared_with_its_limits_as_on_the_machine_of_reference(

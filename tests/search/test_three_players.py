@@ -35,7 +35,7 @@ def test_results_are_proven_for_each_player(player: int, pile: int) -> None:
 
 
 @pytest.mark.parametrize("root", ["puct", "gumbel"])
-@pytest.mark.parametrize("pile", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("pile", [2, 5, 8])
 @pytest.mark.parametrize("player", [0, 1, 2])
 def test_without_proofs_values_approach_the_results_of_each_player(player: int, pile: int, root: Root) -> None:
     state, options = np.array([pile, player]), SearchOptions(readouts=600, root=root, solver=False)

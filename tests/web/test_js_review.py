@@ -71,7 +71,7 @@ def test_a_page_finds_the_mistakes_that_a_review_finds(name: str, readouts: int,
     made = {"twice": games.MovesTwice(9), "endless": games.ENDLESS}.get(name)
     network = None if made is not None else ArbitraryNetwork(load_game(name), 3)
     model = seraphim.Model(made or name, network, readouts=readouts)
-    trees = [along(model, seed, most) for seed in range(8)]
+    trees = [along(model, seed, most) for seed in range(5)]
     listed = check_pages(model, trees, [as_a_page_knows_it(model, tree, solver) for tree in trees], float(solver))
     assert listed > 4 or name == "endless"
 
