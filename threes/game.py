@@ -19,14 +19,14 @@ IN_A_ROW = 3
 SETTINGS: dict[str, Any] = {
     "network": {"kind": "mlp", "width": 256, "activation": "relu", "l2": 1e-5},
     "search": {"readouts": 100, "tempering_point": 12},
-    # Nearly any position may come up after random moves, also those that good play avoids.
+    # Random moves at the beginning lead to positions that good play avoids.
     "self_play": {
         "concurrent_games": 512,
         "games_per_generation": 2000,
         "readouts_growth_steps": 0,
-        "random_plies": 10,
+        "random_plies": 6,
     },
-    "training": {"batch_size": 1024, "samples_per_position": 8.0, "max_window": 300_000},
+    "training": {"batch_size": 1024, "max_window": 300_000},
 }
 
 
