@@ -22,7 +22,7 @@ from seraphim.storage.models import ModelFolder
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("seraphim", "connectfour", "cube", "hex", "othello", "pig", "threes", "tictactoe", "twenty48")
-MODELS = ("connectfour", "hex", "othello", "pig", "tictactoe", "twenty48-2x3")
+MODELS = ("connectfour", "hex", "othello", "pig", "threes", "tictactoe", "twenty48-2x3")
 # All that the build reads.
 FILES = ("setup.py", "setup.cfg", "pyproject.toml", "MANIFEST.in", "LICENSE", "package.json", "docs/install.md")
 FOLDERS = (*PACKAGES, *(f"models/{name}" for name in MODELS))
