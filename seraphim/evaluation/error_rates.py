@@ -1,9 +1,9 @@
 """Error rates of a model in solved positions, by set and by readouts, and the accuracy of its values.
 
 The weak error is the share of positions in which the chosen move loses the result (a win becomes a draw or a loss, a
-draw a loss), or more than 0.001 of it where results are expectations, with more than two players however they break
-ties; the strong error also counts slower wins and
-faster losses. The regret is the mean result that the chosen move loses.
+draw a loss), or more than 0.001 of it where results are expectations; with more than two players, however they break
+ties. The strong error also counts slower wins and faster losses. The regret is the mean result that the chosen move
+loses.
 """
 
 from collections.abc import Mapping, Sequence

@@ -62,7 +62,7 @@ def play_solo(game: Game, player: Choose, openings: Openings, watch: OnPly | Non
         ModelError: as `play_games`.
     """
     if not is_for_one(game):
-        raise GameError(f"{game.name} is for several players: let them meet in a match")
+        raise GameError(f"{game.name} is for several players: seraphim.match or play_table plays it")
     seats = np.zeros((len(openings.states), 1), np.int64)
     played = play_games(game, [player], seats, openings, watch)
     return SoloGames(played.results * (features_of(game).points or 1.0), played.cut_off)

@@ -1,4 +1,4 @@
-"""The naive search with three players, each of whom wants the most for themselves."""
+"""The search with three players, each of whom wants the most for themselves: the naive one, and the compiled one."""
 
 from typing import Any
 
